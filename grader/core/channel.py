@@ -1,0 +1,68 @@
+"""Frames on a socket: eight bytes of length, then that many bytes. Both ends refuse more than a cap."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from typing import Protocol
+
+FRAME_LIMIT = 64 * 2**20
+"""Largest frame in bytes: room for sixteen million float32, small enough to hold a few in memory."""
+
+_LENGTH = struct.Struct(">Q")
+
+
+class ChannelError(Exception):
+    """The other end closed the channel, sent too much, or sent nothing in time."""
+
+
+class ChannelTimeout(ChannelError):
+    """Nothing came before the deadline."""
+
+
+class Transport(Protocol):
+    """Carries requests to the process that holds the student's code and brings replies back."""
+
+    def ask(self, request: bytes) -> bytes:
+        """Send one request, return its reply. Raises `Ended` when the process is gone."""
+        ...
+
+    def close(self) -> None:
+        """End the process and everything it started."""
+        ...
+
+
+def send_frame(sock: socket.socket, payload: bytes) -> None:
+    """Send `payload` as one frame."""
+    if len(payload) > FRAME_LIMIT:
+        raise ChannelError(f"a frame of {len(payload)} bytes is over the limit of {FRAME_LIMIT}")
+    sock.sendall(_LENGTH.pack(len(payload)) + payload)
+
+
+def receive_frame(sock: socket.socket, deadline: float | None = None) -> bytes:
+    """Return the next frame; `deadline` is a `time.monotonic()` moment, None waits for ever."""
+    (length,) = _LENGTH.unpack(_receive_exactly(sock, _LENGTH.size, deadline))
+    if length > FRAME_LIMIT:
+        raise ChannelError(f"a frame of {length} bytes is over the limit of {FRAME_LIMIT}")
+    return _receive_exactly(sock, length, deadline)
+
+
+def _receive_exactly(sock: socket.socket, count: int, deadline: float | None) -> bytes:
+    received = bytearray()
+    while len(received) < count:
+        if deadline is not None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise ChannelTimeout("nothing came in time")
+            sock.settimeout(left)
+        try:
+            part = sock.recv(min(count - len(received), 2**20))
+        except TimeoutError:
+            raise ChannelTimeout("nothing came in time") from None
+        except OSError as error:
+            raise ChannelError(str(error)) from None
+        if not part:
+            raise ChannelError("the channel was closed")
+        received += part
+    return bytes(received)
