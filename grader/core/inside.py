@@ -6,6 +6,7 @@ judgement is made by the reader of its replies.
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import importlib
 import inspect
@@ -19,6 +20,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,21 @@ def prepare(probes: Path, preload: Sequence[str] = ()) -> None:
     """Import what every child will need, once, before the first fork."""
     for module in preload:
         importlib.import_module(module)
-    _probes.update(load_probes(probes))
+    adopt(load_probes(probes))
+    warm_up()
+
+
+@cache
+def warm_up() -> None:
+    """Pay for torch's first dispatch mode (0.8 s of imports) once, before any fork."""
+    with Tripwire(["torch.Tensor.mul_"]).watching():
+        torch.zeros(1) + 1
+
+
+def adopt(probes: dict[str, Probe]) -> None:
+    """Serve these probes."""
+    _probes.clear()
+    _probes.update(probes)
 
 
 def serve(sock: socket.socket) -> None:
@@ -154,8 +170,6 @@ class Inside:
 def _run_cell(label: str, source: str, names: dict[str, Any]) -> None:
     filename = f"<{label}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    import ast
-
     code = compile(source, filename, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     if code.co_flags & inspect.CO_COROUTINE:
         asyncio.run(types.FunctionType(code, names)())

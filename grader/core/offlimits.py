@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode, resolve_name
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _CASTS = frozenset({"to", "type", "as_tensor", "asarray", "tensor", "astype", "copy_"})
@@ -179,23 +179,35 @@ class _FunctionWatch(TorchFunctionMode):
 
     def __init__(self, rules: tuple[str, ...], trip: Callable[[str], None]) -> None:
         super().__init__()
-        self._names = {rule for rule in rules if ":" not in rule}
+        self._functions = [(_resolve(rule), rule) for rule in rules if ":" not in rule]
         self._casts = {_dtype(rule): rule for rule in rules if rule.startswith("cast:")}
         self._trip = trip
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        name = resolve_name(func) or ""
-        if name in self._names:
-            self._trip(name)
+        called = getattr(func, "__self__", None) if func.__name__ == "__get__" else func
+        for function, rule in self._functions:
+            if function is called:
+                self._trip(rule)
         result = func(*args, **(kwargs or {}))
         # torch.tensor(numbers, dtype) casts in C++, where no dispatch mode sees it
-        if name in ("torch.tensor", "torch.as_tensor", "torch.asarray"):
-            rule = self._casts.get(getattr(result, "dtype", None))
-            if rule and result.numel():
-                self._trip(rule)
+        if func in _FROM_NUMBERS:
+            cast = self._casts.get(getattr(result, "dtype", None))
+            if cast and result.numel():
+                self._trip(cast)
         return result
+
+
+_FROM_NUMBERS = (torch.tensor, torch.as_tensor, torch.asarray)
+
+
+def _resolve(dotted: str) -> object:
+    """Return the object of a dotted name, or a fresh one that nothing is identical to."""
+    found: object = torch
+    for part in dotted.split(".")[1:]:
+        found = getattr(found, part, None)
+    return object() if found is None else found
 
 
 class _OperatorWatch(TorchDispatchMode):
