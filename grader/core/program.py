@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from types import CodeType
 
 from IPython.core.inputtransformer2 import TransformerManager
 
@@ -77,6 +78,44 @@ def slice_program(exercise: str, names: Iterable[str], cells: Sequence[Cell]) ->
         chosen |= fresh
     parts = tuple((pieces[index].label, pieces[index].source) for index in sorted(chosen))
     return Program(exercise, parts)
+
+
+def judged_text(program: Program) -> list[str]:
+    """Return the statements that the exercise's name reaches: what an off-limits scan looks at.
+
+    A student's own experiments beside the answer, such as a comparison with the built-in, are
+    bare expressions and asserts; they are free.
+    """
+    statements: list[tuple[ast.stmt, str]] = []
+    for _, source in program.parts:
+        tree = _parse(source)
+        lines = source.splitlines()
+        for node in tree.body if tree else []:
+            if not isinstance(node, ast.Expr | ast.Assert):
+                text = "\n".join(lines[_first_line(node) - 1 : node.end_lineno])
+                statements.append((node, text))
+    wanted = {program.exercise}
+    chosen: set[int] = set()
+    while True:
+        fresh = {
+            index
+            for index, (node, _) in enumerate(statements)
+            if index not in chosen and _bound(node) & wanted
+        }
+        if not fresh:
+            return [statements[index][1] for index in sorted(chosen)]
+        chosen |= fresh
+        wanted |= {name for index in fresh for name in _used(statements[index][0])}
+
+
+def is_stub(source: str, stub: str) -> bool:
+    """Say whether a solution cell still holds the stub, up to white space and comments."""
+    tree, untouched = _parse(plain_python(source)), _parse(plain_python(stub))
+    if not source.strip():
+        return True
+    if tree is None or untouched is None:
+        return source.strip() == stub.strip()
+    return ast.dump(tree) == ast.dump(untouched)
 
 
 @dataclass(frozen=True)
@@ -148,4 +187,17 @@ def _bound(node: ast.stmt) -> set[str]:
 
 
 def _used(node: ast.stmt) -> set[str]:
-    return {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
+    """Names that a statement looks up outside itself, and the attributes it reads."""
+    try:
+        code = compile(
+            ast.Module([node], []), "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        )
+    except (SyntaxError, ValueError, RecursionError):
+        return set()
+    names: set[str] = set()
+    pending = [code]
+    while pending:
+        current = pending.pop()
+        names |= {*current.co_names, *current.co_freevars}
+        pending += [const for const in current.co_consts if isinstance(const, CodeType)]
+    return names
