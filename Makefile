@@ -87,9 +87,10 @@ grade: .venv/.ready bubblewrap ## Grade the sample class with nbgrader's own com
 learn: .venv/.ready ## Open the chapters in JupyterLab, in your own copy under my/
 	@undertorch learn
 
+# Not --quiet, here and in test: it hides the warnings from --strict, which then passes dead links.
 site: .venv/.ready ## Build the site into build/site
 	$(call step,'Building the site')
-	@mkdocs build --strict --quiet
+	@mkdocs build --strict
 	@echo 'build/site/index.html'
 
 build: .venv/.ready ## Build notebooks and site pages from solutions/*/*.pct.py
@@ -113,7 +114,7 @@ test: .venv/.ready system ## Check everything, within twenty minutes on two core
 	$(call step,'The reference notebooks run again')
 	@pytest -q --nbval --nbval-current-env solutions
 	$(call step,'The site')
-	@mkdocs build --strict --quiet
+	@mkdocs build --strict
 
 trial: .venv/.ready system ## Run the long proofs: hostile submissions, mutants, a thousand submissions
 	@undertorch trial

@@ -37,12 +37,17 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         """Say nothing: pytest's output is for failures."""
 
 
+def _build(root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Build the site of `root` as make does. Without --quiet, which would blind --strict."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the site, built strictly, once."""
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = _build(ROOT, folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -102,6 +107,17 @@ def _complaints(browser: Browser, addresses: list[str], width: int, scheme: Sche
             complaints.append(f"{address} is {beyond} px wider than a window of {width} px")
     context.close()
     return complaints
+
+
+@pytest.mark.parametrize("link", ["[gone](gone.md)", "[gone](index.md#gone)", "[root](/index.md)"])
+def test_a_dead_link_fails_the_build(tmp_path: Path, link: str) -> None:
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    shutil.copytree(ROOT / "site", tmp_path / "site")
+    with (tmp_path / "site" / "for-students.md").open("a") as page:
+        page.write(f"\n{link}\n")
+    done = _build(tmp_path, tmp_path / "built")
+    assert done.returncode != 0
+    assert "for-students.md" in done.stderr
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
