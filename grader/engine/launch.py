@@ -1,0 +1,152 @@
+"""Starts the warm process in its box: as an ordinary user, as root, or bare."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import grader
+from grader.engine import mounts
+from grader.engine.tiers import BoxUnavailable, Tier
+
+NO_BWRAP = (
+    "bubblewrap is not installed, so student code cannot be boxed. "
+    "Install it (`apt-get install bubblewrap`), then run `undertorch doctor`."
+)
+
+_NOBODY = "65534"
+
+# As root there is no user namespace around the box: in one, /proc/sys stays writable. These four
+# capabilities let the shell below uncover /proc and change user; the warm process has none.
+_ROOT_CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_SYS_ADMIN")
+
+# bwrap covers parts of /proc when it runs as root. A child may mount a /proc of its own only where
+# it can see a whole one. Nobody, who runs from here on, may write to none of what is uncovered.
+_STEP_DOWN = (
+    "for cover in /proc/sys /proc/sysrq-trigger /proc/irq /proc/bus; do "
+    "umount $cover 2>/dev/null; done; "
+    f"exec setpriv --reuid={_NOBODY} --regid={_NOBODY} --clear-groups --no-new-privs "
+    '--inh-caps=-all --bounding-set=-all -- "$@"'
+)
+
+
+@dataclass(frozen=True)
+class Started:
+    """A warm process: the one to wait for, and the file its complaints go to."""
+
+    process: subprocess.Popen[bytes]
+    complaints: IO[bytes]
+
+    def complaint(self) -> str:
+        """Return the end of what was written to stderr."""
+        self.complaints.seek(0)
+        return self.complaints.read().decode(errors="replace")[-4000:].strip()
+
+
+def start(tier: Tier, probes: Path, preload: Sequence[str], inside: Path | None, control: int) -> Started:
+    """Start a warm process whose end of the control socket is `control`."""
+    if tier is Tier.NAMESPACES:
+        return _boxed(probes, preload, inside, control)
+    if tier is Tier.NONE:
+        return _bare(probes, preload, inside, control)
+    raise BoxUnavailable(f"{tier.title}: choose tier 1, or tier 4 for code you trust")
+
+
+def bwrap_path() -> str:
+    """Return where bwrap is, or raise BoxUnavailable."""
+    found = shutil.which("bwrap")
+    if found is None:
+        raise BoxUnavailable(NO_BWRAP)
+    return found
+
+
+def confinement() -> list[str]:
+    """Return bwrap's arguments up to what the box sees, for the user we are."""
+    common = ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "undertorch"]
+    if os.geteuid() != 0:
+        return ["--unshare-all", *common]
+    namespaces = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    powers = ["--cap-drop", "ALL"]
+    for name in _ROOT_CAPABILITIES:
+        powers += ["--cap-add", name]
+    return [*namespaces, *common, *powers]
+
+
+def step_down() -> list[str]:
+    """Return what goes before the command in the box: nothing, or for root the way to nobody."""
+    return [] if os.geteuid() != 0 else ["/bin/sh", "-c", _STEP_DOWN, "step-down"]
+
+
+def _boxed(probes: Path, preload: Sequence[str], inside: Path | None, control: int) -> Started:
+    shown = mounts.view(probes, inside)
+    arguments = [bwrap_path(), *confinement(), *shown.arguments]
+    # The warm process has this /tmp; each child mounts its own over it and over /dev/shm.
+    arguments += ["--dev", "/dev", "--proc", "/proc", "--perms", "1777", "--tmpfs", "/tmp"]
+    # An ordinary user's box belongs to the user its children are: make what they share read-only.
+    arguments += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
+    for name, value in _environment(str(mounts.HOUSE)).items():
+        arguments += ["--setenv", name, value]
+    inner = str(mounts.INSIDE) if inside else None
+    command = _warm_command(str(mounts.PROBES), preload, inner, control)
+    try:
+        return _popen(
+            [*arguments, "--", *step_down(), *command], {}, (control, *shown.descriptors)
+        )
+    finally:
+        for descriptor in shown.descriptors:
+            os.close(descriptor)
+
+
+def _bare(probes: Path, preload: Sequence[str], inside: Path | None, control: int) -> Started:
+    command = _warm_command(str(probes.resolve()), preload, str(inside.resolve()) if inside else None, control)
+    package = Path(grader.__file__).resolve().parent
+    return _popen([*command, "--bare"], _environment(str(package.parent)), (control,))
+
+
+def _warm_command(probes: str, preload: Sequence[str], inside: str | None, control: int) -> list[str]:
+    # -s: no packages from a home folder; -P: nothing is imported from the current folder.
+    command = [sys.executable, "-s", "-P", "-m", "grader.engine.warm", *preload]
+    return [*command, f"--control={control}", f"--probes={probes}", f"--inside={inside or 'grader.core.inside'}"]
+
+
+def _environment(pythonpath: str) -> dict[str, str]:
+    """The whole environment of the box; nothing of the host's comes along."""
+    return {
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "PYTHONPATH": pythonpath,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        # The order of a set of strings is the same whenever a submission is graded.
+        "PYTHONHASHSEED": "0",
+        "HOME": "/tmp/home",
+        "TMPDIR": "/tmp",
+        "USER": "student",
+        "LOGNAME": "student",
+        "LANG": "C.UTF-8",
+        "MPLBACKEND": "Agg",
+        # One thread: results do not depend on the machine's width, --jobs fills the cores, and
+        # a fork after a parallel operation (two gloo ranks after a matmul) cannot hang.
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+
+
+def _popen(command: list[str], environment: dict[str, str], descriptors: tuple[int, ...]) -> Started:
+    complaints = tempfile.TemporaryFile()
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=complaints,
+        env=environment,
+        pass_fds=descriptors,
+        start_new_session=True,  # Ctrl-C in the instructor's terminal is ours to handle
+    )
+    return Started(process, complaints)
