@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import select
 import socket
-import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Self
+from weakref import WeakSet
 
 from grader.engine import launch
 from grader.engine.budget import Budget
@@ -55,6 +56,7 @@ class Box:
         self.budget = budget
         if not probes.is_file():
             raise FileNotFoundError(probes)
+        self._children: WeakSet[Child] = WeakSet()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._started = launch.start(self.tier, probes, preload, inside, theirs.fileno())
@@ -79,20 +81,19 @@ class Box:
             channel.close()
             leash.close()
             raise BoxUnavailable(f"the warm process is gone ({error}). {self._started.complaint()}") from None
-        return Child(channel, leash, budget)
+        child = Child(channel, leash, budget)
+        self._children.add(child)
+        return child
 
     def close(self) -> None:
         """End the warm process and every child; returns when none is left."""
+        for child in list(self._children):
+            child.close()
         self._control.close()
-        process = self._started.process
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        self._started.complaints.close()
+        self._started.wait_until_empty(_STOP_SECONDS)
+        self._started.clean_up()
 
-    def __enter__(self) -> Box:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from typing import Self
 
 from grader.core.channel import (
     FRAME_LIMIT,
@@ -79,7 +80,7 @@ class Child:
             self._ended = Ended(Outcome.KILLED, "The process that ran your code was ended by the grader.")
         self._end(0.0)
 
-    def __enter__(self) -> Child:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

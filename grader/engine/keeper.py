@@ -65,7 +65,8 @@ def _bare(channel: int, host: socket.socket, budget: Budget, serve: Serve, warm:
     """Tier 4: limits, a watchdog where there is a /proc, and a best effort to leave no process."""
     linux = os.path.isdir("/proc/self")
     if linux:
-        _die_with(warm)
+        # No signal at the warm process's death: there is no namespace to fall with us, and the
+        # leash tells us as well when the host goes.
         syscalls.adopt_orphans()
     report, first = _fork_first(channel, host, budget, serve, isolate=False)
 
@@ -155,7 +156,8 @@ def _descendants(proc: int) -> list[int]:
                 parents[pid] = int(stat.read().rpartition(b")")[2].split()[1])
         except OSError:
             continue
-    found, generation = [], {os.getpid()}
+    found: list[int] = []
+    generation = {os.getpid()}
     while generation := {pid for pid, parent in parents.items() if parent in generation}:
         found += generation
     return found

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -43,6 +46,31 @@ class Started:
 
     process: subprocess.Popen[bytes]
     complaints: IO[bytes]
+    scratch: tempfile.TemporaryDirectory[str] | None = None
+    """In tier 4 the folder that stands in for the box's /tmp."""
+    first: int | None = None
+    """A pidfd of the first process of the box's pid namespace."""
+
+    def wait_until_empty(self, seconds: float) -> None:
+        """Wait until no process of the box is left; end those that stay longer than `seconds`."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        # bwrap leaves as soon as its command does. The kernel lets the first process of a pid
+        # namespace end only after all others.
+        if self.first is not None and not select.select([self.first], [], [], seconds)[0]:
+            signal.pidfd_send_signal(self.first, signal.SIGKILL)
+            select.select([self.first], [], [])
+
+    def clean_up(self) -> None:
+        """Remove what the process needed; to be called after its end."""
+        self.complaints.close()
+        if self.first is not None:
+            os.close(self.first)
+        if self.scratch is not None:
+            self.scratch.cleanup()
 
     def complaint(self) -> str:
         """Return the end of what was written to stderr."""
@@ -93,21 +121,33 @@ def _boxed(probes: Path, preload: Sequence[str], inside: Path | None, control: i
     arguments += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
     for name, value in _environment(str(mounts.HOUSE)).items():
         arguments += ["--setenv", name, value]
+    news, theirs = os.pipe()
+    arguments += ["--info-fd", str(theirs)]
     inner = str(mounts.INSIDE) if inside else None
     command = _warm_command(str(mounts.PROBES), preload, inner, control)
     try:
-        return _popen(
-            [*arguments, "--", *step_down(), *command], {}, (control, *shown.descriptors)
-        )
+        started = _popen([*arguments, "--", *step_down(), *command], {}, (control, theirs, *shown.descriptors))
     finally:
-        for descriptor in shown.descriptors:
+        for descriptor in (theirs, *shown.descriptors):
             os.close(descriptor)
+    with open(news) as pipe:
+        return replace(started, first=_first_process(pipe.read()))
+
+
+def _first_process(info: str) -> int | None:
+    """Return a pidfd of the process that bwrap's --info-fd names; None where bwrap failed before."""
+    try:
+        return os.pidfd_open(json.loads(info)["child-pid"])
+    except (ValueError, ProcessLookupError):
+        return None
 
 
 def _bare(probes: Path, preload: Sequence[str], inside: Path | None, control: int) -> Started:
+    scratch = tempfile.TemporaryDirectory(prefix="undertorch-")
     command = _warm_command(str(probes.resolve()), preload, str(inside.resolve()) if inside else None, control)
-    package = Path(grader.__file__).resolve().parent
-    return _popen([*command, "--bare"], _environment(str(package.parent)), (control,))
+    environment = _environment(str(Path(grader.__file__).resolve().parent.parent))
+    environment |= {"HOME": scratch.name, "TMPDIR": scratch.name}
+    return replace(_popen([*command, "--bare"], environment, (control,), scratch.name), scratch=scratch)
 
 
 def _warm_command(probes: str, preload: Sequence[str], inside: str | None, control: int) -> list[str]:
@@ -138,7 +178,9 @@ def _environment(pythonpath: str) -> dict[str, str]:
     }
 
 
-def _popen(command: list[str], environment: dict[str, str], descriptors: tuple[int, ...]) -> Started:
+def _popen(
+    command: list[str], environment: dict[str, str], descriptors: tuple[int, ...], cwd: str = "/"
+) -> Started:
     complaints = tempfile.TemporaryFile()
     process = subprocess.Popen(
         command,
@@ -146,6 +188,7 @@ def _popen(command: list[str], environment: dict[str, str], descriptors: tuple[i
         stdout=subprocess.DEVNULL,
         stderr=complaints,
         env=environment,
+        cwd=cwd,
         pass_fds=descriptors,
         start_new_session=True,  # Ctrl-C in the instructor's terminal is ours to handle
     )

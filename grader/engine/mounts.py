@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import grader
+from grader.engine.tiers import BoxUnavailable
 
 HOUSE = Path("/undertorch")
 """Where our own files appear in the box: a neutral folder, outside every bound path."""
@@ -126,18 +127,36 @@ def _interpreter_folders() -> Iterator[Path]:
         for name in ("bin", "lib", "lib64", "pyvenv.cfg"):
             path = Path(prefix, name)
             if path.exists():
+                _refuse_hidden(path)
                 yield path
 
 
+def _refuse_hidden(path: Path) -> None:
+    if any(folder in path.parents for folder in (Path("/tmp"), Path("/dev"), Path("/proc"))):
+        raise BoxUnavailable(
+            f"the interpreter lies in {path}, which a child's own /tmp or /dev hides: "
+            "make the virtual environment elsewhere"
+        )
+
+
 def _hide_our_package(shown: View, bound: list[Path]) -> None:
-    """Mask every copy of this package that the bound paths would show: it holds checks and mistakes."""
-    copies = {Path(grader.__file__).resolve().parent}
-    for entry in sys.path:
-        if entry:
-            copies.add(Path(entry, "grader").resolve())
-    for folder in sorted(copies):
-        if folder.is_dir() and any(root in folder.parents for root in (p.resolve() for p in bound)):
-            shown.empty(folder)
+    """Mask every copy of this package that the bound paths would show: it holds checks and mistakes.
+
+    Pointers of an editable install are emptied too: what they point at is not in the box.
+    """
+    ours = Path(grader.__file__).resolve().parent
+    roots = [path.resolve() for path in bound]
+    copies, pointers = {ours}, set()
+    for folder in {Path(entry).resolve() for entry in sys.path if entry}:
+        copies.add((folder / "grader").resolve())
+        for pattern in ("*.pth", "__editable__*.py"):
+            pointers |= {path for path in folder.glob(pattern) if str(ours.parent) in path.read_text()}
+    for copy in sorted(copies):
+        if copy.is_dir() and any(root in copy.parents for root in roots):
+            shown.empty(copy)
+    for pointer in sorted(pointers):
+        if any(root in pointer.parents for root in roots):
+            shown.text(pointer, "")
 
 
 def _show_our_parts(shown: View) -> None:

@@ -44,7 +44,7 @@ def breach(tree: Tree, budget: Budget) -> Ending | None:
     uses = [use for pid in pids if (use := _look(tree.proc, pid)) is not None]
     if sum(use.cpu_seconds for use in uses) > budget.cpu_seconds:
         return Ending(CPU)
-    if sum(use.tasks for use in uses) > budget.processes:
+    if sum(use.tasks for use in uses) > budget.processes + 1:  # the first process is ours
         return Ending(PROCESSES)
     files = sum(_bytes_in(folder) for folder in tree.scratch)
     # First the cheap upper bound, which counts the pages inherited from the warm process in every
