@@ -73,7 +73,9 @@ class Started:
             self.scratch.cleanup()
 
     def complaint(self) -> str:
-        """Return the end of what was written to stderr."""
+        """Return the end of what was written to stderr; nothing once cleaned up."""
+        if self.complaints.closed:
+            return ""
         self.complaints.seek(0)
         return self.complaints.read().decode(errors="replace")[-4000:].strip()
 
