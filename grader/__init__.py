@@ -14,6 +14,7 @@ from typing import Any
 
 _HOMES = {
     "grade": "grader.core.live",
+    "predict": "grader.core.predict",
     "probe": "grader.core.probe",
     "facts": "grader.core.tensors",
     "gate": "grader.core.checks",

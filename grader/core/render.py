@@ -143,4 +143,4 @@ def _inline(text: str) -> str:
 @cache
 def _style() -> str:
     css = (Path(__file__).parent / "verdict.css").read_text(encoding="utf-8")
-    return f"<style>{re.sub(r'\s+', ' ', css).strip()}</style>"
+    return "<style>" + re.sub(r"\s+", " ", css).strip() + "</style>"
