@@ -97,5 +97,34 @@ def validate(
         raise typer.Exit(1)
 
 
+@app.command()
+def sample(chapter: ChapterArgument = "ch01_formats") -> None:
+    """Hand in a sample class: right, half done, mistaken, crashing and hostile submissions.
+
+    Only folders of students whose name starts with `sample-` are written.
+    """
+    from grader.authoring.sample import hand_in, sample_class
+
+    chosen = find_course().chapter(chapter)
+    files = hand_in(chosen, sample_class(chosen))
+    out.print(f"{len(files)} submissions in {chosen.root / 'submitted'}", soft_wrap=True)
+
+
+@app.command()
+def scores(chapter: ChapterArgument) -> None:
+    """Show the last grading of a chapter: students, points, outcomes, diagnosis, feedback pages."""
+    from grader.scores import read_scores, table
+
+    chosen = find_course().chapter(chapter)
+    rows = read_scores(chosen)
+    if not rows:
+        raise CourseError(f"Nothing is graded yet. Run: nbgrader autograde {chapter}")
+    out.print(table(chosen, rows))
+    for row in rows:
+        page = chosen.root / "feedback" / row.student / chapter / f"{chosen.name}.html"
+        if page.is_file():
+            out.print(f"feedback: {page.relative_to(chosen.root)}", soft_wrap=True)
+
+
 if __name__ == "__main__":
     main()

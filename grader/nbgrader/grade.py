@@ -40,6 +40,9 @@ class Run:
         self.tier = str(box.tier)
         self._graders: dict[str, ExerciseGrader] = {}
 
+    def __deepcopy__(self, memo: object) -> Run:
+        return self  # nbconvert copies the resources that it hands from step to step
+
     @cached_property
     def probes(self) -> dict[str, Probe]:
         """The chapter's probes."""
