@@ -1,0 +1,36 @@
+"""Undertorch's grader: what a notebook, a probe or a check imports.
+
+    from grader import grade                              # in a notebook
+    from grader import probe                              # in a chapter's probes.py
+    from grader import assert_same_bits, gate, points     # in a chapter's checks
+
+Names are fetched when they are first used: a box imports this package too, and must stay light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "grade": "grader.core.live",
+    "predict": "grader.core.predict",
+    "probe": "grader.core.probe",
+    "facts": "grader.core.tensors",
+    "gate": "grader.core.checks",
+    "points": "grader.core.checks",
+    "Mismatch": "grader.core.compare",
+    "assert_close": "grader.core.compare",
+    "assert_equal": "grader.core.compare",
+    "assert_same_bits": "grader.core.compare",
+    "assert_tensor": "grader.core.compare",
+    "bits": "grader.core.compare",
+}
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'grader' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,138 @@
+"""One command from a chapter's source to reference notebook, released notebook and site page.
+
+Everything is built in a folder apart; then it is either put in place or compared with what is
+there. Nothing depends on the machine or the time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
+
+from grader.authoring.page import chapter_page
+from grader.authoring.source import SourceError, read_source
+from grader.core.course import Course
+from grader.nbgrader.release import release
+
+CELL_SECONDS = 120
+"""Longest run of one cell of a reference notebook."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A built file: where it belongs, relative to the course, and its bytes."""
+
+    path: Path
+    content: bytes
+
+
+def sources(course: Course) -> list[Path]:
+    """Return every chapter's source, in order."""
+    return sorted((course.root / "solutions").glob("*/*.pct.py"))
+
+
+def build_chapter(course: Course, source: Path) -> list[Built]:
+    """Return what a source builds: reference, released notebook, site page."""
+    chapter, name = source.parent.name, source.name.removesuffix(".pct.py")
+    notebook = read_source(source)
+    declared = notebook.metadata["undertorch"]["chapter"]
+    if declared != chapter:
+        raise SourceError(f"{source}: declares chapter {declared!r} in a folder named {chapter!r}")
+    with _staging(course) as stage:
+        reference = stage / "solutions" / chapter / f"{name}.ipynb"
+        released = stage / "chapters" / chapter / f"{name}.ipynb"
+        _write(notebook, reference)
+        release(stage, chapter)
+        executed = _execute(notebook, reference.parent, stage, source)
+        _write(executed, reference)
+        page = chapter_page(executed, nbformat.read(released, as_version=4), chapter)
+        return [
+            Built(Path("solutions", chapter, f"{name}.ipynb"), reference.read_bytes()),
+            Built(Path("chapters", chapter, f"{name}.ipynb"), released.read_bytes()),
+            Built(Path("site/chapters", f"{chapter}.md"), page.encode("utf-8")),
+        ]
+
+
+def install(course: Course, built: list[Built]) -> list[Path]:
+    """Put built files in place; return those that changed."""
+    changed = differing(course, built)
+    for file in built:
+        if file.path in changed:
+            target = course.root / file.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(file.content)
+    return changed
+
+
+def differing(course: Course, built: list[Built]) -> list[Path]:
+    """Return the paths whose files in the course are missing or differ from what was built."""
+    return [
+        file.path
+        for file in built
+        if not (course.root / file.path).is_file()
+        or (course.root / file.path).read_bytes() != file.content
+    ]
+
+
+@contextmanager
+def _staging(course: Course) -> Iterator[Path]:
+    """A course of its own, with the real graders, that a kernel started here will find."""
+    with tempfile.TemporaryDirectory(prefix="undertorch-build-") as folder:
+        stage = Path(folder)
+        (stage / "grader").symlink_to(course.root / "grader")
+        before = os.environ.get("UNDERTORCH_COURSE")
+        os.environ["UNDERTORCH_COURSE"] = str(stage)
+        try:
+            yield stage
+        finally:
+            del os.environ["UNDERTORCH_COURSE"]
+            if before is not None:
+                os.environ["UNDERTORCH_COURSE"] = before
+
+
+def _execute(
+    notebook: NotebookNode, folder: Path, stage: Path, source: Path
+) -> NotebookNode:
+    executed = nbformat.from_dict(notebook)
+    client = NotebookClient(
+        executed,
+        timeout=CELL_SECONDS,
+        kernel_name="python3",
+        record_timing=False,
+        resources={"metadata": {"path": str(folder)}},
+    )
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        raise SourceError(f"{source}: a cell raised.\n{error}") from None
+    for cell in executed.cells:
+        for output in cell.get("outputs", []):
+            _check_output(output, stage, source, cell.id)
+    executed.metadata = notebook.metadata
+    return executed
+
+
+def _check_output(output: NotebookNode, stage: Path, source: Path, cell: str) -> None:
+    """Refuse what would differ elsewhere: stderr, addresses, folders of this machine."""
+    text = str(output)
+    if output.get("name") == "stderr":
+        raise SourceError(f"{source}: cell {cell} writes to stderr: {output['text']}")
+    if str(stage) in text or re.search(r"at 0x[0-9a-f]{8,}", text):
+        raise SourceError(f"{source}: cell {cell} shows an address or a folder of this machine")
+
+
+def _write(notebook: NotebookNode, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.validate(notebook)
+    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+

@@ -1,0 +1,24 @@
+"""Chapter 1's probes: all of the chapter that runs beside a student's code."""
+
+import torch
+
+from grader import probe
+
+
+@probe
+def decoded(student, patterns, exponent_bits, mantissa_bits):
+    """Return the values of `patterns` (n,) int64 as float64 (n,)."""
+    values = [student.decode(p, exponent_bits, mantissa_bits) for p in patterns.tolist()]
+    return torch.tensor(values, dtype=torch.float64)
+
+
+@probe
+def decoded_one(student, pattern, exponent_bits, mantissa_bits):
+    """Return what `decode` gives for one pattern, as it is."""
+    return student.decode(pattern, exponent_bits, mantissa_bits)
+
+
+@probe
+def rounded(student, x):
+    """Return `x` rounded to bfloat16."""
+    return student.round_to_bf16(x)

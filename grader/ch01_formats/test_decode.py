@@ -1,0 +1,78 @@
+"""Checks of `decode`: every half pattern, and the same rules at other widths."""
+
+import pytest
+import torch
+
+from grader import Mismatch, assert_same_bits, gate
+
+HALF = 5, 10
+
+
+def in_torch(patterns, dtype):
+    """Return int64 patterns as torch reads them, in float64, which holds each exactly."""
+    whole = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[dtype.itemsize]
+    return patterns.to(whole).view(dtype).double()
+
+
+def by_exponent(patterns, field):
+    """Return the half patterns whose exponent field is, or is not, special."""
+    exponent = (patterns >> 10) & 31
+    kind = {"normal": (exponent > 0) & (exponent < 31), "low": exponent == 0, "high": exponent == 31}
+    return patterns[kind[field]]
+
+
+@pytest.fixture
+def halves():
+    return torch.arange(65_536)
+
+
+def compare(decoded, patterns, dtype, exponent_bits, mantissa_bits):
+    expected = in_torch(patterns, dtype)
+    got = decoded.ask(patterns, exponent_bits, mantissa_bits).value
+    numbers = ~expected.isnan()
+    shown = patterns.to(torch.int32) if dtype.itemsize > 2 else patterns.to(torch.int16)
+    assert_same_bits(got[numbers], expected[numbers], of=shown[numbers])
+    if not bool(got[~numbers].isnan().all()):
+        raise Mismatch("A pattern that stands for NaN gave a number.")
+
+
+@gate
+def test_returns_a_float(decoded_one):
+    """`decode` returns a Python float."""
+    for pattern in (0x3C00, 0x0000, 0x7C00):
+        got = decoded_one.ask(pattern, *HALF).value
+        if got is None:
+            raise Mismatch("`decode` returned None. Did you forget a `return`?")
+        if type(got) is not float:
+            raise Mismatch(f"`decode` returned a {type(got).__name__}, not a Python float.")
+
+
+def test_normal_numbers(decoded, halves):
+    """All 61,440 normal numbers of float16."""
+    compare(decoded, by_exponent(halves, "normal"), torch.float16, *HALF)
+
+
+def test_zeros_and_subnormals(decoded, halves):
+    """Both zeros and all 2,046 subnormals of float16."""
+    compare(decoded, by_exponent(halves, "low"), torch.float16, *HALF)
+
+
+def test_infinities_and_nan(decoded, halves):
+    """Both infinities and every NaN of float16."""
+    compare(decoded, by_exponent(halves, "high"), torch.float16, *HALF)
+
+
+@pytest.fixture
+def wide(rng):
+    """Patterns of float32: around every power of two, and some drawn at random."""
+    powers = torch.arange(512) << 23
+    edges = torch.cat([powers, powers + 1, (powers - 1).clamp(min=0)])
+    return torch.cat([edges, torch.randint(0, 2**32, (2000,), generator=rng)])
+
+
+def test_other_widths(decoded, wide, rng):
+    """float32, bfloat16 and float8_e5m2: no field is of a fixed width."""
+    halves = torch.randint(0, 65_536, (2000,), generator=rng)
+    compare(decoded, torch.arange(256), torch.float8_e5m2, 5, 2)
+    compare(decoded, halves, torch.bfloat16, 8, 7)
+    compare(decoded, wide, torch.float32, 8, 23)

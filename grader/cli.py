@@ -1,0 +1,101 @@
+"""The `undertorch` command. Each function is one subcommand; what it does lives elsewhere.
+
+Exit status: 0 done and well, 1 done and something is wrong, 2 called wrongly.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from grader.core.course import Course, CourseError, find_course
+
+app = typer.Typer(
+    help="Learn how PyTorch works inside, and grade those who do.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+out = Console(highlight=False)
+
+ChapterArgument = Annotated[str, typer.Argument(help="A chapter's id, e.g. ch01_formats.")]
+
+
+def main() -> None:
+    """Run the command; turn known troubles into one line that says what to do."""
+    from grader.authoring.source import SourceError
+    from grader.nbgrader import commands_on_path
+
+    commands_on_path()
+    try:
+        app()
+    except (CourseError, SourceError) as error:
+        out.print(f"[red]undertorch:[/red] {error}", markup=True, soft_wrap=True)
+        raise SystemExit(1) from None
+
+
+@app.command()
+def build(
+    chapter: Annotated[str, typer.Argument(help="A chapter's id; all if left out.")] = "",
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail if anything would change.")
+    ] = False,
+) -> None:
+    """Build notebooks and site pages from the chapters' sources (solutions/*/*.pct.py)."""
+    from grader.authoring.build import build_chapter, differing, install, sources
+
+    course = find_course()
+    stale: list[Path] = []
+    for source in sources(course):
+        if chapter in ("", source.parent.name):
+            built = build_chapter(course, source)
+            stale += differing(course, built) if check else install(course, built)
+    for path in stale:
+        out.print(f"{'out of date' if check else 'built'}: {path}")
+    if check and stale:
+        out.print("Run: undertorch build")
+        raise typer.Exit(1)
+    if not stale:
+        out.print("Everything is up to date.")
+
+
+@app.command()
+def validate(
+    exercises: Annotated[list[str] | None, typer.Argument(help="Exercise ids; all if left out.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 1,
+) -> None:
+    """Run every known answer and say which do not get the verdict that they must get.
+
+    Works on what `undertorch build` last built.
+    """
+    from grader.authoring.validate import orphans, prove
+
+    course: Course = find_course()
+    chosen = set(exercises or ())
+    chapters = course.chapters()
+    unknown = chosen - {e.id for c in chapters for e in c.exercises}
+    if unknown:
+        raise CourseError(f"No exercise is called {', '.join(sorted(unknown))}.")
+    wrong = 0
+    for chapter in chapters:
+        problems = [] if chosen else list(orphans(chapter))
+        for exercise in chapter.exercises:
+            if chosen and exercise.id not in chosen:
+                continue
+            proof = prove(chapter, exercise, seed)
+            problems += proof.problems
+            out.print(
+                f"{'ok ' if not proof.problems else 'BAD'} {exercise.id:<28} {proof.checks} checks, "
+                f"{proof.mistakes} mistakes, {proof.alternates} alternates"
+            )
+        wrong += len(problems)
+        for problem in problems:
+            out.print(f"  {problem}", markup=False, soft_wrap=True)
+    if wrong:
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    main()

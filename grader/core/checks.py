@@ -1,0 +1,192 @@
+"""Checks are pytest tests. This runs the checks of one exercise, collected once, as often as asked."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import torch
+from _pytest.config import _prepareconfig
+from _pytest.main import Session
+from _pytest.runner import call_and_report
+
+from grader.core.compare import Comparison, Record, recording
+from grader.core.evidence import Evidence, Interview
+from grader.core.probe import Probe
+
+_Check = TypeVar("_Check", bound=Callable[..., object])
+
+
+def points(weight: float) -> Callable[[_Check], _Check]:
+    """Give a check another weight than 1 in its exercise's points."""
+    return pytest.mark.undertorch_points(weight)
+
+
+gate = pytest.mark.undertorch_points(0)
+"""A check that a trivial answer may pass: worth nothing, and if it fails nothing else counts."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: its name, its rubric line (the docstring's first) and its weight. 0 is a gate."""
+
+    name: str
+    rubric: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class CheckRun:
+    """What one run of a check came to. `error` is None if it passed."""
+
+    check: Check
+    error: BaseException | None
+    comparisons: tuple[Comparison, ...]
+
+
+class Probed:
+    """What a check receives for a probe's name: evidence, asked for when it is first looked at."""
+
+    def __init__(self, probe: Probe, interview: Interview, request: pytest.FixtureRequest) -> None:
+        self._probe = probe
+        self._interview = interview
+        self._request = request
+
+    def ask(self, *args: Any, **inputs: Any) -> Evidence:
+        """Run the probe on other inputs, given in order or by name."""
+        return self._interview.ask(self._probe, {**dict(zip(self._probe.inputs, args)), **inputs})
+
+    def __getattr__(self, name: str) -> Any:
+        inputs = {name: self._request.getfixturevalue(name) for name in self._probe.inputs}
+        return getattr(self.ask(**inputs), name)
+
+
+def probe_fixtures(
+    probes: dict[str, Probe], interview_of: Callable[[pytest.FixtureRequest], Interview]
+) -> object:
+    """Return a pytest plugin that has one fixture per probe."""
+
+    def fixture_for(probe: Probe) -> Any:
+        def provide(self: object, request: pytest.FixtureRequest) -> Probed:
+            return Probed(probe, interview_of(request), request)
+
+        return pytest.fixture(name=probe.name)(provide)
+
+    members = {f"probe_{name}": fixture_for(probe) for name, probe in probes.items()}
+    return type("ProbeFixtures", (), members)()
+
+
+def generator_for(seed: int, scope: str) -> torch.Generator:
+    """Return a generator for the inputs of `scope`, an exercise: the same for the same seed."""
+    digest = hashlib.sha256(f"{seed}/{scope}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+
+
+class Suite:
+    """The checks of one `test_<exercise>.py`."""
+
+    def __init__(self, path: Path, probes: dict[str, Probe]) -> None:
+        self._interview: Interview | None = None
+        self._seed = 0
+        self._exercise = path.stem.removeprefix("test_")
+        self._session = _collect(path, [self, probe_fixtures(probes, self._current)])
+        self.checks = tuple(_describe(item) for item in self._session.items)
+        if not self.checks:
+            raise ValueError(f"{path} holds no checks")
+
+    @pytest.fixture
+    def rng(self) -> torch.Generator:
+        """A generator for this exercise's inputs, from the grading run's seed."""
+        return generator_for(self._seed, self._exercise)
+
+    def run(self, interview: Interview, seed: int) -> list[CheckRun]:
+        """Run every check against what `interview` can tell, in the file's order."""
+        self._interview, self._seed = interview, seed
+        runs = []
+        try:
+            for check, item in zip(self.checks, self._session.items):
+                record = Record()
+                token = recording.set(record)
+                try:
+                    error = _run(item)
+                finally:
+                    recording.reset(token)
+                runs.append(CheckRun(check, error, tuple(record.comparisons)))
+        finally:
+            self._interview = None
+        return runs
+
+    def _current(self, request: pytest.FixtureRequest) -> Interview:
+        assert self._interview is not None, "a check ran outside Suite.run"
+        return self._interview
+
+
+def _run(item: pytest.Item) -> BaseException | None:
+    """Run one collected test again, as pytest would, and return what it raised."""
+    item._initrequest()  # type: ignore[attr-defined]  # as plugins that rerun tests do
+    errors: list[BaseException] = []
+
+    class Catch:
+        @pytest.hookimpl(wrapper=True)
+        def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Iterator[None]:
+            if call.excinfo is not None:
+                errors.append(call.excinfo.value)
+            return (yield)
+
+    catch = Catch()
+    item.config.pluginmanager.register(catch)
+    try:
+        setup = call_and_report(item, "setup", log=False)
+        if setup.passed:
+            call_and_report(item, "call", log=False)
+        call_and_report(item, "teardown", log=False, nextitem=None)
+    finally:
+        item.config.pluginmanager.unregister(catch)
+    return errors[0] if errors else None
+
+
+def _collect(path: Path, plugins: list[object]) -> Session:
+    arguments = [
+        # no configuration file and no plugin of the host may change how checks run
+        "-c", os.devnull, "--rootdir", str(path.parent), "--import-mode=importlib",
+        "-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:capture", "-p", "no:logging",
+        "-p", "no:junitxml", "-p", "no:doctest", "-p", "no:faulthandler", "-p", "no:warnings",
+        "-p", "no:unraisableexception", "-p", "no:threadexception",
+        str(path),
+    ]  # fmt: skip
+    with _environment("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"), _environment("PYTEST_ADDOPTS", ""):
+        config = _prepareconfig(arguments, plugins)
+        session = Session.from_config(config)
+        config.addinivalue_line("markers", "undertorch_points(weight): see grader.points")
+        config.hook.pytest_sessionstart(session=session)
+        session.perform_collect()
+    return session
+
+
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def _describe(item: pytest.Item) -> Check:
+    function = item.function  # type: ignore[attr-defined]
+    mark = item.get_closest_marker("undertorch_points")
+    weight = float(mark.args[0]) if mark else 1.0
+    rubric = (function.__doc__ or "").strip().split("\n")[0]
+    if not rubric:
+        raise ValueError(f"{item.name} in {item.path} needs a docstring: it is the rubric line")
+    return Check(item.name, rubric, weight)

@@ -1,0 +1,222 @@
+"""Comparisons for checks. Each says what was expected, what came, where; and leaves a record.
+
+The record is what diagnosis works with: a known mistake explains a failure only where it fails
+the same comparison with the same value.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+
+
+class Mismatch(AssertionError):
+    """A comparison that failed, in parts that can be shown apart.
+
+    `what` is a sentence; `rows` are pairs of a label and a text, e.g. ("expected", "0x3F81").
+    `link` is the state of the chapter's explorer that shows it, e.g. "format=bf16&bits=3f808000".
+    """
+
+    def __init__(self, what: str, rows: tuple[tuple[str, str], ...] = (), link: str = "") -> None:
+        super().__init__("\n".join([what, *(f"{label}: {text}" for label, text in rows)]))
+        self.what = what
+        self.rows = rows
+        self.link = link
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One value as a check saw it, with what decides whether another value counts as the same."""
+
+    kind: str
+    got: Any
+    tolerance: tuple[float, float] = (0.0, 0.0)
+
+    def same(self, other: Comparison) -> bool:
+        """Say whether `other` is the same evidence, by this comparison's own standard."""
+        if (self.kind, self.tolerance) != (other.kind, other.tolerance):
+            return False
+        mine, theirs = self.got, other.got
+        if not (isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor)):
+            return type(mine) is type(theirs) and bool(_equal(mine, theirs))
+        if mine.dtype != theirs.dtype or mine.shape != theirs.shape:
+            return False
+        if self.kind == "close":
+            rtol, atol = self.tolerance
+            return torch.allclose(mine, theirs, rtol, atol, equal_nan=True)
+        return torch.equal(bits(mine), bits(theirs))
+
+
+@dataclass
+class Record:
+    """The comparisons that one check made, in order."""
+
+    comparisons: list[Comparison] = field(default_factory=list)
+
+
+recording: ContextVar[Record | None] = ContextVar("recording", default=None)
+
+
+def _note(kind: str, got: object, tolerance: tuple[float, float] = (0.0, 0.0)) -> None:
+    record = recording.get()
+    if record is not None:
+        record.comparisons.append(Comparison(kind, got, tolerance))
+
+
+_WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor's bit patterns as whole numbers of the same width, densely laid out."""
+    dense = tensor.detach().resolve_conj().resolve_neg().contiguous()
+    if dense.dtype.is_complex:
+        dense = torch.view_as_real(dense)
+    if dense.dtype is torch.bool or not dense.dtype.is_floating_point:
+        return dense
+    return dense.view(_WHOLE[dense.dtype.itemsize])
+
+
+def pattern(tensor: torch.Tensor) -> str:
+    """Return the bits of a one-element tensor in hexadecimal, e.g. "0x3F80"."""
+    size = tensor.element_size()
+    number = int(bits(tensor.reshape(1))) & (2 ** (8 * size) - 1)
+    return f"0x{number:0{2 * size}X}"
+
+
+def show(tensor: torch.Tensor) -> str:
+    """Return a one-element tensor as bits and value, e.g. "0x3F80 = 1.0"."""
+    if tensor.dtype.is_floating_point:
+        return f"{pattern(tensor)} = {float(tensor):.9g}"
+    return str(tensor.item())
+
+
+def assert_tensor(
+    got: object,
+    *,
+    dtype: torch.dtype | None = None,
+    shape: torch.Size | tuple[int, ...] | None = None,
+) -> None:
+    """Fail unless `got` is a tensor of that dtype and shape."""
+    _note("kind", _kind(got))
+    if got is None:
+        raise Mismatch("Your function returned None. Did you forget a `return`?")
+    if not isinstance(got, torch.Tensor):
+        raise Mismatch(f"Expected a torch.Tensor, got {_a(got)}.")
+    if dtype is not None and got.dtype is not dtype:
+        raise Mismatch(
+            "The dtype is not the one asked for.",
+            (("expected", str(dtype)), ("got", str(got.dtype))),
+        )
+    if shape is not None and tuple(got.shape) != tuple(shape):
+        raise Mismatch(
+            "The shape is not the one asked for.",
+            (("expected", str(tuple(shape))), ("got", str(tuple(got.shape)))),
+        )
+
+
+def assert_same_bits(
+    got: object, expected: torch.Tensor, *, of: torch.Tensor | None = None, link: str = ""
+) -> None:
+    """Fail unless `got` has the dtype, shape and every bit of `expected`.
+
+    `of` holds the input of each element; the failing one with the fewest set bits is shown.
+    `link` may hold `{bits}`, which becomes that input's pattern.
+    """
+    assert_tensor(got, dtype=expected.dtype, shape=expected.shape)
+    assert isinstance(got, torch.Tensor)
+    _note("bits", got)
+    wrong = (bits(got) != bits(expected)).reshape(-1)
+    if not bool(wrong.any()):
+        return
+    where = _simplest(wrong, of)
+    rows = [
+        ("expected", show(expected.reshape(-1)[where])),
+        ("got", show(got.detach().reshape(-1)[where])),
+    ]
+    if of is not None:
+        chosen = of.reshape(-1)[where]
+        rows.insert(0, ("input", show(chosen)))
+        link = link.format(bits=pattern(chosen)[2:].lower())
+    count = int(wrong.sum())
+    raise Mismatch(f"{count} of {wrong.numel()} results differ. The simplest:", tuple(rows), link)
+
+
+def _simplest(wrong: torch.Tensor, of: torch.Tensor | None) -> int:
+    indices = wrong.nonzero().reshape(-1)
+    if of is None:
+        return int(indices[0])
+    patterns = bits(of.reshape(-1)[indices]).tolist()
+    width = 2 ** (8 * of.element_size())
+    keys = [((p % width).bit_count(), p % width) for p in patterns]
+    return int(indices[keys.index(min(keys))])
+
+
+def assert_close(
+    got: object, expected: torch.Tensor, *, rtol: float, atol: float, because: str
+) -> None:
+    """Fail unless `got` lies within `atol + rtol * |expected|` of `expected`, NaN equal to NaN.
+
+    `because` says in a few words where the tolerance comes from; the student reads it.
+    """
+    assert_tensor(got, dtype=expected.dtype, shape=expected.shape)
+    assert isinstance(got, torch.Tensor)
+    _note("close", got, (rtol, atol))
+    wrong = ~torch.isclose(got.detach(), expected.detach(), rtol, atol, equal_nan=True).reshape(-1)
+    if not bool(wrong.any()):
+        return
+    where = int(wrong.nonzero()[0])
+    raise Mismatch(
+        f"{int(wrong.sum())} of {wrong.numel()} results are too far off.",
+        (
+            ("expected", f"{float(expected.reshape(-1)[where]):.9g}"),
+            ("got", f"{float(got.detach().reshape(-1)[where]):.9g}"),
+            ("allowed", f"{rtol:g} relative + {atol:g} absolute: {because}"),
+        ),
+    )
+
+
+def assert_equal(got: object, expected: object, what: str = "The result differs.") -> None:
+    """Fail unless plain data `got` equals `expected`; 1, 1.0 and True are not told apart."""
+    _note("equal", got)
+    if got is None and expected is not None:
+        raise Mismatch("Your function returned None. Did you forget a `return`?")
+    if isinstance(got, torch.Tensor) or not _equal(got, expected):
+        raise Mismatch(what, (("expected", _short(expected)), ("got", _short(got))))
+
+
+def _equal(left: object, right: object) -> bool:
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(_equal, left, right))
+    if isinstance(left, float) and isinstance(right, float) and left != left:
+        return right != right
+    if isinstance(left, torch.Tensor) or isinstance(right, torch.Tensor):
+        return (
+            isinstance(left, torch.Tensor)
+            and isinstance(right, torch.Tensor)
+            and left.dtype == right.dtype
+            and left.shape == right.shape
+            and torch.equal(bits(left), bits(right))
+        )
+    return bool(left == right)
+
+
+def _kind(got: object) -> tuple[str, ...]:
+    if isinstance(got, torch.Tensor):
+        return ("tensor", str(got.dtype), str(tuple(got.shape)))
+    return (type(got).__name__,)
+
+
+def _a(value: object) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}: {_short(value)}"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:200] + "…"
+
+

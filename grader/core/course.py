@@ -1,0 +1,203 @@
+"""What a course holds, read from its released notebooks: chapters, exercises, what they declare."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from grader.core.program import Cell, Kind
+
+
+class CourseError(Exception):
+    """Something of the course is missing or wrong; the message says what mends it."""
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One function or class that the student writes, and what its card declares."""
+
+    id: str
+    title: str
+    points: float
+    minutes: int
+    difficulty: int
+    prerequisites: tuple[str, ...]
+    teaches: str
+    leaves_out: str
+    off_limits: tuple[str, ...]
+    stub: str
+
+    @property
+    def grade_id(self) -> str:
+        """The id of the exercise's grade cell."""
+        return f"{self.id}-grade"
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One nbgrader assignment. `root` is the course's folder."""
+
+    root: Path
+    id: str
+
+    @cached_property
+    def released(self) -> Path:
+        """The notebook that students get."""
+        return self._notebook("chapters")
+
+    @cached_property
+    def reference(self) -> Path:
+        """The notebook with the reference solutions."""
+        return self._notebook("solutions")
+
+    @property
+    def name(self) -> str:
+        """The notebook's name without its ending; nbgrader's notebook id."""
+        return self.released.stem
+
+    @property
+    def graders(self) -> Path:
+        """The folder with `probes.py`, `test_<exercise>.py` and `answers/`."""
+        return self.root / "grader" / self.id
+
+    @property
+    def probes(self) -> Path:
+        """The only file of the chapter that enters a box."""
+        return self.graders / "probes.py"
+
+    def checks(self, exercise: str) -> Path:
+        """The checks of one exercise."""
+        return self.graders / f"test_{exercise}.py"
+
+    def answers(self, exercise: str) -> Path:
+        """The known answers to one exercise: mistakes and alternates."""
+        return self.graders / "answers" / f"{exercise}.py"
+
+    @cached_property
+    def notebook(self) -> dict[str, Any]:
+        """The released notebook, as read from its file."""
+        return _read(self.released)
+
+    @property
+    def card(self) -> Mapping[str, Any]:
+        """What the chapter declares of itself: title, summary, preload."""
+        declared: Mapping[str, Any] = self.notebook["metadata"].get("undertorch", {})
+        return declared
+
+    @property
+    def preload(self) -> tuple[str, ...]:
+        """Modules that the box imports before the first fork."""
+        return tuple(self.card.get("preload", ()))
+
+    @cached_property
+    def exercises(self) -> tuple[Exercise, ...]:
+        """The exercises, in the notebook's order."""
+        cells = self.notebook["cells"]
+        return tuple(_exercise(cell) for cell in cells if "undertorch" in cell["metadata"])
+
+    def exercise(self, id: str) -> Exercise:
+        """Return one exercise. Raises `CourseError` if there is none of that id."""
+        for exercise in self.exercises:
+            if exercise.id == id:
+                return exercise
+        known = ", ".join(exercise.id for exercise in self.exercises)
+        raise CourseError(f"{self.id} has no exercise {id!r}. It has: {known}.")
+
+    def _notebook(self, folder: str) -> Path:
+        found = sorted((self.root / folder / self.id).glob("*.ipynb"))
+        if not found:
+            raise CourseError(f"{folder}/{self.id} holds no notebook. Run: undertorch build")
+        return found[0]
+
+
+@dataclass(frozen=True)
+class Course:
+    """A folder with `solutions/`, `chapters/` and `grader/`."""
+
+    root: Path
+
+    def chapters(self) -> tuple[Chapter, ...]:
+        """All chapters that have been released, in order."""
+        found = sorted(path.parent.name for path in (self.root / "chapters").glob("*/*.ipynb"))
+        return tuple(Chapter(self.root, name) for name in dict.fromkeys(found))
+
+    def chapter(self, id: str) -> Chapter:
+        """Return one chapter. Raises `CourseError` if there is none of that id."""
+        for chapter in self.chapters():
+            if chapter.id == id:
+                return chapter
+        known = ", ".join(chapter.id for chapter in self.chapters()) or "none"
+        raise CourseError(f"There is no chapter {id!r} in {self.root}. Chapters: {known}.")
+
+    def chapter_of(self, exercise: str) -> Chapter:
+        """Return the chapter that has an exercise of that id."""
+        for chapter in self.chapters():
+            if any(known.id == exercise for known in chapter.exercises):
+                return chapter
+        raise CourseError(f"There is no exercise {exercise!r} in any chapter of {self.root}.")
+
+
+def find_course(start: Path | None = None) -> Course:
+    """Return the course around `start` (the working directory), else the installed one.
+
+    `UNDERTORCH_COURSE` names another.
+    """
+    named = os.environ.get("UNDERTORCH_COURSE")
+    if named:
+        return Course(Path(named).resolve())
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
+        if (folder / "chapters").is_dir() and (folder / "grader").is_dir():
+            return Course(folder)
+    raise CourseError("No course here: no folder above this one has chapters/ and grader/.")
+
+
+def source_of(cell: Mapping[str, Any]) -> str:
+    """Return a cell's text, however the file keeps it."""
+    source = cell.get("source", "")
+    return source if isinstance(source, str) else "".join(source)
+
+
+def given_cells(notebook: Mapping[str, Any]) -> list[Cell]:
+    """Return a released or reference notebook's code cells, grade cells left out."""
+    cells = []
+    for number, cell in enumerate(notebook["cells"]):
+        role = cell["metadata"].get("nbgrader", {})
+        if cell["cell_type"] != "code" or role.get("grade"):
+            continue
+        if role.get("solution"):
+            cells.append(Cell(Kind.SOLUTION, role["grade_id"], source_of(cell)))
+        else:
+            cells.append(Cell(Kind.GIVEN, f"given cell {number}", source_of(cell)))
+    return cells
+
+
+def read_reference(chapter: Chapter) -> list[Cell]:
+    """Return the code cells of the reference notebook."""
+    return given_cells(_read(chapter.reference))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return notebook
+
+
+def _exercise(cell: Mapping[str, Any]) -> Exercise:
+    card = cell["metadata"]["undertorch"]
+    return Exercise(
+        id=cell["metadata"]["nbgrader"]["grade_id"],
+        title=card["title"],
+        points=float(card["points"]),
+        minutes=int(card["minutes"]),
+        difficulty=int(card["difficulty"]),
+        prerequisites=tuple(card["prerequisites"]),
+        teaches=card["teaches"],
+        leaves_out=card["leaves_out"],
+        off_limits=tuple(card["off_limits"]),
+        stub=source_of(cell),
+    )

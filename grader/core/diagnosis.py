@@ -1,0 +1,59 @@
+"""Which known mistake explains a failure: the one that fails the same checks in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from grader.core.answers import Answer
+from grader.core.checks import CheckRun
+from grader.core.evidence import StudentRaised
+from grader.core.outcome import Ended
+
+
+def diagnose(
+    runs: Sequence[CheckRun], known: Iterable[tuple[Answer, Sequence[CheckRun]]]
+) -> Answer | None:
+    """Return the mistake whose evidence equals the student's wherever a check failed.
+
+    Of several, the one that agrees on most of the passed checks too; of equals, the first.
+    None if no mistake matches.
+    """
+    best: tuple[int, Answer] | None = None
+    for answer, theirs in known:
+        if not explains(theirs, runs):
+            continue
+        agreement = sum(_same_comparisons(a, b) for a, b in zip(runs, theirs))
+        if best is None or agreement > best[0]:
+            best = agreement, answer
+    return best[1] if best else None
+
+
+def explains(mistake: Sequence[CheckRun], runs: Sequence[CheckRun]) -> bool:
+    """Say whether the mistake fails exactly the checks that `runs` fail, with the same evidence."""
+    if len(mistake) != len(runs):
+        return False
+    failures = [
+        (ours, theirs) for ours, theirs in zip(runs, mistake) if ours.error or theirs.error
+    ]
+    return bool(failures) and all(_same_failure(ours, theirs) for ours, theirs in failures)
+
+
+def _same_failure(ours: CheckRun, theirs: CheckRun) -> bool:
+    left, right = ours.error, theirs.error
+    if left is None or right is None:
+        return False
+    if isinstance(left, StudentRaised) and isinstance(right, StudentRaised):
+        return left.raised.type == right.raised.type and _same_comparisons(ours, theirs)
+    if isinstance(left, Ended) and isinstance(right, Ended):
+        return left.outcome is right.outcome
+    if type(left) is not type(right):
+        return False
+    if not ours.comparisons:
+        return str(left) == str(right)
+    return _same_comparisons(ours, theirs)
+
+
+def _same_comparisons(ours: CheckRun, theirs: CheckRun) -> bool:
+    return len(ours.comparisons) == len(theirs.comparisons) and all(
+        a.same(b) for a, b in zip(ours.comparisons, theirs.comparisons)
+    )

@@ -1,0 +1,207 @@
+"""Evidence as checks see it, and the interview that brings it from beside the student's code."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from grader.core.channel import Transport
+from grader.core.codec import decode, decode_with_storages, encode
+from grader.core.compare import Comparison, Mismatch, recording
+from grader.core.outcome import Ended, Outcome
+from grader.core.probe import Probe
+from grader.core.program import Program
+from grader.core.tensors import Malformed, facts
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception of the student's code. `where` are its own lines: (function, number, text)."""
+
+    type: str
+    kinds: tuple[str, ...]
+    message: str
+    where: tuple[tuple[str, int, str], ...]
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Raised:
+        """Return the exception that `inside` reported."""
+        return cls(
+            str(data["type"]),
+            tuple(str(name) for name in data["mro"]),
+            str(data["message"]),
+            tuple((str(name), int(line), str(text)) for name, line, text in data["where"]),
+        )
+
+    def is_a(self, name: str) -> bool:
+        """Say whether the exception is, or descends from, the class of that name."""
+        return name in self.kinds
+
+
+class StudentRaised(AssertionError):
+    """A check wanted a value and the student's code had raised."""
+
+    def __init__(self, raised: Raised) -> None:
+        super().__init__(f"{raised.type}: {raised.message}")
+        self.raised = raised
+
+
+class Evidence:
+    """What one probe brought back for one set of inputs."""
+
+    def __init__(self, probe: Probe, inputs: bytes, reply: Mapping[str, Any]) -> None:
+        self.probe = probe
+        self._inputs = inputs
+        self._reply = reply
+
+    @property
+    def raised(self) -> Raised | None:
+        """The exception that the student's code raised, or None."""
+        data = self._reply["raised"]
+        raised = None if data is None else Raised.from_data(data)
+        record = recording.get()
+        if record is not None:
+            record.comparisons.append(Comparison("raised", raised and raised.type))
+        return raised
+
+    @cached_property
+    def value(self) -> Any:
+        """What the probe returned. Fails the check if there is no such value, or at a price."""
+        raised = self.raised
+        if raised is not None:
+            raise StudentRaised(raised)
+        if self._reply["refused"] is not None:
+            raise Mismatch(f"Your code gave {self._reply['refused']}, where plain data is needed.")
+        self._check_inputs()
+        return decode(self._reply["value"], known=self._after[1])
+
+    @property
+    def inputs_after(self) -> dict[str, Any]:
+        """The inputs as they were when the student's code had returned."""
+        after: dict[str, Any] = self._after[0]
+        return after
+
+    @property
+    def warnings(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of category and message."""
+        return tuple((str(kind), str(text)) for kind, text in self._reply["warnings"])
+
+    @property
+    def stdout(self) -> str:
+        """What was printed, its first 20,000 characters."""
+        return str(self._reply["stdout"])
+
+    @cached_property
+    def _after(self) -> tuple[dict[str, Any], list[torch.UntypedStorage]]:
+        inputs, storages = decode_with_storages(self._inputs)
+        for index, data in self._reply["changed"].items():
+            storage = storages[index]
+            if len(data) != storage.nbytes():
+                raise Malformed("an input came back with another size")
+            fresh = torch.frombuffer(bytearray(data), dtype=torch.uint8).untyped_storage()
+            storage.copy_(fresh)
+        return inputs, storages
+
+    def _check_inputs(self) -> None:
+        for name, value in self.inputs_after.items():
+            if name in self.probe.in_place or not isinstance(value, torch.Tensor):
+                continue
+            if facts(value).storage in self._reply["changed"]:
+                raise Mismatch(
+                    f"Your code changed its input `{name}` in place. "
+                    "Work on a copy, or build a new tensor."
+                )
+
+
+class Interview:
+    """Asks one process about one program, remembers every answer, and counts what was broken."""
+
+    def __init__(self, transport: Transport, off_limits: tuple[str, ...], seed: int) -> None:
+        self._transport = transport
+        self._off_limits = off_limits
+        self._seed = seed
+        self._cache: dict[tuple[str, str], Evidence] = {}
+        self.ended: Ended | None = None
+        self.tripped: list[str] = []
+        self.stopped: dict[str, Raised] = {}
+        self.replies: dict[str, bytes] = {}
+
+    def load(self, program: Program) -> None:
+        """Run the program's parts. What stops a part is remembered, not raised."""
+        reply = self._exchange({"do": "load", "parts": [list(part) for part in program.parts]})
+        self.stopped = {
+            str(label): Raised.from_data(data) for label, data in reply["stopped"].items()
+        }
+
+    def ask(self, probe: Probe, inputs: Mapping[str, Any]) -> Evidence:
+        """Return the evidence of `probe` on `inputs`, asked once. Raises `Ended`."""
+        data = encode(dict(inputs))
+        key = probe.name, hashlib.sha256(data).hexdigest()
+        if key not in self._cache:
+            request = {
+                "do": "probe",
+                "probe": probe.name,
+                "inputs": data,
+                "off_limits": list(self._off_limits),
+                "seed": self._seed,
+            }
+            reply = self._exchange(request, "/".join(key))
+            self.tripped += [str(rule) for rule in reply["tripped"] if rule not in self.tripped]
+            self._cache[key] = Evidence(probe, data, reply)
+        return self._cache[key]
+
+    def run_plain(self, source: str) -> Raised | None:
+        """Run a test cell of plain asserts; return what it raised."""
+        reply = self._exchange({"do": "plain", "source": source})
+        return None if reply["raised"] is None else Raised.from_data(reply["raised"])
+
+    def close(self) -> None:
+        """End the process."""
+        self._transport.close()
+
+    def _exchange(self, request: dict[str, Any], key: str = "") -> dict[str, Any]:
+        if self.ended is not None:
+            raise self.ended
+        try:
+            reply = self._transport.ask(encode(request))
+            if key:
+                self.replies[key] = reply
+            return _reply(decode(reply), request["do"])
+        except Ended as ended:
+            self.ended = ended
+            raise
+        except Malformed:
+            self.ended = Ended(
+                Outcome.KILLED, "Your code disturbed the channel that carries its results."
+            )
+            raise self.ended from None
+
+
+_SHAPES: dict[str, dict[str, Any]] = {
+    "load": {"stopped": dict, "stdout": str},
+    "probe": {
+        "value": bytes | None,
+        "refused": str | None,
+        "raised": dict | None,
+        "changed": dict,
+        "warnings": list,
+        "stdout": str,
+        "tripped": list,
+    },
+    "plain": {"raised": dict | None, "stdout": str},
+}
+
+
+def _reply(data: Any, kind: str) -> dict[str, Any]:
+    """Check the outer shape of a reply: whoever sent it may be hostile."""
+    if not isinstance(data, dict):
+        raise Malformed("a reply that is no dict")
+    for name, wanted in _SHAPES[kind].items():
+        if name not in data or not isinstance(data[name], wanted):
+            raise Malformed(f"a reply without a proper {name!r}")
+    return data

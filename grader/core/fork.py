@@ -1,0 +1,88 @@
+"""Transports without a box: this very process, or a fork of it. For code that is your own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+import warnings
+from typing import Any
+
+from grader.core import inside
+from grader.core.channel import ChannelError, ChannelTimeout, receive_frame, send_frame
+from grader.core.outcome import Ended, Outcome
+from grader.core.probe import Probe
+
+WALL_SECONDS = 60.0
+"""How long a fork may take for one answer; the box has finer budgets."""
+
+
+class Here:
+    """Asks about names of this process, such as those of a live kernel."""
+
+    def __init__(self, probes: dict[str, Probe], names: dict[str, Any]) -> None:
+        self._inside = inside.Inside(probes, names, live=True)
+
+    def ask(self, request: bytes) -> bytes:
+        """Answer the request here and now."""
+        return self._inside.answer(request)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class Fork:
+    """Asks a fork of this process, which starts with an empty `__main__`. POSIX only."""
+
+    def __init__(self, probes: dict[str, Probe]) -> None:
+        inside.warm_up()
+        ours, theirs = socket.socketpair()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 warns of forks with threads
+            self._pid = os.fork()
+        if self._pid == 0:
+            _become_child(ours, theirs, probes)
+        theirs.close()
+        self._socket = ours
+        self._ended: Ended | None = None
+
+    def ask(self, request: bytes) -> bytes:
+        """Send the request to the fork. Raises `Ended` when it is gone or takes too long."""
+        if self._ended is not None:
+            raise self._ended
+        try:
+            send_frame(self._socket, request)
+            return receive_frame(self._socket, time.monotonic() + WALL_SECONDS)
+        except ChannelTimeout:
+            self._ended = Ended(
+                Outcome.TIMED_OUT, f"Your code gave no answer within {WALL_SECONDS:.0f} s."
+            )
+        except (ChannelError, OSError):
+            self._ended = Ended(Outcome.CRASHED, "Your code ended the process it ran in.")
+        self.close()
+        raise self._ended
+
+    def close(self) -> None:
+        """Kill the fork and its process group, and reap it."""
+        if self._pid:
+            self._socket.close()
+            try:
+                os.killpg(self._pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+            self._pid = 0
+
+
+def _become_child(ours: socket.socket, theirs: socket.socket, probes: dict[str, Probe]) -> None:
+    try:
+        os.setsid()
+        ours.close()
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        inside.adopt(probes)
+        inside.serve(theirs)
+    finally:
+        os._exit(0)

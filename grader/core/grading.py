@@ -1,0 +1,198 @@
+"""From an attempt at one exercise to its verdict, wherever the student's code runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from grader.core.answers import Answer, Role, read_answers
+from grader.core.channel import Transport
+from grader.core.checks import CheckRun, Suite
+from grader.core.course import Chapter, Exercise, read_reference
+from grader.core.diagnosis import diagnose
+from grader.core.evidence import Interview, StudentRaised
+from grader.core.offlimits import describe_rule, scan
+from grader.core.outcome import Ended, Outcome
+from grader.core.probe import Probe
+from grader.core.program import Cell, Kind, Program, is_stub, judged_text, slice_program
+from grader.core.verdict import Message, Verdict, raised_message, score, without_checks
+
+OpenTransport = Callable[[], Transport]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One student's attempt: the program to load and the solution cell's text.
+
+    `loaded` says that the names already exist, as in a live kernel.
+    """
+
+    program: Program
+    source: str | None
+    loaded: bool = False
+
+
+class ExerciseGrader:
+    """Grades attempts at one exercise; collects its checks and runs its known mistakes once."""
+
+    def __init__(self, chapter: Chapter, exercise: Exercise, probes: dict[str, Probe]) -> None:
+        self.chapter = chapter
+        self.exercise = exercise
+        self._probes = probes
+        self._known: dict[tuple[str, int], list[CheckRun]] = {}
+
+    @cached_property
+    def suite(self) -> Suite:
+        """The exercise's checks."""
+        return Suite(self.chapter.checks(self.exercise.id), self._probes)
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """The exercise's known answers."""
+        return read_answers(self.chapter.answers(self.exercise.id))
+
+    def attempt_with(self, source: str) -> Attempt:
+        """Return an attempt with this solution cell, among the reference's other cells."""
+        cells = [
+            Cell(Kind.SOLUTION, cell.label, source) if cell.label == self.exercise.id else cell
+            for cell in read_reference(self.chapter)
+        ]
+        names = [exercise.id for exercise in self.chapter.exercises]
+        return Attempt(slice_program(self.exercise.id, names, cells), source)
+
+    def grade(
+        self, attempt: Attempt, open_transport: OpenTransport, seed: int, open_known: OpenTransport
+    ) -> Verdict:
+        """Return the verdict on an attempt.
+
+        `open_transport` starts the process for the student's code, `open_known` those for the
+        exercise's known mistakes.
+        """
+        return self.interview(attempt, open_transport, seed, open_known)[0]
+
+    def interview(
+        self, attempt: Attempt, open_transport: OpenTransport, seed: int, open_known: OpenTransport
+    ) -> tuple[Verdict, dict[str, bytes]]:
+        """Return the verdict on an attempt and the replies it rests on, by probe and inputs."""
+        exercise = self.exercise
+        if attempt.source is not None and is_stub(attempt.source, exercise.stub):
+            return self._not_attempted(), {}
+        broken = scan(judged_text(attempt.program), exercise.off_limits)
+        if broken:
+            return self._blocked(broken), {}
+        interview = Interview(open_transport(), exercise.off_limits, seed)
+        try:
+            if not attempt.loaded:
+                interview.load(attempt.program)
+            runs = self.suite.run(interview, seed)
+        except Ended as ended:
+            summary = Message(ended.detail)
+            return without_checks(exercise, ended.outcome, summary), interview.replies
+        finally:
+            interview.close()
+        return self._judge(runs, interview, seed, open_known), interview.replies
+
+    def _judge(
+        self,
+        runs: list[CheckRun],
+        interview: Interview,
+        seed: int,
+        open_known: OpenTransport,
+    ) -> Verdict:
+        if interview.tripped:
+            return self._blocked([(rule, "while it ran") for rule in interview.tripped])
+        outcome = _outcome(runs, interview)
+        if outcome is Outcome.NOT_ATTEMPTED:
+            return self._not_attempted()
+        checks = score(self.exercise, runs)
+        verdict = Verdict(
+            self.exercise.id,
+            self.exercise.title,
+            0.0 if _gate_failed(runs) else round(sum(check.earned for check in checks), 2),
+            self.exercise.points,
+            outcome,
+            _summary(self.exercise, runs, interview),
+            checks,
+        )
+        if outcome is Outcome.PASSED:
+            return verdict
+        mistake = diagnose(runs, self._known_runs(seed, open_known))
+        if mistake is None:
+            return verdict
+        return replace(verdict, diagnosis=mistake.explanation, mistake=mistake.name)
+
+    def _known_runs(
+        self, seed: int, open_known: OpenTransport
+    ) -> list[tuple[Answer, list[CheckRun]]]:
+        found = []
+        for answer in self.answers:
+            if answer.role is Role.MISTAKE:
+                key = answer.name, seed
+                if key not in self._known:
+                    self._known[key] = self.run_answer(answer, seed, open_known)
+                found.append((answer, self._known[key]))
+        return found
+
+    def run_answer(self, answer: Answer, seed: int, open_known: OpenTransport) -> list[CheckRun]:
+        """Run the checks against a known answer."""
+        interview = Interview(open_known(), (), seed)
+        try:
+            interview.load(self.attempt_with(answer.source).program)
+            return self.suite.run(interview, seed)
+        except Ended as ended:
+            return [CheckRun(check, ended, ()) for check in self.suite.checks]
+        finally:
+            interview.close()
+
+    def _not_attempted(self) -> Verdict:
+        message = Message("Nothing here yet: the cell still holds its stub.")
+        return without_checks(self.exercise, Outcome.NOT_ATTEMPTED, message)
+
+    def _blocked(self, broken: Sequence[tuple[str, str]]) -> Verdict:
+        rows = tuple((describe_rule(rule), line) for rule, line in broken)
+        message = Message(
+            "This uses what the exercise asks you to build. "
+            "The card above the exercise lists what is off limits.",
+            rows,
+        )
+        words = ", ".join(describe_rule(rule) for rule, _ in broken)
+        review = f"Used what is off limits: {words}."
+        return without_checks(self.exercise, Outcome.BLOCKED, message, review)
+
+
+def _outcome(runs: Sequence[CheckRun], interview: Interview) -> Outcome:
+    if interview.ended is not None:
+        return interview.ended.outcome
+    errors = [run.error for run in runs]
+    if not any(errors):
+        return Outcome.PASSED
+    written = [
+        error
+        for run, error in zip(runs, errors)
+        if not (isinstance(error, StudentRaised) and error.raised.is_a("NotImplementedError"))
+    ]
+    return Outcome.FAILED if written else Outcome.NOT_ATTEMPTED
+
+
+def _gate_failed(runs: Sequence[CheckRun]) -> bool:
+    return any(run.error is not None and run.check.weight == 0 for run in runs)
+
+
+def _summary(
+    exercise: Exercise, runs: Sequence[CheckRun], interview: Interview
+) -> Message | None:
+    """Say what stopped the solution cell, if that is why its name is missing."""
+    if interview.ended is not None:
+        return Message(interview.ended.detail)
+    stopped = interview.stopped.get(exercise.id)
+    missing = any(
+        isinstance(run.error, StudentRaised) and run.error.raised.type == "MissingName"
+        for run in runs
+    )
+    if stopped is None or not missing:
+        return None
+    message = raised_message(stopped)
+    return replace(message, what=f"The solution cell stopped before it was done. {message.what}")
+
+

@@ -1,0 +1,82 @@
+"""`@probe` marks a function that runs beside the student's code and returns evidence."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A function `run(student, *inputs)` with what its author declared of it.
+
+    `inputs` are the names of its parameters after `student`: each is a pytest fixture, or given
+    to `.ask`. `in_place` names the inputs that the exercise wants changed.
+    """
+
+    name: str
+    run: Callable[..., object]
+    inputs: tuple[str, ...]
+    in_place: frozenset[str]
+
+
+@overload
+def probe(run: Callable[..., object]) -> Probe: ...
+@overload
+def probe(*, in_place: tuple[str, ...]) -> Callable[[Callable[..., object]], Probe]: ...
+
+
+def probe(
+    run: Callable[..., object] | None = None, *, in_place: tuple[str, ...] = ()
+) -> Probe | Callable[[Callable[..., object]], Probe]:
+    """Make a probe of `run(student, *inputs)`.
+
+    Inputs and result are data (see `grader.core.codec`); models, datasets, backends and process
+    groups are built inside. An input that comes back changed fails every check that looks at the
+    value, unless it is named in `in_place`.
+    """
+
+    def make(function: Callable[..., object]) -> Probe:
+        names = tuple(inspect.signature(function).parameters)
+        if not names or names[0] != "student":
+            raise TypeError(f"probe {function.__name__}: the first parameter must be `student`")
+        unknown = set(in_place) - set(names[1:])
+        if unknown:
+            raise TypeError(f"probe {function.__name__}: no input is called {sorted(unknown)}")
+        return Probe(function.__name__, function, names[1:], frozenset(in_place))
+
+    return make if run is None else make(run)
+
+
+def load_probes(path: Path) -> dict[str, Probe]:
+    """Return the probes of a chapter's `probes.py`, by name."""
+    name = f"_probes_of_{path.parent.name}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise FileNotFoundError(f"no probes at {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return {value.name: value for value in vars(module).values() if isinstance(value, Probe)}
+
+
+class MissingName(Exception):
+    """The student's code does not define a name that the exercise asks for."""
+
+
+class Student:
+    """The student's names, as attributes: `student.round_to_bf16`."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self._names = names
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._names[name]
+        except KeyError:
+            raise MissingName(name) from None

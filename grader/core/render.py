@@ -1,0 +1,146 @@
+"""A verdict for people: HTML in notebooks, feedback and the site, plain text in a terminal.
+
+Every string that could come from a student is escaped. Nothing here depends on time or seed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
+
+from grader.core.outcome import Outcome
+from grader.core.verdict import CheckResult, Message, State, Verdict
+
+_SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_RUN: "–"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """A verdict that shows itself. nbgrader reads its plain text, so that is the score alone."""
+
+    verdict: Verdict
+
+    def __repr__(self) -> str:
+        return score_text(self.verdict)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return {"text/plain": score_text(self.verdict), "text/html": to_html(self.verdict)}
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Grading itself could not start. Shown instead of a verdict; worth nothing."""
+
+    message: str
+
+    def __repr__(self) -> str:
+        return "0.0"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        html = f'<div class="ut ut-bad">{_style()}<p>{escape(self.message)}</p></div>'
+        return {"text/plain": "0.0", "text/html": html}
+
+
+def score_text(verdict: Verdict) -> str:
+    """Return the points as a bare number between 0 and the most there is."""
+    return repr(float(min(max(verdict.points, 0.0), verdict.max_points)))
+
+
+def to_html(verdict: Verdict) -> str:
+    """Return the verdict as one self-contained element."""
+    parts = [_style(), _head(verdict)]
+    if verdict.tier and not verdict.tier.startswith("1"):
+        parts.append(f'<p class="ut-banner">Run without a full sandbox: {escape(verdict.tier)}</p>')
+    if verdict.diagnosis:
+        parts.append(f'<p class="ut-diagnosis">{_inline(verdict.diagnosis)}</p>')
+    if verdict.summary:
+        parts.append(f'<div class="ut-summary">{_message(verdict.summary)}</div>')
+    if verdict.checks:
+        parts.append(f'<ul class="ut-checks">{"".join(map(_check, verdict.checks))}</ul>')
+    if verdict.review:
+        parts.append(f'<p class="ut-note">A person will look at this. {_inline(verdict.review)}</p>')
+    parts += [f'<p class="ut-note">{_inline(note)}</p>' for note in verdict.notes]
+    label = f"{verdict.title}: {verdict.outcome}, {points_text(verdict)}"
+    return (
+        f'<div class="ut ut-{_tone(verdict)}" role="group" aria-label="{escape(label)}">'
+        f"{''.join(parts)}</div>"
+    )
+
+
+def to_text(verdict: Verdict) -> str:
+    """Return the verdict as lines for a terminal."""
+    lines = [f"{verdict.title}: {verdict.outcome}, {points_text(verdict)}"]
+    if verdict.diagnosis:
+        lines += ["", f"  {verdict.diagnosis}", ""]
+    if verdict.summary:
+        lines += _message_lines(verdict.summary)
+    for check in verdict.checks:
+        lines.append(f"  {_SIGNS[check.state]} {check.rubric}{_check_points(check)}")
+        if check.message:
+            lines += _message_lines(check.message)
+    if verdict.review:
+        lines.append(f"  A person will look at this. {verdict.review}")
+    return "\n".join([*lines, *(f"  {note}" for note in verdict.notes)])
+
+
+def points_text(verdict: Verdict) -> str:
+    """Return e.g. "2.5 of 4 points"."""
+    return f"{verdict.points:g} of {verdict.max_points:g} points"
+
+
+def _tone(verdict: Verdict) -> str:
+    if verdict.outcome is Outcome.PASSED:
+        return "good"
+    return "idle" if verdict.outcome is Outcome.NOT_ATTEMPTED else "bad"
+
+
+def _head(verdict: Verdict) -> str:
+    return (
+        f'<p class="ut-head"><span class="ut-outcome">{escape(str(verdict.outcome))}</span>'
+        f'<strong class="ut-title">{_inline(verdict.title)}</strong>'
+        f'<span class="ut-points">{points_text(verdict)}</span></p>'
+    )
+
+
+def _check(check: CheckResult) -> str:
+    message = _message(check.message) if check.message else ""
+    state = check.state.value
+    return (
+        f'<li class="ut-{state.replace(" ", "-")}">'
+        f'<span class="ut-sign" role="img" aria-label="{state}">{_SIGNS[check.state]}</span>'
+        f'<span class="ut-rubric">{_inline(check.rubric)}</span>'
+        f'<span class="ut-share">{_check_points(check).strip(" ()")}</span>{message}</li>'
+    )
+
+
+def _check_points(check: CheckResult) -> str:
+    return f" ({check.earned:g} of {check.points:g})" if check.points else ""
+
+
+def _message(message: Message) -> str:
+    rows = "".join(
+        f"<dt>{_inline(label)}</dt><dd><code>{escape(text)}</code></dd>"
+        for label, text in message.rows
+    )
+    table = f"<dl>{rows}</dl>" if rows else ""
+    return f'<div class="ut-message"><p>{_inline(message.what)}</p>{table}</div>'
+
+
+def _message_lines(message: Message) -> list[str]:
+    lines = [f"      {message.what}"]
+    width = max((len(label) for label, _ in message.rows), default=0)
+    return lines + [f"      {label:<{width}}  {text}" for label, text in message.rows]
+
+
+def _inline(text: str) -> str:
+    """Escape text, then turn `code` spans into elements."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+@cache
+def _style() -> str:
+    css = (Path(__file__).parent / "verdict.css").read_text(encoding="utf-8")
+    return "<style>" + re.sub(r"\s+", " ", css).strip() + "</style>"

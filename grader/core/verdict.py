@@ -1,0 +1,134 @@
+"""A verdict: points, the checks' outcomes and the diagnosis, for one exercise of one submission."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from grader.core.checks import Check, CheckRun
+from grader.core.compare import Mismatch
+from grader.core.course import Exercise
+from grader.core.evidence import Raised, StudentRaised
+from grader.core.outcome import Ended, Outcome
+
+
+class State(str, Enum):
+    """What became of one check."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a student reads of a failure: a sentence, labelled rows, an explorer state."""
+
+    what: str
+    rows: tuple[tuple[str, str], ...] = ()
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One rubric line of a verdict. A gate has no points."""
+
+    name: str
+    rubric: str
+    points: float
+    earned: float
+    state: State
+    message: Message | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on one exercise. `review` is why a person should look at it, if one should."""
+
+    exercise: str
+    title: str
+    points: float
+    max_points: float
+    outcome: Outcome
+    summary: Message | None = None
+    checks: tuple[CheckResult, ...] = ()
+    diagnosis: str = ""
+    mistake: str = ""
+    notes: tuple[str, ...] = ()
+    review: str = ""
+    tier: str = ""
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the verdict as JSON data."""
+        from dataclasses import asdict
+
+        return asdict(self)
+
+
+def without_checks(
+    exercise: Exercise, outcome: Outcome, summary: Message, review: str = ""
+) -> Verdict:
+    """Return the verdict on an exercise whose checks were not run: no points."""
+    return Verdict(
+        exercise.id, exercise.title, 0.0, exercise.points, outcome, summary, review=review
+    )
+
+
+def score(exercise: Exercise, runs: Sequence[CheckRun]) -> tuple[CheckResult, ...]:
+    """Return the rubric lines. A failed gate, or the end of the process, stops the counting."""
+    shares = _shares(exercise.points, [run.check for run in runs])
+    results: list[CheckResult] = []
+    over = False
+    for run, share in zip(runs, shares):
+        check = run.check
+        if over:
+            results.append(CheckResult(check.name, check.rubric, share, 0.0, State.NOT_RUN))
+            continue
+        if run.error is None:
+            results.append(CheckResult(check.name, check.rubric, share, share, State.PASSED))
+            continue
+        message = message_for(run.error)
+        results.append(CheckResult(check.name, check.rubric, share, 0.0, State.FAILED, message))
+        over = check.weight == 0 or isinstance(run.error, Ended)
+    return tuple(results)
+
+
+def _shares(points: float, checks: Sequence[Check]) -> list[float]:
+    """Split `points` by weight, to the hundredth; the last share takes what rounding left."""
+    total = sum(check.weight for check in checks)
+    if not total:
+        raise ValueError("an exercise needs a check that is not a gate")
+    shares = [round(points * check.weight / total, 2) for check in checks]
+    last = max(index for index, check in enumerate(checks) if check.weight)
+    shares[last] = round(points - sum(shares[:last]) - sum(shares[last + 1 :]), 2)
+    return shares
+
+
+def message_for(error: BaseException) -> Message:
+    """Return what a student reads of a failed check. Never a traceback of ours."""
+    if isinstance(error, Mismatch):
+        return Message(error.what, error.rows, error.link)
+    if isinstance(error, StudentRaised):
+        return raised_message(error.raised)
+    if isinstance(error, Ended):
+        return Message(error.detail)
+    if isinstance(error, AssertionError):
+        text = str(error).split("\nassert ")[0].strip()
+        return Message(text or "The check failed.")
+    return Message(f"The check could not be completed ({type(error).__name__}).")
+
+
+def raised_message(raised: Raised) -> Message:
+    """Return an exception of the student's code, with the student's own lines."""
+    if raised.type == "MissingName":
+        return Message(f"`{raised.message}` is not defined. Run the cell that defines it.")
+    if raised.type == "NotImplementedError" and not raised.message:
+        return Message("Not written yet: the code raises NotImplementedError.")
+    text = f"{raised.type}: {raised.message}" if raised.message else raised.type
+    rows = tuple(
+        (f"{'in ' + name + ', ' if name and name != '<module>' else ''}line {number}", line.strip())
+        for name, number, line in raised.where[-3:]
+    )
+    return Message(f"Your code raised {text}", rows)

@@ -1,0 +1,257 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] chapter="ch01_formats"
+# title: Number formats
+# summary: >-
+#   A number in memory is a row of bits and an agreement on how to read it. PyTorch knows more than
+#   twenty such agreements. Training uses several at once, and most surprises (a loss that turns
+#   into NaN, weights that stop moving, a matmul that is off in the fourth digit) come from the
+#   step where a number leaves one format and enters another. In this chapter you take these
+#   steps by hand, bit by bit, and PyTorch's own results tell you whether you got them right.
+
+# %% [markdown]
+# ## How to work
+#
+# Each exercise has a card, a few cells to read and run, and one cell to write: the one that
+# raises `NotImplementedError`. The cell after it grades what you wrote, as often as you like.
+# It shows which input fails, what was expected and what came.
+#
+# Where a cell calls `predict(...)`, write your guess in place of the dots before you run it.
+# Nobody grades a guess; having made one is what makes the answer stick.
+
+# %%
+import math
+
+import torch
+
+from grader import grade, predict
+
+# %% [markdown]
+# ## The family
+#
+# Every floating-point format cuts its bits into three fields: one **sign** bit, some **exponent**
+# bits, and the rest for the **mantissa** (also called fraction or significand). Exponent bits buy
+# range. Mantissa bits buy precision.
+
+# %%
+print(f"{'dtype':>14} {'bits':>4} {'largest':>12} {'smallest normal':>16} {'eps':>10}")
+for dtype in [
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+]:
+    info = torch.finfo(dtype)
+    name = str(dtype).removeprefix("torch.")
+    print(f"{name:>14} {info.bits:>4} {info.max:>12.4g} {info.tiny:>16.4g} {info.eps:>10.4g}")
+
+# %% [markdown]
+# Compare `float16` and `bfloat16`: the same sixteen bits, cut in different places. `float16`
+# spends five on the exponent and ten on the mantissa; `bfloat16` spends eight and seven. Eight is
+# what `float32` has too, and so `bfloat16` reaches just as far, with much coarser steps.
+
+# %%
+x = torch.tensor(1 / 3)
+for dtype in [torch.float32, torch.float16, torch.bfloat16]:
+    print(f"{str(dtype):>15} {x.to(dtype).item():.10f}")
+
+# %% [markdown] exercise="decode"
+# title: Read a float
+# minutes: 20
+# difficulty: 2
+# points: 4
+# prerequisites: []
+# teaches: >-
+#   what the three fields of a float mean, and the three cases that the exponent tells apart.
+# leaves out: formats without infinities, such as float8_e4m3fn.
+# off limits: [torch.Tensor.view, torch.frombuffer, "import:struct", "import:numpy", "import:ctypes"]
+
+# %% [markdown]
+# Take a pattern of bits apart: from the left the sign $s$, then $E$ exponent bits, then $M$
+# mantissa bits. Read the exponent field as a whole number $e$ and the mantissa field as a whole
+# number $m$. The **bias** is $2^{E-1}-1$. Three cases follow:
+#
+# | exponent field | value |
+# |---|---|
+# | all ones | $\pm\infty$ if $m = 0$, else NaN |
+# | all zeros | $(-1)^s \cdot 2^{1-\text{bias}} \cdot \frac{m}{2^M}$ (zero, or a *subnormal*) |
+# | anything else | $(-1)^s \cdot 2^{e-\text{bias}} \cdot \left(1 + \frac{m}{2^M}\right)$ |
+#
+# Look at the middle row. With the exponent at its lowest there is no leading one any more, and the
+# scale stays at $2^{1-\text{bias}}$ instead of going one lower. That is how the format comes down
+# to zero in even steps instead of leaving a gap around it.
+#
+# The number 1.5 in `float16`:
+
+# %%
+pattern = torch.tensor(1.5, dtype=torch.float16).view(torch.int16).item()
+text = f"{pattern:016b}"
+print(text[0], text[1:6], text[6:])
+
+# %% [markdown]
+# The exponent field `01111` is 15, the bias is 15, the mantissa is one half: $2^0 \cdot 1.5$.
+#
+# **Predict.** Which value does the smallest positive pattern of `float16`, `0x0001`, stand for?
+# Write it as a power of two: the exponent alone.
+
+# %%
+predict(
+    ...,
+    lambda: int(math.log2(torch.tensor(1, dtype=torch.int16).view(torch.float16).item())),
+)
+
+# %% [markdown]
+# **Write `decode(pattern, exponent_bits, mantissa_bits)`.** `pattern` is a whole number of
+# $1 + E + M$ bits. Return the value as a Python `float`. It must work for any format of this kind
+# with up to 8 exponent and 23 mantissa bits. A Python `float` has room for all of them, exactly.
+#
+# <details><summary>Hint 1: the fields</summary>
+#
+# Shift right to drop what is below a field, and mask with `(1 << width) - 1` to drop what is above.
+#
+# </details>
+# <details><summary>Hint 2: exact scaling</summary>
+#
+# `m * 2.0 ** k` is exact for every value that occurs here; so is `math.ldexp(m, k)`.
+# Write both finite cases as a whole number times a power of two.
+#
+# </details>
+# <details><summary>Hint 3: minus zero</summary>
+#
+# A format with a sign bit has two zeros. `-0.0 == 0.0` is true, and yet they are different
+# patterns: `math.copysign(1.0, -0.0)` is `-1.0`. Multiply by the sign last, and as a float.
+#
+# </details>
+
+
+# %% solution="decode"
+def decode(pattern: int, exponent_bits: int, mantissa_bits: int) -> float:
+    """Return the value of a float's bits.
+
+    pattern: a whole number from 0 to 2 ** (1 + exponent_bits + mantissa_bits) - 1
+    """
+    ### BEGIN SOLUTION
+    mantissa = pattern & ((1 << mantissa_bits) - 1)
+    exponent = (pattern >> mantissa_bits) & ((1 << exponent_bits) - 1)
+    sign = -1.0 if pattern >> (mantissa_bits + exponent_bits) else 1.0
+    bias = (1 << (exponent_bits - 1)) - 1
+
+    if exponent == (1 << exponent_bits) - 1:
+        return math.nan if mantissa else sign * math.inf
+    if exponent:
+        mantissa += 1 << mantissa_bits  # the leading one that is not stored
+    else:
+        exponent = 1  # subnormals share the scale of the smallest normal numbers
+    return sign * math.ldexp(mantissa, exponent - bias - mantissa_bits)
+    ### END SOLUTION
+
+
+# %% grade="decode"
+grade("decode")
+
+# %% [markdown] exercise="round_to_bf16"
+# title: Round FP32 to BF16
+# minutes: 30
+# difficulty: 3
+# points: 6
+# prerequisites: [decode]
+# teaches: >-
+#   rounding to nearest, ties to even, as hardware does it: one addition on whole numbers.
+# leaves out: other rounding modes, and flags that tell whether a result was inexact.
+# off limits: ["cast:torch.bfloat16", torch.Tensor.bfloat16, "import:ctypes"]
+
+# %% [markdown]
+# A `bfloat16` is the upper half of a `float32`: the same sign, the same eight exponent bits, and
+# the first seven of 23 mantissa bits. So rounding to it means to decide what happens to the upper
+# sixteen bits when the lower sixteen go away.
+#
+# Simply dropping them is **truncation**. It is wrong by up to a whole step, and always in the same
+# direction. The rule that IEEE 754 and PyTorch follow is **round to nearest, ties to even**:
+#
+# - the lower half is less than `0x8000`: the upper half stays;
+# - it is more than `0x8000`: the upper half goes up by one;
+# - it is exactly `0x8000`, a **tie**: the upper half goes to whichever neighbour is even.
+#
+# Going up by one may carry out of the mantissa into the exponent. That is no accident: patterns of
+# positive floats are ordered as the numbers are, so the pattern after the largest mantissa is the
+# next power of two, and the pattern after the largest finite number is infinity.
+
+# %%
+for value in [1.0, 1.00390625, 1.01171875, 1.005]:
+    bits32 = torch.tensor(value).view(torch.int32).item()
+    bits16 = torch.tensor(value).to(torch.bfloat16).view(torch.int16).item()
+    print(f"{value:<11} {bits32:#010x} -> {bits16:#06x}")
+
+# %% [markdown]
+# The second and the third value are ties. One went down, the other up.
+#
+# **Predict.** The largest finite `float32` is `0x7f7fffff`. Which pattern does it become in
+# `bfloat16`? Write it as text, such as `"0x7f7f"`.
+
+# %%
+predict(
+    ...,
+    lambda: hex(torch.tensor(torch.finfo(torch.float32).max).to(torch.bfloat16).view(torch.int16)),
+)
+
+# %% [markdown]
+# **Write `round_to_bf16(x)`.** `x` is a `float32` tensor of any shape and layout. Return a new
+# `bfloat16` tensor of the same shape whose every bit is as rounding to nearest, ties to even,
+# makes it. A NaN must stay a NaN; which one is up to you. Do not change `x`.
+#
+# You may reinterpret bits in both directions: `x.view(torch.int32)`, and `.view(torch.bfloat16)`
+# on an `int16` tensor. What you may not do is let PyTorch do the rounding.
+#
+# <details><summary>Hint 1: one addition</summary>
+#
+# Add `0x7fff` to the 32 bits and look at the upper half. Which of the three cases does that get
+# right?
+#
+# </details>
+# <details><summary>Hint 2: the tie</summary>
+#
+# In a tie the upper half must go up exactly if it is odd. Its lowest bit is `(bits >> 16) & 1`.
+# Add that, too.
+#
+# </details>
+# <details><summary>Hint 3: NaN</summary>
+#
+# A NaN is any pattern with all exponent bits set and a mantissa that is not zero. The addition can
+# carry such a mantissa out to zero, or through the sign. Handle NaN apart, with `torch.where`.
+#
+# </details>
+
+
+# %% solution="round_to_bf16"
+def round_to_bf16(x: torch.Tensor) -> torch.Tensor:
+    """Round to nearest, ties to even.
+
+    x: float32, any shape
+    returns: bfloat16, the same shape
+    """
+    ### BEGIN SOLUTION
+    bits = x.view(torch.int32)
+    odd = (bits >> 16) & 1
+    # Below a tie 0x7fff does not carry into the upper half, above it always does;
+    # in a tie the carry comes from `odd` alone.
+    rounded = (bits + 0x7FFF + odd) >> 16
+    # A NaN keeps its upper half; the quiet bit makes sure that its mantissa is not zero.
+    quiet = (bits >> 16) | 0x0040
+    return torch.where(x.isnan(), quiet, rounded).to(torch.int16).view(torch.bfloat16)
+    ### END SOLUTION
+
+
+# %% grade="round_to_bf16"
+grade("round_to_bf16")
