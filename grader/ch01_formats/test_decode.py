@@ -17,7 +17,11 @@ def in_torch(patterns, dtype):
 def by_exponent(patterns, field):
     """Return the half patterns whose exponent field is, or is not, special."""
     exponent = (patterns >> 10) & 31
-    kind = {"normal": (exponent > 0) & (exponent < 31), "low": exponent == 0, "high": exponent == 31}
+    kind = {
+        "normal": (exponent > 0) & (exponent < 31),
+        "low": exponent == 0,
+        "high": exponent == 31,
+    }
     return patterns[kind[field]]
 
 

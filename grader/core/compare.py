@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 
-
 class Mismatch(AssertionError):
     """A comparison that failed, in parts that can be shown apart.
 
@@ -26,6 +25,9 @@ class Mismatch(AssertionError):
         self.what = what
         self.rows = rows
         self.link = link
+
+
+__tracebackhide__ = True  # pytest shows the check, not the comparison's inside
 
 
 @dataclass(frozen=True)
@@ -218,5 +220,3 @@ def _a(value: object) -> str:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 200 else text[:200] + "…"
-
-

@@ -61,7 +61,9 @@ def to_html(verdict: Verdict) -> str:
     if verdict.checks:
         parts.append(f'<ul class="ut-checks">{"".join(map(_check, verdict.checks))}</ul>')
     if verdict.review:
-        parts.append(f'<p class="ut-note">A person will look at this. {_inline(verdict.review)}</p>')
+        parts.append(
+            f'<p class="ut-note">A person will look at this. {_inline(verdict.review)}</p>'
+        )
     parts += [f'<p class="ut-note">{_inline(note)}</p>' for note in verdict.notes]
     label = f"{verdict.title}: {verdict.outcome}, {points_text(verdict)}"
     return (

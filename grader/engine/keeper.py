@@ -20,7 +20,9 @@ from grader.engine.watch import LOOK_EVERY, Tree, breach
 Serve = Callable[[socket.socket], None]
 
 
-def keep(channel: int, leash: int, budget: Budget, serve: Serve, *, warm: int, isolate: bool) -> NoReturn:
+def keep(
+    channel: int, leash: int, budget: Budget, serve: Serve, *, warm: int, isolate: bool
+) -> NoReturn:
     """Run one child to its end in this process, a fresh fork of the warm one.
 
     `channel` goes to the student's process, `leash` stays here. `isolate` is False in tier 4 only.
@@ -99,7 +101,9 @@ def _fork_first(
     return ours, first
 
 
-def _watch(report: int, host: socket.socket, budget: Budget, processes: Callable[[], Tree | None]) -> Ending:
+def _watch(
+    report: int, host: socket.socket, budget: Budget, processes: Callable[[], Tree | None]
+) -> Ending:
     """Wait until the child ends by itself, goes over a budget, or the host lets go."""
     kills_before = _kernel_kills()
     tree: Tree | None = None
@@ -120,7 +124,9 @@ def _watch(report: int, host: socket.socket, budget: Budget, processes: Callable
                 _tell_ready(host)
                 continue
             if not ready or news.trouble:
-                return Ending(SETUP, detail=news.trouble or "the child ended while it was being set up")
+                return Ending(
+                    SETUP, detail=news.trouble or "the child ended while it was being set up"
+                )
             return from_wait_status(news.code, _kernel_kills() > kills_before)
         if host.fileno() in seen:
             return Ending(ASKED)

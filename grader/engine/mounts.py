@@ -150,7 +150,9 @@ def _hide_our_package(shown: View, bound: list[Path]) -> None:
     for folder in {Path(entry).resolve() for entry in sys.path if entry}:
         copies.add((folder / "grader").resolve())
         for pattern in ("*.pth", "__editable__*.py"):
-            pointers |= {path for path in folder.glob(pattern) if str(ours.parent) in path.read_text()}
+            pointers |= {
+                path for path in folder.glob(pattern) if str(ours.parent) in path.read_text()
+            }
     for copy in sorted(copies):
         if copy.is_dir() and any(root in copy.parents for root in roots):
             shown.empty(copy)
