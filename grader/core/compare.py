@@ -69,6 +69,11 @@ def _note(kind: str, got: object, tolerance: tuple[float, float] = (0.0, 0.0)) -
         record.comparisons.append(Comparison(kind, got, tolerance))
 
 
+def compared(got: object) -> None:
+    """Record what a check of your own compares bit by bit, so that a diagnosis can match it."""
+    _note("bits", got)
+
+
 _WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
