@@ -15,7 +15,7 @@ from grader.engine import confine, syscalls
 from grader.engine.budget import Budget
 from grader.engine.child_init import READY, Report, run
 from grader.engine.ending import ASKED, SETUP, Ending, from_wait_status
-from grader.engine.watch import LOOK_EVERY, Tree, breach
+from grader.engine.watch import LOOK_EVERY, Tree, breach, memory_of_self
 
 Serve = Callable[[socket.socket], None]
 
@@ -43,6 +43,7 @@ def _isolated(channel: int, host: socket.socket, budget: Budget, serve: Serve, w
     confine.enter_namespaces()
     _die_with(warm)
     scratch = confine.mount_scratch(budget)
+    inherited = memory_of_self().get("VmSize", 0)
     confine.raise_loopback()
     report, first = _fork_first(channel, host, budget, serve, isolate=True)
 
@@ -53,7 +54,7 @@ def _isolated(channel: int, host: socket.socket, budget: Budget, serve: Serve, w
     def processes() -> Tree:
         # Pid 1 has mounted its /proc in the mount namespace we share: it shows the tree, no more.
         proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        return Tree(proc, lambda: _numbers(proc), scratch)
+        return Tree(proc, lambda: _numbers(proc), scratch, inherited)
 
     ending = _watch(report, host, budget, processes)
     end()
@@ -64,6 +65,7 @@ def _isolated(channel: int, host: socket.socket, budget: Budget, serve: Serve, w
 def _bare(channel: int, host: socket.socket, budget: Budget, serve: Serve, warm: int) -> Ending:
     """Tier 4: limits, a watchdog where there is a /proc, and a best effort to leave no process."""
     linux = os.path.isdir("/proc/self")
+    inherited = memory_of_self().get("VmSize", 0)
     if linux:
         # No signal at the warm process's death: there is no namespace to fall with us, and the
         # leash tells us as well when the host goes.
@@ -74,7 +76,7 @@ def _bare(channel: int, host: socket.socket, budget: Budget, serve: Serve, warm:
         if not linux:
             return None
         proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        return Tree(proc, lambda: _descendants(proc), ())
+        return Tree(proc, lambda: _descendants(proc), (), inherited)
 
     ending = _watch(report, host, budget, processes)
     _kill_descendants(first, linux)

@@ -154,6 +154,30 @@ def test_files_in_memory_count(box):
     assert ending(box, source, memory_bytes=128 * MIB).outcome is Outcome.OUT_OF_MEMORY
 
 
+def test_shared_memory_that_no_process_shows_counts(box):
+    source = """
+        import mmap, signal
+        segments = []
+        for _ in range(5):
+            segments.append(mmap.mmap(-1, 40 * 2**20))
+            segments[-1].write(b'x' * (40 * 2**20))
+            segments[-1].madvise(mmap.MADV_DONTNEED)
+        signal.pause()
+    """
+    assert ending(box, source, memory_bytes=128 * MIB).outcome is Outcome.OUT_OF_MEMORY
+
+
+def test_reserved_memory_that_is_not_used_is_free(box):
+    source = """
+        import mmap, time
+        sparse = mmap.mmap(-1, 2**30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        time.sleep(0.2)  # the watchdog looks every 0.05 s
+        result = len(sparse)
+    """
+    with box.open(Budget(memory_bytes=128 * MIB)) as child:
+        assert ask(child, source) == 2**30
+
+
 def test_files_are_bounded(child):
     flood = "open('/tmp/a', 'wb').write(b'x' * (65 * 2**20))"
     assert "File too large" in raised(child, flood)
