@@ -108,6 +108,15 @@ def judged_text(program: Program) -> list[str]:
         wanted |= {name for index in fresh for name in _used(statements[index][0])}
 
 
+def defines(source: str, name: str) -> bool:
+    """Say whether a cell's text has a top-level function or class of that name."""
+    tree = _parse(plain_python(source))
+    return tree is not None and any(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name
+        for node in tree.body
+    )
+
+
 def is_stub(source: str, stub: str) -> bool:
     """Say whether a solution cell still holds the stub, up to white space and comments."""
     tree, untouched = _parse(plain_python(source)), _parse(plain_python(stub))
