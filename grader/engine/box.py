@@ -36,7 +36,7 @@ class Box:
         self,
         probes: Path,
         preload: Sequence[str] = (),
-        budget: Budget = Budget(),
+        budget: Budget = Budget(),  # noqa: B008 (frozen: sharing it is safe)
         *,
         trust: bool = False,
         inside: Path | None = None,
@@ -76,11 +76,15 @@ class Box:
         try:
             with inner_channel, inner_leash:
                 message = json.dumps(asdict(budget)).encode()
-                socket.send_fds(self._control, [message], [inner_channel.fileno(), inner_leash.fileno()])
+                socket.send_fds(
+                    self._control, [message], [inner_channel.fileno(), inner_leash.fileno()]
+                )
         except OSError as error:
             channel.close()
             leash.close()
-            raise BoxUnavailable(f"the warm process is gone ({error}). {self._started.complaint()}") from None
+            raise BoxUnavailable(
+                f"the warm process is gone ({error}). {self._started.complaint()}"
+            ) from None
         child = Child(channel, leash, budget)
         self._children.add(child)
         return child

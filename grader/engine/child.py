@@ -46,7 +46,9 @@ class Child:
         if self._ended is not None:
             raise self._ended
         if len(request) > FRAME_LIMIT:
-            raise ChannelError(f"a request of {len(request)} bytes is over the limit of {FRAME_LIMIT}")
+            raise ChannelError(
+                f"a request of {len(request)} bytes is over the limit of {FRAME_LIMIT}"
+            )
         deadline = time.monotonic() + self._budget.wall_seconds
         try:
             self._channel.settimeout(self._budget.wall_seconds)
@@ -56,11 +58,18 @@ class Child:
             self._ended = self._reason(0.0, out_of_time(self._budget))
         except FrameTooLarge as error:
             self._ended = self._reason(
-                0.0, Ended(Outcome.KILLED, f"Your code's process sent a reply that cannot be read: {error}.")
+                0.0,
+                Ended(
+                    Outcome.KILLED,
+                    f"Your code's process sent a reply that cannot be read: {error}.",
+                ),
             )
         except (ChannelError, OSError):
             self._ended = self._reason(
-                _GRACE, Ended(Outcome.KILLED, "Your code closed the channel on which its answer was awaited.")
+                _GRACE,
+                Ended(
+                    Outcome.KILLED, "Your code closed the channel on which its answer was awaited."
+                ),
             )
         raise self._ended
 
@@ -77,7 +86,9 @@ class Child:
     def close(self) -> None:
         """End the child. When this returns, no process of its tree is left."""
         if self._ended is None:
-            self._ended = Ended(Outcome.KILLED, "The process that ran your code was ended by the grader.")
+            self._ended = Ended(
+                Outcome.KILLED, "The process that ran your code was ended by the grader."
+            )
         self._end(0.0)
 
     def __enter__(self) -> Self:

@@ -7,6 +7,7 @@ after this 8 ms (AMD/Intel x86_64, Linux 6.18). Where the kernel cannot (before 
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 
 _MADV_COLLAPSE = 25
 _HUGE = 2 * 2**20
@@ -24,7 +25,7 @@ def gather() -> None:
 
 def _anonymous_mappings() -> list[tuple[int, int]]:
     try:
-        with open("/proc/self/maps") as maps:
+        with Path("/proc/self/maps").open() as maps:
             lines = [line.split() for line in maps]
     except FileNotFoundError:
         return []

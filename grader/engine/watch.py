@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from grader.engine.budget import Budget
 from grader.engine.ending import CPU, MEMORY, PROCESSES, Ending
@@ -67,8 +68,7 @@ def breach(tree: Tree, budget: Budget) -> Ending | None:
 def memory_of_self() -> dict[str, int]:
     """Return the Vm* and Rss* lines of this process's status, in bytes; empty without a /proc."""
     try:
-        with open("/proc/self/status", "rb") as status:
-            return _fields(status.read())
+        return _fields(Path("/proc/self/status").read_bytes())
     except FileNotFoundError:
         return {}
 

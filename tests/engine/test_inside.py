@@ -58,7 +58,10 @@ def test_a_death_while_loading_and_the_next_child(real_box):
 
 def test_a_fork_that_returns_into_the_server_is_harmless(real_box):
     with real_box.open() as child:
-        load(child, "import os\ndef double(x):\n    if os.fork():\n        os.wait()\n    return x * 2")
+        load(
+            child,
+            "import os\ndef double(x):\n    if os.fork():\n        os.wait()\n    return x * 2",
+        )
         assert decode(probe(child, "doubled", x=torch.ones(2))["value"]).tolist() == [2.0, 2.0]
         assert decode(probe(child, "doubled", x=torch.zeros(2))["value"]).tolist() == [0.0, 0.0]
 
