@@ -275,6 +275,27 @@ def test_a_reply_that_drips(box):
     assert ending(box, source, wall_seconds=0.3).outcome is Outcome.TIMED_OUT
 
 
+def test_a_reply_to_nothing(box):
+    with box.open() as child:
+        assert child.ask(b"sock.sendall((bytes(7) + b'\\x02{}') * 2)") == b"{}"
+        with pytest.raises(Ended) as ended:
+            ask(child, "result = 2")
+    assert "before it was asked" in ended.value.detail
+
+
+def test_an_interrupted_question_ends_the_child(box, monkeypatch):
+    def interrupt(*_):
+        monkeypatch.undo()  # closing reads too
+        raise KeyboardInterrupt
+
+    with box.open() as child:
+        monkeypatch.setattr("grader.engine.child.receive_frame", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            ask(child, "result = 1")
+        with pytest.raises(Ended):
+            ask(child, "result = 2")
+
+
 def test_a_closed_channel(box):
     ended = ending(box, "sock.close(); import signal; signal.pause()")
     assert (ended.outcome, "closed the channel" in ended.detail) == (Outcome.KILLED, True)
