@@ -1,7 +1,7 @@
 """Gathers the warm process's memory into huge pages, so that a fork copies 500 times fewer entries.
 
 Three forks of a process with torch imported take 24 ms of copying and tearing down page tables;
-after this 8 ms (AMD/Intel x86_64, Linux 6.18). Where the kernel cannot (before 6.1), nothing is lost.
+after this 8 ms (x86_64, Linux 6.18). Where the kernel cannot (before 6.1), nothing is lost.
 """
 
 from __future__ import annotations
