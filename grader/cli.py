@@ -63,7 +63,9 @@ def build(
 
 @app.command()
 def validate(
-    exercises: Annotated[list[str] | None, typer.Argument(help="Exercise ids; all if left out.")] = None,
+    exercises: Annotated[
+        list[str] | None, typer.Argument(help="Exercise ids; all if left out.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 1,
 ) -> None:
     """Run every known answer and say which do not get the verdict that they must get.
@@ -95,6 +97,55 @@ def validate(
             out.print(f"  {problem}", markup=False, soft_wrap=True)
     if wrong:
         raise typer.Exit(1)
+
+
+@app.command()
+def learn(
+    folder: Annotated[Path, typer.Argument(help="Your copy of the notebooks.")] = Path("my"),
+    open_lab: Annotated[bool, typer.Option("--open/--no-open", help="Open JupyterLab.")] = True,
+) -> None:
+    """Copy the chapters into a folder of your own and open them. Never overwrites a file."""
+    import subprocess
+    import sys
+
+    from grader.learn import fill_folder
+
+    course = find_course()
+    for path in fill_folder(course, folder):
+        out.print(f"new: {path}", soft_wrap=True)
+    if open_lab:
+        first = folder / course.chapters()[0].id / course.chapters()[0].released.name
+        command = [sys.executable, "-m", "jupyter", "lab", str(first)]
+        raise typer.Exit(subprocess.call(command))
+
+
+@app.command()
+def sample(chapter: ChapterArgument = "ch01_formats") -> None:
+    """Hand in a sample class: right, half done, mistaken, crashing and hostile submissions.
+
+    Only folders of students whose name starts with `sample-` are written.
+    """
+    from grader.authoring.sample import hand_in, sample_class
+
+    chosen = find_course().chapter(chapter)
+    files = hand_in(chosen, sample_class(chosen))
+    out.print(f"{len(files)} submissions in {chosen.root / 'submitted'}", soft_wrap=True)
+
+
+@app.command()
+def scores(chapter: ChapterArgument) -> None:
+    """Show the last grading of a chapter: students, points, outcomes, diagnosis, feedback pages."""
+    from grader.scores import read_scores, table
+
+    chosen = find_course().chapter(chapter)
+    rows = read_scores(chosen)
+    if not rows:
+        raise CourseError(f"Nothing is graded yet. Run: nbgrader autograde {chapter}")
+    out.print(table(chosen, rows))
+    for row in rows:
+        page = chosen.root / "feedback" / row.student / chapter / f"{chosen.name}.html"
+        if page.is_file():
+            out.print(f"feedback: {page.relative_to(chosen.root)}", soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,9 @@ class Probed:
 
     def ask(self, *args: Any, **inputs: Any) -> Evidence:
         """Run the probe on other inputs, given in order or by name."""
-        return self._interview.ask(self._probe, {**dict(zip(self._probe.inputs, args)), **inputs})
+        return self._interview.ask(
+            self._probe, {**dict(zip(self._probe.inputs, args, strict=False)), **inputs}
+        )
 
     def __getattr__(self, name: str) -> Any:
         inputs = {name: self._request.getfixturevalue(name) for name in self._probe.inputs}
@@ -110,7 +112,7 @@ class Suite:
         self._interview, self._seed = interview, seed
         runs = []
         try:
-            for check, item in zip(self.checks, self._session.items):
+            for check, item in zip(self.checks, self._session.items, strict=True):
                 record = Record()
                 token = recording.set(record)
                 try:

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 
-
 class Mismatch(AssertionError):
     """A comparison that failed, in parts that can be shown apart.
 
@@ -26,6 +25,9 @@ class Mismatch(AssertionError):
         self.what = what
         self.rows = rows
         self.link = link
+
+
+__tracebackhide__ = True  # pytest shows the check, not the comparison's inside
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,11 @@ def _note(kind: str, got: object, tolerance: tuple[float, float] = (0.0, 0.0)) -
     record = recording.get()
     if record is not None:
         record.comparisons.append(Comparison(kind, got, tolerance))
+
+
+def compared(got: object) -> None:
+    """Record what a check of your own compares bit by bit, so that a diagnosis can match it."""
+    _note("bits", got)
 
 
 _WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -218,5 +225,3 @@ def _a(value: object) -> str:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 200 else text[:200] + "…"
-
-

@@ -6,6 +6,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +40,9 @@ class Run:
         self.seed = seed or secrets.randbits(48)
         self.tier = str(box.tier)
         self._graders: dict[str, ExerciseGrader] = {}
+
+    def __deepcopy__(self, memo: object) -> Run:
+        return self  # nbconvert copies the resources that it hands from step to step
 
     @cached_property
     def probes(self) -> dict[str, Probe]:
@@ -78,7 +82,9 @@ class ResetScores(NbGraderPreprocessor):
 class GradeInBox(NbGraderPreprocessor):
     """Grades every exercise of a rebuilt notebook, each in a fork of the box's warm process."""
 
-    seed = Integer(0, help="Seed of all inputs. 0, the default, draws a secret one.").tag(config=True)
+    seed = Integer(0, help="Seed of all inputs. 0, the default, draws a secret one.").tag(
+        config=True
+    )
     trust_submissions = Bool(
         False,
         help="Run submissions without a sandbox. For code that is as good as your own.",
@@ -123,8 +129,6 @@ class GradeInBox(NbGraderPreprocessor):
         programs: Mapping[str, Attempt],
         intake: Mapping[str, Any],
     ) -> Verdict:
-        from dataclasses import replace
-
         call = _CALL.match(cell.source)
         notes = intake["notes"]
         try:
@@ -233,5 +237,3 @@ def _output(verdict: Verdict) -> NotebookNode:
 def _digest(nb: NotebookNode) -> str:
     text = "\0".join(cell.source for cell in nb.cells)
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
-
-
