@@ -35,7 +35,7 @@ class Box:
         self,
         probes: Path,
         preload: Sequence[str] = (),
-        budget: Budget = Budget(),  # noqa: B008 (frozen: sharing it is safe)
+        budget: Budget = Budget(),
         *,
         trust: bool = False,
         inside: Path | None = None,
