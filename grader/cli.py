@@ -63,7 +63,9 @@ def build(
 
 @app.command()
 def validate(
-    exercises: Annotated[list[str] | None, typer.Argument(help="Exercise ids; all if left out.")] = None,
+    exercises: Annotated[
+        list[str] | None, typer.Argument(help="Exercise ids; all if left out.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 1,
 ) -> None:
     """Run every known answer and say which do not get the verdict that they must get.
@@ -95,6 +97,54 @@ def validate(
             out.print(f"  {problem}", markup=False, soft_wrap=True)
     if wrong:
         raise typer.Exit(1)
+
+
+@app.command()
+def trial(
+    exercises: Annotated[
+        list[str] | None, typer.Argument(help="Exercise ids; all if left out.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 1,
+    least: Annotated[
+        float, typer.Option(help="Least share of mutants killed, per exercise.")
+    ] = 0.95,
+) -> None:
+    """Run mutants of the reference solutions: does every small change fail a check?"""
+    from grader.authoring.trial import as_table, try_exercise
+
+    course, chosen, trials = find_course(), set(exercises or ()), []
+    for chapter in course.chapters():
+        for exercise in chapter.exercises:
+            if not chosen or exercise.id in chosen:
+                trials.append(try_exercise(chapter, exercise, seed))
+                for mutant in trials[-1].survivors:
+                    out.print(f"{exercise.id}: survived: {mutant.id}", markup=False, soft_wrap=True)
+                for id in trials[-1].stale:
+                    text = f"{exercise.id}: equivalent.toml lists a mutant that is not made: {id}"
+                    out.print(text, markup=False, soft_wrap=True)
+    out.print(as_table(trials), markup=False, soft_wrap=True)
+    if any(t.share < least or t.stale for t in trials):
+        raise typer.Exit(1)
+
+
+@app.command()
+def learn(
+    folder: Annotated[Path, typer.Argument(help="Your copy of the notebooks.")] = Path("my"),
+    open_lab: Annotated[bool, typer.Option("--open/--no-open", help="Open JupyterLab.")] = True,
+) -> None:
+    """Copy the chapters into a folder of your own and open them. Never overwrites a file."""
+    import subprocess
+    import sys
+
+    from grader.learn import fill_folder
+
+    course = find_course()
+    for path in fill_folder(course, folder):
+        out.print(f"new: {path}", soft_wrap=True)
+    if open_lab:
+        first = folder / course.chapters()[0].id / course.chapters()[0].released.name
+        command = [sys.executable, "-m", "jupyter", "lab", str(first)]
+        raise typer.Exit(subprocess.call(command))
 
 
 @app.command()

@@ -60,7 +60,9 @@ def table(chapter: Chapter, rows: list[Row]) -> Table:
     for row in rows:
         most = sum(most for _, most, _, _ in row.results.values())
         shown.add_section()
-        shown.add_row(Text(row.student, "bold"), Text(f"{row.total:g} / {most:g}", "bold"), "", "", "")
+        shown.add_row(
+            Text(row.student, "bold"), Text(f"{row.total:g} / {most:g}", "bold"), "", "", ""
+        )
         for exercise, (points, maximum, outcome, mistake) in row.results.items():
             style = _STYLES.get(outcome, "magenta")
             shown.add_row("", f"{points:g} / {maximum:g}", exercise, Text(outcome, style), mistake)

@@ -81,7 +81,9 @@ def sample_class(chapter: Chapter) -> dict[str, str]:
         "sample-hana-loops": lambda: right | {second: loop},
         "sample-mallory-hostile": lambda: hostile,
     }
-    notebooks = {name: json.dumps(fill(chapter, make()), indent=1) for name, make in students.items()}
+    notebooks = {
+        name: json.dumps(fill(chapter, make()), indent=1) for name, make in students.items()
+    }
     whole = notebooks["sample-ada-all-right"]
     notebooks["sample-tom-torn-file"] = whole[: len(whole) // 2]
     return notebooks

@@ -60,7 +60,9 @@ class Probed:
 
     def ask(self, *args: Any, **inputs: Any) -> Evidence:
         """Run the probe on other inputs, given in order or by name."""
-        return self._interview.ask(self._probe, {**dict(zip(self._probe.inputs, args)), **inputs})
+        return self._interview.ask(
+            self._probe, {**dict(zip(self._probe.inputs, args, strict=False)), **inputs}
+        )
 
     def __getattr__(self, name: str) -> Any:
         inputs = {name: self._request.getfixturevalue(name) for name in self._probe.inputs}
@@ -105,12 +107,14 @@ class Suite:
         """A generator for this exercise's inputs, from the grading run's seed."""
         return generator_for(self._seed, self._exercise)
 
-    def run(self, interview: Interview, seed: int) -> list[CheckRun]:
-        """Run every check against what `interview` can tell, in the file's order."""
+    def run(
+        self, interview: Interview, seed: int, *, to_first_failure: bool = False
+    ) -> list[CheckRun]:
+        """Run the checks against what `interview` can tell, in the file's order."""
         self._interview, self._seed = interview, seed
         runs = []
         try:
-            for check, item in zip(self.checks, self._session.items):
+            for check, item in zip(self.checks, self._session.items, strict=True):
                 record = Record()
                 token = recording.set(record)
                 try:
@@ -118,6 +122,8 @@ class Suite:
                 finally:
                     recording.reset(token)
                 runs.append(CheckRun(check, error, tuple(record.comparisons)))
+                if error is not None and to_first_failure:
+                    break
         finally:
             self._interview = None
         return runs

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 
-
 class Mismatch(AssertionError):
     """A comparison that failed, in parts that can be shown apart.
 
@@ -26,6 +25,9 @@ class Mismatch(AssertionError):
         self.what = what
         self.rows = rows
         self.link = link
+
+
+__tracebackhide__ = True  # pytest shows the check, not the comparison's inside
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,11 @@ def _note(kind: str, got: object, tolerance: tuple[float, float] = (0.0, 0.0)) -
     record = recording.get()
     if record is not None:
         record.comparisons.append(Comparison(kind, got, tolerance))
+
+
+def compared(got: object) -> None:
+    """Record what a check of your own compares bit by bit, so that a diagnosis can match it."""
+    _note("bits", got)
 
 
 _WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -123,7 +130,8 @@ def assert_same_bits(
 ) -> None:
     """Fail unless `got` has the dtype, shape and every bit of `expected`.
 
-    `of` holds the input of each element; the failing one with the fewest set bits is shown.
+    `of` holds the input of each element; of the failing ones the simplest is shown:
+    nearest to one in size, then with the fewest set bits.
     `link` may hold `{bits}`, which becomes that input's pattern.
     """
     assert_tensor(got, dtype=expected.dtype, shape=expected.shape)
@@ -149,9 +157,13 @@ def _simplest(wrong: torch.Tensor, of: torch.Tensor | None) -> int:
     indices = wrong.nonzero().reshape(-1)
     if of is None:
         return int(indices[0])
-    patterns = bits(of.reshape(-1)[indices]).tolist()
+    chosen = of.detach().reshape(-1)[indices]
     width = 2 ** (8 * of.element_size())
-    keys = [((p % width).bit_count(), p % width) for p in patterns]
+    patterns = [pattern % width for pattern in bits(chosen).tolist()]
+    # for a person, numbers near one are simpler than tiny or huge ones
+    wide = chosen.double().abs()
+    far = torch.where(wide > 0, wide.log2().floor().abs(), 2000.0).nan_to_num(2000.0, 2000.0)
+    keys = [(size, p.bit_count(), p) for size, p in zip(far.tolist(), patterns, strict=True)]
     return int(indices[keys.index(min(keys))])
 
 
@@ -218,5 +230,3 @@ def _a(value: object) -> str:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 200 else text[:200] + "…"
-
-

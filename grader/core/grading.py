@@ -169,7 +169,7 @@ def _outcome(runs: Sequence[CheckRun], interview: Interview) -> Outcome:
         return Outcome.PASSED
     written = [
         error
-        for run, error in zip(runs, errors)
+        for run, error in zip(runs, errors, strict=True)
         if not (isinstance(error, StudentRaised) and error.raised.is_a("NotImplementedError"))
     ]
     return Outcome.FAILED if written else Outcome.NOT_ATTEMPTED
@@ -179,9 +179,7 @@ def _gate_failed(runs: Sequence[CheckRun]) -> bool:
     return any(run.error is not None and run.check.weight == 0 for run in runs)
 
 
-def _summary(
-    exercise: Exercise, runs: Sequence[CheckRun], interview: Interview
-) -> Message | None:
+def _summary(exercise: Exercise, runs: Sequence[CheckRun], interview: Interview) -> Message | None:
     """Say what stopped the solution cell, if that is why its name is missing."""
     if interview.ended is not None:
         return Message(interview.ended.detail)
@@ -194,5 +192,3 @@ def _summary(
         return None
     message = raised_message(stopped)
     return replace(message, what=f"The solution cell stopped before it was done. {message.what}")
-
-

@@ -20,7 +20,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,7 @@ class Inside:
         output = _Capped()
         for label, source in parts:
             with _quiet(output):
-                error = self._attempt(lambda l=label, s=source: _run_cell(l, s, self._names))
+                error = self._attempt(partial(_run_cell, label, source, self._names))
             if error is not None:
                 self._stopped[label] = error
         return {"stopped": self._stopped, "stdout": output.text}
@@ -159,7 +159,9 @@ class Inside:
                 reply["refused"] = str(refused)
         after = [storage_bytes(storage) for storage in storages]
         reply["changed"] = {
-            index: new for index, (old, new) in enumerate(zip(before, after)) if old != new
+            index: new
+            for index, (old, new) in enumerate(zip(before, after, strict=True))
+            if old != new
         }
         reply["warnings"] = [(w.category.__name__, _text(w.message)) for w in warned[:20]]
         reply["stdout"] = output.text

@@ -58,7 +58,7 @@ def live_attempt(exercise: str, names: dict[str, Any]) -> Attempt:
         seen.add(name)
         for code in _codes(names.get(name)):
             source = "".join(linecache.getlines(code.co_filename))
-            if source and not code.co_filename.endswith(".py") or "ipykernel" in code.co_filename:
+            if (source and not code.co_filename.endswith(".py")) or "ipykernel" in code.co_filename:
                 cells[code.co_filename] = source
                 pending += [used for used in code.co_names if used in names]
     own = next(iter(cells.values()), None) if _codes(names.get(exercise)) else None

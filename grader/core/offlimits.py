@@ -214,7 +214,7 @@ class _OperatorWatch(TorchDispatchMode):
     """Sees every ATen operator, wherever it was called from."""
 
     def __init__(self, rules: tuple[str, ...], trip: Callable[[str], None]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._operators = {f"aten::{r[5:]}": r for r in rules if r.startswith("aten:")}
         self._casts = {_dtype(rule): rule for rule in rules if rule.startswith("cast:")}
         self._trip = trip

@@ -59,9 +59,13 @@ def to_html(verdict: Verdict) -> str:
     if verdict.summary:
         parts.append(f'<div class="ut-summary">{_message(verdict.summary)}</div>')
     if verdict.checks:
-        parts.append(f'<ul class="ut-checks">{"".join(map(_check, verdict.checks))}</ul>')
+        failed = [check.name for check in verdict.checks if check.message]
+        rows = "".join(_check(check, check.name in failed[1:]) for check in verdict.checks)
+        parts.append(f'<ul class="ut-checks">{rows}</ul>')
     if verdict.review:
-        parts.append(f'<p class="ut-note">A person will look at this. {_inline(verdict.review)}</p>')
+        parts.append(
+            f'<p class="ut-note">A person will look at this. {_inline(verdict.review)}</p>'
+        )
     parts += [f'<p class="ut-note">{_inline(note)}</p>' for note in verdict.notes]
     label = f"{verdict.title}: {verdict.outcome}, {points_text(verdict)}"
     return (
@@ -105,8 +109,10 @@ def _head(verdict: Verdict) -> str:
     )
 
 
-def _check(check: CheckResult) -> str:
+def _check(check: CheckResult, folded: bool) -> str:
     message = _message(check.message) if check.message else ""
+    if folded:
+        message = f"<details><summary>what came</summary>{message}</details>"
     state = check.state.value
     return (
         f'<li class="ut-{state.replace(" ", "-")}">'

@@ -113,7 +113,9 @@ def rebuild(chapter: Chapter, submitted: Mapping[str, Any]) -> Rebuilt:
     _note_misplaced(names, code, programs, notes)
     used = {label for program in programs.values() for label, _ in program.parts}
     released["cells"] = [
-        raw for raw, cell in merged if cell is None or cell.kind is not Kind.OWN or cell.label in used
+        raw
+        for raw, cell in merged
+        if cell is None or cell.kind is not Kind.OWN or cell.label in used
     ]
     sources = {cell.label: cell.source for cell in code if cell.kind is Kind.SOLUTION}
     return Rebuilt(released, programs, sources, {key: tuple(said) for key, said in notes.items()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
@@ -62,8 +62,6 @@ class Verdict:
 
     def to_data(self) -> dict[str, Any]:
         """Return the verdict as JSON data."""
-        from dataclasses import asdict
-
         return asdict(self)
 
 
@@ -81,7 +79,7 @@ def score(exercise: Exercise, runs: Sequence[CheckRun]) -> tuple[CheckResult, ..
     shares = _shares(exercise.points, [run.check for run in runs])
     results: list[CheckResult] = []
     over = False
-    for run, share in zip(runs, shares):
+    for run, share in zip(runs, shares, strict=True):
         check = run.check
         if over:
             results.append(CheckResult(check.name, check.rubric, share, 0.0, State.NOT_RUN))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import select
 import socket
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -76,11 +75,15 @@ class Box:
         try:
             with inner_channel, inner_leash:
                 message = json.dumps(asdict(budget)).encode()
-                socket.send_fds(self._control, [message], [inner_channel.fileno(), inner_leash.fileno()])
+                socket.send_fds(
+                    self._control, [message], [inner_channel.fileno(), inner_leash.fileno()]
+                )
         except OSError as error:
             channel.close()
             leash.close()
-            raise BoxUnavailable(f"the warm process is gone ({error}). {self._started.complaint()}") from None
+            raise BoxUnavailable(
+                f"the warm process is gone ({error}). {self._started.complaint()}"
+            ) from None
         child = Child(channel, leash, budget)
         self._children.add(child)
         return child
@@ -100,11 +103,13 @@ class Box:
         self.close()
 
     def _await_ready(self) -> None:
-        readable, _, _ = select.select([self._control], [], [], _START_SECONDS)
-        if not readable:
-            raise BoxUnavailable(f"the warm process was not ready within {_START_SECONDS:g} s")
+        self._control.settimeout(_START_SECONDS)
         try:
             message = self._control.recv(_MESSAGE_LIMIT)
+        except TimeoutError:
+            raise BoxUnavailable(
+                f"the warm process was not ready within {_START_SECONDS:g} s"
+            ) from None
         except ConnectionError:
             message = b""
         if not message:

@@ -51,7 +51,12 @@ class Report:
 
 
 def run(
-    channel: int, report: int, budget: Budget, serve: Callable[[socket.socket], None], *, isolate: bool
+    channel: int,
+    report: int,
+    budget: Budget,
+    serve: Callable[[socket.socket], None],
+    *,
+    isolate: bool,
 ) -> NoReturn:
     """Be the first process of a child until the student's process has ended."""
     try:
@@ -92,7 +97,9 @@ def _wait_for(student: int) -> int:
             return os.waitstatus_to_exitcode(status)
 
 
-def _be_the_student(channel: int, serve: Callable[[socket.socket], None], *, isolate: bool) -> NoReturn:
+def _be_the_student(
+    channel: int, serve: Callable[[socket.socket], None], *, isolate: bool
+) -> NoReturn:
     os.setsid()
     if isolate:
         syscalls.set_dumpable(True)

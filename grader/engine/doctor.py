@@ -37,8 +37,12 @@ def diagnose() -> list[Finding]:
         findings.append(_box())
     works = all(finding.ok for finding in findings)
     tier = Tier.NAMESPACES.title if works else "none that confines"
-    mend = "" if works else (
-        "mend the above; --no-sandbox-i-trust-these-submissions runs without a box, for code as good as your own"
+    mend = (
+        ""
+        if works
+        else (
+            "mend the above; --no-sandbox-i-trust-these-submissions runs without a box, for code as good as your own"
+        )
     )
     return [*findings, Finding("tier", works, tier, mend)]
 
@@ -62,7 +66,9 @@ def _user_namespaces() -> Finding:
     if _number(_LIMIT) == 0:
         return Finding(name, False, f"{_LIMIT} is 0", "sysctl user.max_user_namespaces=15000")
     if os.geteuid() != 0 and _number(_DEBIAN_SWITCH) == 0:
-        return Finding(name, False, f"{_DEBIAN_SWITCH} is 0", "sysctl kernel.unprivileged_userns_clone=1")
+        return Finding(
+            name, False, f"{_DEBIAN_SWITCH} is 0", "sysctl kernel.unprivileged_userns_clone=1"
+        )
     if _number(_APPARMOR) == 1:
         # Not yet a failure: bwrap may have its profile, and the trial start below decides.
         return Finding(name, True, "restricted by AppArmor to programs with a profile")
@@ -73,7 +79,9 @@ def _step_down_tool() -> Finding:
     if os.geteuid() != 0:
         return Finding("user", True, "an ordinary user")
     path = shutil.which("setpriv")
-    return Finding("user", path is not None, f"root, with setpriv: {path}", "apt-get install util-linux")
+    return Finding(
+        "user", path is not None, f"root, with setpriv: {path}", "apt-get install util-linux"
+    )
 
 
 def _seccomp() -> Finding:
@@ -82,25 +90,43 @@ def _seccomp() -> Finding:
 
 
 def _bwrap_starts() -> Finding:
-    arguments = ["bwrap", *confinement(), "--ro-bind", "/", "/", "--proc", "/proc", "--", "/bin/true"]
+    arguments = [
+        "bwrap",
+        *confinement(),
+        "--ro-bind",
+        "/",
+        "/",
+        "--proc",
+        "/proc",
+        "--",
+        "/bin/true",
+    ]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return Finding("bubblewrap starts", True, "yes")
     return Finding("bubblewrap starts", False, done.stderr.strip(), _mend_for_bwrap())
 
 
+_FOR_APPARMOR = """\
+Ubuntu 24.04 and later let only programs with an AppArmor profile make user namespaces (containers/bubblewrap#632). \
+Put this into /etc/apparmor.d/bwrap and run `systemctl reload apparmor`:
+    abi <abi/4.0>,
+    include <tunables/global>
+    profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }
+The profile bwrap-userns-restrict that Ubuntu offers is not enough: it takes all powers from what runs in bwrap, and \
+each submission is boxed once more there. Or switch the rule off: sysctl kernel.apparmor_restrict_unprivileged_userns=0"""
+
+_FOR_CONTAINERS = """\
+A container's default seccomp profile refuses bwrap (containers/bubblewrap#505). Start the container with \
+--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined \
+and grade as an ordinary user in it (root needs --cap-add SYS_ADMIN too), or grade on the host"""
+
+
 def _mend_for_bwrap() -> str:
     if _number(_APPARMOR) == 1:
-        return (
-            "Ubuntu 24.04 lets only programs with an AppArmor profile make user namespaces, and ships none for "
-            "bwrap (containers/bubblewrap#632): install the profile bwrap-userns-restrict of apparmor-profiles "
-            "into /etc/apparmor.d and reload AppArmor, or sysctl kernel.apparmor_restrict_unprivileged_userns=0"
-        )
+        return _FOR_APPARMOR
     if in_container():
-        return (
-            "a container's default seccomp profile refuses bwrap (containers/bubblewrap#505): start it with "
-            "--security-opt seccomp=unconfined --security-opt systempaths=unconfined, or grade on the host"
-        )
+        return _FOR_CONTAINERS
     return "see the message; an ordinary user needs unprivileged user namespaces"
 
 

@@ -60,9 +60,9 @@ class Started:
             self.process.wait()
         # bwrap leaves as soon as its command does. The kernel lets the first process of a pid
         # namespace end only after all others.
-        if self.first is not None and not select.select([self.first], [], [], seconds)[0]:
+        if self.first is not None and not _ended_within(self.first, seconds):
             signal.pidfd_send_signal(self.first, signal.SIGKILL)
-            select.select([self.first], [], [])
+            _ended_within(self.first, seconds)
 
     def clean_up(self) -> None:
         """Remove what the process needed; to be called after its end."""
@@ -80,7 +80,15 @@ class Started:
         return self.complaints.read().decode(errors="replace")[-4000:].strip()
 
 
-def start(tier: Tier, probes: Path, preload: Sequence[str], inside: Path | None, control: int) -> Started:
+def _ended_within(pidfd: int, seconds: float) -> bool:
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    return bool(poller.poll(seconds * 1000))
+
+
+def start(
+    tier: Tier, probes: Path, preload: Sequence[str], inside: Path | None, control: int
+) -> Started:
     """Start a warm process whose end of the control socket is `control`."""
     if tier is Tier.NAMESPACES:
         return _boxed(probes, preload, inside, control)
@@ -102,7 +110,13 @@ def confinement() -> list[str]:
     common = ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "undertorch"]
     if os.geteuid() != 0:
         return ["--unshare-all", *common]
-    namespaces = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    namespaces = [
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+    ]
     powers = ["--cap-drop", "ALL"]
     for name in _ROOT_CAPABILITIES:
         powers += ["--cap-add", name]
@@ -128,11 +142,13 @@ def _boxed(probes: Path, preload: Sequence[str], inside: Path | None, control: i
     inner = str(mounts.INSIDE) if inside else None
     command = _warm_command(str(mounts.PROBES), preload, inner, control)
     try:
-        started = _popen([*arguments, "--", *step_down(), *command], {}, (control, theirs, *shown.descriptors))
+        started = _popen(
+            [*arguments, "--", *step_down(), *command], {}, (control, theirs, *shown.descriptors)
+        )
     finally:
         for descriptor in (theirs, *shown.descriptors):
             os.close(descriptor)
-    with open(news) as pipe:
+    with os.fdopen(news) as pipe:
         return replace(started, first=_first_process(pipe.read()))
 
 
@@ -146,16 +162,27 @@ def _first_process(info: str) -> int | None:
 
 def _bare(probes: Path, preload: Sequence[str], inside: Path | None, control: int) -> Started:
     scratch = tempfile.TemporaryDirectory(prefix="undertorch-")
-    command = _warm_command(str(probes.resolve()), preload, str(inside.resolve()) if inside else None, control)
+    command = _warm_command(
+        str(probes.resolve()), preload, str(inside.resolve()) if inside else None, control
+    )
     environment = _environment(str(Path(grader.__file__).resolve().parent.parent))
     environment |= {"HOME": scratch.name, "TMPDIR": scratch.name}
-    return replace(_popen([*command, "--bare"], environment, (control,), scratch.name), scratch=scratch)
+    return replace(
+        _popen([*command, "--bare"], environment, (control,), scratch.name), scratch=scratch
+    )
 
 
-def _warm_command(probes: str, preload: Sequence[str], inside: str | None, control: int) -> list[str]:
+def _warm_command(
+    probes: str, preload: Sequence[str], inside: str | None, control: int
+) -> list[str]:
     # -s: no packages from a home folder; -P: nothing is imported from the current folder.
     command = [sys.executable, "-s", "-P", "-m", "grader.engine.warm", *preload]
-    return [*command, f"--control={control}", f"--probes={probes}", f"--inside={inside or 'grader.core.inside'}"]
+    return [
+        *command,
+        f"--control={control}",
+        f"--probes={probes}",
+        f"--inside={inside or 'grader.core.inside'}",
+    ]
 
 
 def _environment(pythonpath: str) -> dict[str, str]:
@@ -183,7 +210,7 @@ def _environment(pythonpath: str) -> dict[str, str]:
 def _popen(
     command: list[str], environment: dict[str, str], descriptors: tuple[int, ...], cwd: str = "/"
 ) -> Started:
-    complaints = tempfile.TemporaryFile()
+    complaints = tempfile.TemporaryFile()  # noqa: SIM115 (closed by clean_up)
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

@@ -102,7 +102,7 @@ def _show_system(shown: View) -> None:
     for name in _SYSTEM:
         path = Path(name)
         if path.is_symlink():  # on merged-/usr systems /lib is a link into /usr
-            shown.symlink(os.readlink(path), path)
+            shown.symlink(str(path.readlink()), path)
         elif path.is_dir():
             shown.bind(path)
         shown._folders.add(path)
@@ -150,7 +150,9 @@ def _hide_our_package(shown: View, bound: list[Path]) -> None:
     for folder in {Path(entry).resolve() for entry in sys.path if entry}:
         copies.add((folder / "grader").resolve())
         for pattern in ("*.pth", "__editable__*.py"):
-            pointers |= {path for path in folder.glob(pattern) if str(ours.parent) in path.read_text()}
+            pointers |= {
+                path for path in folder.glob(pattern) if str(ours.parent) in path.read_text()
+            }
     for copy in sorted(copies):
         if copy.is_dir() and any(root in copy.parents for root in roots):
             shown.empty(copy)

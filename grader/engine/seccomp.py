@@ -53,14 +53,56 @@ _MACHINES = {
         0xC000_003E,
         clone=56,
         socket=41,
-        refused=(272, 308, 165, 166, 155, 161, 101, 310, 311, 321, 298, 248, 249, 250, 323, 246, 320, 304, 312, 103),
+        refused=(
+            272,
+            308,
+            165,
+            166,
+            155,
+            161,
+            101,
+            310,
+            311,
+            321,
+            298,
+            248,
+            249,
+            250,
+            323,
+            246,
+            320,
+            304,
+            312,
+            103,
+        ),
         absent=(29, 68, 64, 319),
     ),
     "aarch64": _Machine(
         0xC000_00B7,
         clone=220,
         socket=198,
-        refused=(97, 268, 40, 39, 41, 51, 117, 270, 271, 280, 241, 217, 218, 219, 282, 104, 294, 265, 272, 116),
+        refused=(
+            97,
+            268,
+            40,
+            39,
+            41,
+            51,
+            117,
+            270,
+            271,
+            280,
+            241,
+            217,
+            218,
+            219,
+            282,
+            104,
+            294,
+            265,
+            272,
+            116,
+        ),
         absent=(194, 186, 190, 279),
     ),
 }
@@ -83,19 +125,29 @@ def load() -> None:
     program = _program(_MACHINES[platform.machine()])
     code = ctypes.create_string_buffer(program, len(program))
     # struct sock_fprog: an unsigned short, padding, a pointer.
-    header = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(code)))
+    header = ctypes.create_string_buffer(
+        struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
+    )
     syscalls.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, header)
 
 
 def _program(machine: _Machine) -> bytes:
-    lines = [_line(_LOAD, _ARCH), _line(_JUMP_EQUAL, machine.audit_arch, 1, 0), _answer(_RET_KILL_PROCESS)]
+    lines = [
+        _line(_LOAD, _ARCH),
+        _line(_JUMP_EQUAL, machine.audit_arch, 1, 0),
+        _answer(_RET_KILL_PROCESS),
+    ]
     lines += [_line(_LOAD, _NUMBER), _line(_JUMP_AT_LEAST, _X32, 0, 1), _errno(errno.EPERM)]
     for number in (*machine.refused, *_REFUSED_EVERYWHERE):
         lines += [_line(_JUMP_EQUAL, number, 0, 1), _errno(errno.EPERM)]
     for number in (*machine.absent, *_ABSENT_EVERYWHERE):
         lines += [_line(_JUMP_EQUAL, number, 0, 1), _errno(errno.ENOSYS)]
-    lines += _only_with(machine.clone, [_line(_JUMP_ANY_BIT, _NEW_NAMESPACES, 0, 1), _errno(errno.EPERM)])
-    families = [_line(_JUMP_EQUAL, family, len(_FAMILIES) - n, 0) for n, family in enumerate(_FAMILIES)]
+    lines += _only_with(
+        machine.clone, [_line(_JUMP_ANY_BIT, _NEW_NAMESPACES, 0, 1), _errno(errno.EPERM)]
+    )
+    families = [
+        _line(_JUMP_EQUAL, family, len(_FAMILIES) - n, 0) for n, family in enumerate(_FAMILIES)
+    ]
     lines += _only_with(machine.socket, [*families, _errno(errno.EAFNOSUPPORT)])
     return b"".join([*lines, _answer(_RET_ALLOW)])
 

@@ -37,7 +37,14 @@ def unshare(flags: int) -> None:
 
 def mount(kind: str, target: str, flags: int, options: str = "") -> None:
     """Mount a new filesystem of `kind` on `target`."""
-    _call("mount", kind.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode())
+    _call(
+        "mount",
+        kind.encode(),
+        target.encode(),
+        kind.encode(),
+        ctypes.c_ulong(flags),
+        options.encode(),
+    )
 
 
 def die_with_parent(signal_number: int) -> None:

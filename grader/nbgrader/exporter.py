@@ -67,7 +67,9 @@ class SubmissionExporter(NotebookExporter):
         root = Path(directory.root)
         return sorted(root.glob(str(Path(pattern).relative_to(root))))
 
-    def _take_in(self, autograde: Autograde, course: Course, chapter: Chapter, folder: Path) -> None:
+    def _take_in(
+        self, autograde: Autograde, course: Course, chapter: Chapter, folder: Path
+    ) -> None:
         student = folder.parent.name
         store = Store(course.root, student, chapter.id)
         expected = f"{chapter.name}.ipynb"

@@ -6,6 +6,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -82,7 +83,9 @@ class ResetScores(NbGraderPreprocessor):
 class GradeInBox(NbGraderPreprocessor):
     """Grades every exercise of a rebuilt notebook, each in a fork of the box's warm process."""
 
-    seed = Integer(0, help="Seed of all inputs. 0, the default, draws a secret one.").tag(config=True)
+    seed = Integer(0, help="Seed of all inputs. 0, the default, draws a secret one.").tag(
+        config=True
+    )
     trust_submissions = Bool(
         False,
         help="Run submissions without a sandbox. For code that is as good as your own.",
@@ -145,8 +148,6 @@ class GradeInBox(NbGraderPreprocessor):
         programs: Mapping[str, Attempt],
         intake: Mapping[str, Any],
     ) -> Verdict:
-        from dataclasses import replace
-
         call = _CALL.match(cell.source)
         notes = intake["notes"]
         try:
@@ -255,5 +256,3 @@ def _output(verdict: Verdict) -> NotebookNode:
 def _digest(nb: NotebookNode) -> str:
     text = "\0".join(cell.source for cell in nb.cells)
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
-
-

@@ -46,7 +46,9 @@ def take_in(folder: Path, quarantine: Path, notebook: str) -> list[str]:
         if count > FILES_LIMIT and path.is_file() and path.name != notebook:
             _move(path, quarantine)
     if count > FILES_LIMIT:
-        said.append(f"{count} files were submitted; those after the first {FILES_LIMIT} were put aside.")
+        said.append(
+            f"{count} files were submitted; those after the first {FILES_LIMIT} were put aside."
+        )
     stamp = folder / "timestamp.txt"
     if stamp.is_file() and not _is_time(stamp):
         _move(stamp, quarantine)

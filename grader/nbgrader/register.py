@@ -22,9 +22,7 @@ def register(chapter: Chapter, db_url: str, course_id: str) -> bool:
         except MissingEntry:
             gradebook.update_or_create_assignment(chapter.id)
     notebook = nbformat.read(chapter.released, as_version=4)
-    resources = {
-        "nbgrader": {"notebook": chapter.name, "assignment": chapter.id, "db_url": db_url}
-    }
+    resources = {"nbgrader": {"notebook": chapter.name, "assignment": chapter.id, "db_url": db_url}}
     for preprocessor in (ComputeChecksums(), SaveCells(), CheckCellMetadata()):
         notebook, resources = preprocessor.preprocess(notebook, resources)
     return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from traitlets.config import Config
 
 from grader.nbgrader.release import IGNORED
@@ -24,6 +26,8 @@ def apply(config: Config) -> None:
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
-    # the notebook's answers and verdicts are all that a feedback page needs
-    config.HTMLExporter.mathjax_url = ""
-    config.HTMLExporter.require_js_url = ""
+    # our own feedback page: nbgrader's loads scripts from other hosts
+    config.GenerateFeedback.HTMLExporter.template_name = "undertorch"
+    config.GenerateFeedback.HTMLExporter.extra_template_basedirs = [
+        str(Path(__file__).parent / "templates")
+    ]

@@ -65,7 +65,7 @@ for dtype in [
 # %%
 x = torch.tensor(1 / 3)
 for dtype in [torch.float32, torch.float16, torch.bfloat16]:
-    print(f"{str(dtype):>15} {x.to(dtype).item():.10f}")
+    print(f"{dtype!s:>15} {x.to(dtype).item():.10f}")
 
 # %% [markdown] exercise="decode"
 # title: Read a float

@@ -44,7 +44,9 @@ def test_without_bwrap_there_is_no_box(monkeypatch):
 
 def test_a_bwrap_that_fails_is_reported_and_never_replaced(tmp_path, monkeypatch):
     fake = tmp_path / "bwrap"
-    fake.write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
+    fake.write_text(
+        "#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n"
+    )
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(BoxUnavailable, match="No permissions to create a new namespace"):
@@ -105,7 +107,9 @@ def test_a_closed_box_has_no_processes_and_its_children_are_gone():
 
 def test_nothing_outlives_a_killed_host():
     host = subprocess.Popen(
-        [sys.executable, "-c", _HOST.format(standin=str(STANDIN))], stdout=subprocess.PIPE, cwd=REPOSITORY
+        [sys.executable, "-c", _HOST.format(standin=str(STANDIN))],
+        stdout=subprocess.PIPE,
+        cwd=REPOSITORY,
     )
     assert host.stdout is not None
     assert host.stdout.readline() == b"running\n"
@@ -136,7 +140,10 @@ def test_trusted_code_runs_bare_and_says_so():
         assert "NO SANDBOX" in box.tier.title
         with box.open() as child:
             assert ask(child, "import os; result = os.getuid()") == os.getuid()
-            assert ask(child, "import os; result = 'HOME' in os.environ and len(os.environ) < 20") is True
+            assert (
+                ask(child, "import os; result = 'HOME' in os.environ and len(os.environ) < 20")
+                is True
+            )
         with box.open(Budget(cpu_seconds=0.3)) as child, pytest.raises(Ended) as ended:
             ask(child, "while True: pass")
         assert ended.value.outcome is Outcome.TIMED_OUT
@@ -182,14 +189,19 @@ def test_as_an_ordinary_user():
         text=True,
         timeout=300,
         check=False,
-        env={"PATH": os.environ["PATH"], "HOME": "/tmp", "PYTHONPATH": str(REPOSITORY)},
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": "/tmp",
+            "PYTHONPATH": str(REPOSITORY),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        },
     )
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
 
 
 def _open_the_way() -> str:
     base = Path(sys.base_prefix).resolve()
-    if os.stat(base.parents[-2]).st_mode & 0o005 == 0o005:
+    if base.parents[-2].stat().st_mode & 0o005 == 0o005:
         return ":"
     top = base.parents[-2]
     return (
