@@ -99,6 +99,25 @@ def validate(
         raise typer.Exit(1)
 
 
+new = typer.Typer(help="Scaffold what an author writes.", no_args_is_help=True)
+app.add_typer(new, name="new")
+
+
+@new.command("exercise")
+def new_exercise(
+    chapter: ChapterArgument,
+    exercise: Annotated[str, typer.Argument(help="The function's name, e.g. round_to_bf16.")],
+) -> None:
+    """Add an exercise to a chapter: a section, a probe, checks and known answers to fill in."""
+    from grader.authoring.scaffold import scaffold
+
+    for path in scaffold(find_course(), chapter, exercise):
+        out.print(f"written: {path}", soft_wrap=True)
+    out.print(
+        f"Fill them in, then run: undertorch build {chapter} && undertorch validate {exercise}"
+    )
+
+
 @app.command()
 def trial(
     exercises: Annotated[

@@ -17,7 +17,7 @@ class Mismatch(AssertionError):
     """A comparison that failed, in parts that can be shown apart.
 
     `what` is a sentence; `rows` are pairs of a label and a text, e.g. ("expected", "0x3F81").
-    `link` is the state of the chapter's explorer that shows it, e.g. "format=bf16&bits=3f808000".
+    `link` is an explorer's state that shows it, e.g. "formats/#format=bf16&fp32=3f808000".
     """
 
     def __init__(self, what: str, rows: tuple[tuple[str, str], ...] = (), link: str = "") -> None:
@@ -101,6 +101,9 @@ def show(tensor: torch.Tensor) -> str:
     return str(tensor.item())
 
 
+NOTHING = "Your function returned None. Did you forget a `return`?"
+
+
 def assert_tensor(
     got: object,
     *,
@@ -110,7 +113,7 @@ def assert_tensor(
     """Fail unless `got` is a tensor of that dtype and shape."""
     _note("kind", _kind(got))
     if got is None:
-        raise Mismatch("Your function returned None. Did you forget a `return`?")
+        raise Mismatch(NOTHING)
     if not isinstance(got, torch.Tensor):
         raise Mismatch(f"Expected a torch.Tensor, got {_a(got)}.")
     if dtype is not None and got.dtype is not dtype:
@@ -195,7 +198,7 @@ def assert_equal(got: object, expected: object, what: str = "The result differs.
     """Fail unless plain data `got` equals `expected`; 1, 1.0 and True are not told apart."""
     _note("equal", got)
     if got is None and expected is not None:
-        raise Mismatch("Your function returned None. Did you forget a `return`?")
+        raise Mismatch(NOTHING)
     if isinstance(got, torch.Tensor) or not _equal(got, expected):
         raise Mismatch(what, (("expected", _short(expected)), ("got", _short(got))))
 

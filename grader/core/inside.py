@@ -29,7 +29,7 @@ import torch
 from grader.core.channel import ChannelError, receive_frame, send_frame
 from grader.core.codec import decode, decode_with_storages, encode
 from grader.core.offlimits import Tripwire
-from grader.core.probe import MissingName, Probe, Student, load_probes
+from grader.core.probe import Probe, Student, load_probes
 from grader.core.tensors import Refused, storage_bytes
 
 TEXT_LIMIT = 20_000
@@ -193,7 +193,7 @@ def _report(error: BaseException) -> dict[str, Any]:
     return {
         "type": type(error).__name__,
         "mro": [kind.__name__ for kind in type(error).__mro__],
-        "message": error.args[0] if isinstance(error, MissingName) else _text(error),
+        "message": _text(error),
         "where": where[-8:],
     }
 
