@@ -37,6 +37,10 @@ HEADER_LIMIT = 8 * 2**20
 DEPTH_LIMIT = 40
 """Deepest nesting; deeper than any evidence, shallower than the interpreter's recursion limit."""
 
+MEMBERS_LIMIT = 20_000
+"""Most members of all dicts and sets of a message that is read. Whole numbers can be chosen so that
+all hash alike, and a dict of n of them takes n * n steps to build: 2 s for this many."""
+
 _MAGIC = b"UT01"
 _NAMES: dict[str, object] = {
     str(value): value
@@ -84,7 +88,7 @@ def decode_with_storages(
     """Return the value and its storages, in the order in which the message numbers them."""
     try:
         return _decode(data, known)
-    except (KeyError, TypeError, ValueError, RecursionError, struct.error, RuntimeError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, struct.error, RuntimeError) as error:
         # json, int() and torch's own checks; whatever they say, the sender's bytes are wrong
         raise Malformed(f"{type(error).__name__}: {error}") from None
 
@@ -221,6 +225,7 @@ class _Reader:
     ) -> None:
         self._buffers = buffers
         self._storages = storages
+        self._members = 0
 
     def value(self, node: Any, depth: int) -> Any:
         if depth > DEPTH_LIMIT + 1:
@@ -250,11 +255,11 @@ class _Reader:
             case "tuple":
                 return tuple(values())
             case "dict":
-                return dict(values())
+                return dict(self._counted(values()))
             case "set":
-                return set(values())
+                return set(self._counted(values()))
             case "frozenset":
-                return frozenset(values())
+                return frozenset(self._counted(values()))
             case "bytes":
                 return self._buffers[_index(body, len(self._buffers))]
             case "size":
@@ -274,6 +279,12 @@ class _Reader:
             case "...":
                 return Ellipsis
         raise Malformed(f"an unknown kind of node: {tag[:40]!r}")
+
+    def _counted(self, members: list[Any]) -> list[Any]:
+        self._members += len(members)
+        if self._members > MEMBERS_LIMIT:
+            raise Malformed(f"more than {MEMBERS_LIMIT} members of dicts and sets")
+        return members
 
 
 def _odd_float(body: object) -> float:

@@ -19,6 +19,20 @@ from grader.core.program import Program
 from grader.core.tensors import Malformed, facts
 
 
+MESSAGE_CHARACTERS = 2000
+"""Most of an exception's message that is read; `inside` sends no more."""
+
+NAME_CHARACTERS = 200
+"""Most of a class's or a function's name and of a line of source."""
+
+WHERE_LIMIT = 8
+"""Most source lines of an exception, and most classes that it descends from."""
+
+REPLIES_LIMIT = 96 * 2**20
+"""Bytes of all replies to one interview: they are kept until the verdict. Twice the largest reply;
+the chapters' own come to 5 MiB at most."""
+
+
 @dataclass(frozen=True)
 class Raised:
     """An exception of the student's code. `where` are its own lines: (function, number, text)."""
@@ -29,18 +43,31 @@ class Raised:
     where: tuple[tuple[str, int, str], ...]
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Raised:
-        """Return the exception that `inside` reported."""
-        return cls(
-            str(data["type"]),
-            tuple(str(name) for name in data["mro"]),
-            str(data["message"]),
-            tuple((str(name), int(line), str(text)) for name, line, text in data["where"]),
-        )
+    def from_data(cls, data: object) -> Raised:
+        """Return the exception that `inside` reported. Raises `Malformed` for anything else."""
+        match data:
+            case {"type": str(kind), "mro": list(mro), "message": str(message), "where": list(where)}:
+                lines = tuple(_line(place) for place in where[-WHERE_LIMIT:])
+                kinds = tuple(_short(name) for name in mro[:WHERE_LIMIT])
+                return cls(_short(kind), kinds, message[:MESSAGE_CHARACTERS], lines)
+        raise Malformed("a report of an exception that is none")
 
     def is_a(self, name: str) -> bool:
         """Say whether the exception is, or descends from, the class of that name."""
         return name in self.kinds
+
+
+def _line(place: object) -> tuple[str, int, str]:
+    match place:
+        case (str(name), int(number), str(text)):
+            return _short(name), number, _short(text)
+    raise Malformed("a line of source that is none")
+
+
+def _short(text: object) -> str:
+    if not isinstance(text, str):
+        raise Malformed("a word that is no text")
+    return text[:NAME_CHARACTERS]
 
 
 class StudentRaised(AssertionError):
@@ -76,7 +103,8 @@ class Evidence:
         if raised is not None:
             raise StudentRaised(raised)
         if self._reply["refused"] is not None:
-            raise Mismatch(f"Your code gave {self._reply['refused']}, where plain data is needed.")
+            what = self._reply["refused"][:NAME_CHARACTERS]
+            raise Mismatch(f"Your code gave {what}, where plain data is needed.")
         self._check_inputs()
         return decode(self._reply["value"], known=self._after[1])
 
@@ -100,8 +128,8 @@ class Evidence:
     def _after(self) -> tuple[dict[str, Any], list[torch.UntypedStorage]]:
         inputs, storages = decode_with_storages(self._inputs)
         for index, data in self._reply["changed"].items():
-            storage = storages[index]
-            if len(data) != storage.nbytes():
+            storage = storages[index] if index < len(storages) else None
+            if storage is None or len(data) != storage.nbytes():
                 raise Malformed("an input came back with another size")
             fresh = torch.frombuffer(bytearray(data), dtype=torch.uint8).untyped_storage()
             storage.copy_(fresh)
@@ -124,19 +152,23 @@ class Interview:
     def __init__(self, transport: Transport, off_limits: tuple[str, ...], seed: int) -> None:
         self._transport = transport
         self._off_limits = off_limits
-        self._seed = seed
+        # The run's seed stays on this side: whoever has it can draw every hidden input.
+        self._seed = int.from_bytes(hashlib.sha256(f"inside/{seed}".encode()).digest()[:6], "big")
         self._cache: dict[tuple[str, str], Evidence] = {}
         self.ended: Ended | None = None
         self.tripped: list[str] = []
         self.printed = False
         self.stopped: dict[str, Raised] = {}
         self.replies: dict[str, bytes] = {}
+        self._room = REPLIES_LIMIT
 
     def load(self, program: Program) -> None:
         """Run the program's parts. What stops a part is remembered, not raised."""
         reply = self._exchange({"do": "load", "parts": [list(part) for part in program.parts]})
         self.stopped = {
-            str(label): Raised.from_data(data) for label, data in reply["stopped"].items()
+            label: Raised.from_data(reply["stopped"][label])
+            for label, _ in program.parts
+            if label in reply["stopped"]
         }
 
     def ask(self, probe: Probe, inputs: Mapping[str, Any]) -> Evidence:
@@ -152,7 +184,8 @@ class Interview:
                 "seed": self._seed,
             }
             reply = self._exchange(request, "/".join(key))
-            self.tripped += [str(rule) for rule in reply["tripped"] if rule not in self.tripped]
+            tripped = [rule for rule in self._off_limits if rule in reply["tripped"]]
+            self.tripped += [rule for rule in tripped if rule not in self.tripped]
             self.printed = self.printed or bool(reply["stdout"].strip())
             self._cache[key] = Evidence(probe, data, reply)
         return self._cache[key]
@@ -171,9 +204,14 @@ class Interview:
             raise self.ended
         try:
             reply = self._transport.ask(encode(request))
+            self._room -= len(reply)
+            if self._room < 0:
+                mib = REPLIES_LIMIT // 2**20
+                raise Ended(Outcome.KILLED, f"Your code's results came to more than {mib} MiB.")
+            read = _reply(decode(reply), request["do"])
             if key:
                 self.replies[key] = reply
-            return _reply(decode(reply), request["do"])
+            return read
         except Ended as ended:
             self.ended = ended
             raise
@@ -200,10 +238,20 @@ _SHAPES: dict[str, dict[str, Any]] = {
 
 
 def _reply(data: Any, kind: str) -> dict[str, Any]:
-    """Check the outer shape of a reply: whoever sent it may be hostile."""
+    """Check the shape of a reply, all but the value's: whoever sent it may be hostile."""
     if not isinstance(data, dict):
         raise Malformed("a reply that is no dict")
     for name, wanted in _SHAPES[kind].items():
         if name not in data or not isinstance(data[name], wanted):
             raise Malformed(f"a reply without a proper {name!r}")
+    exceptions = [data.get("raised"), *data.get("stopped", {}).values()]
+    for exception in exceptions:
+        if exception is not None:
+            Raised.from_data(exception)
+    for index, after in data.get("changed", {}).items():
+        if type(index) is not int or index < 0 or not isinstance(after, bytes):
+            raise Malformed("a changed input that is none")
+    for pair in data.get("warnings", ()):
+        if not isinstance(pair, tuple) or not all(isinstance(text, str) for text in pair):
+            raise Malformed("a warning that is none")
     return data

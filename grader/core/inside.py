@@ -191,8 +191,8 @@ def _report(error: BaseException) -> dict[str, Any]:
     if isinstance(error, SyntaxError):
         where = [("", error.lineno or 0, (error.text or "").rstrip("\n"))]
     return {
-        "type": type(error).__name__,
-        "mro": [kind.__name__ for kind in type(error).__mro__],
+        "type": _text(type(error).__name__),
+        "mro": [_text(kind.__name__) for kind in type(error).__mro__],
         "message": _text(error),
         "where": where[-8:],
     }

@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from grader.core.codec import decode, encode
+from grader.core.codec import MESSAGE_LIMIT, decode, encode
 from grader.core.verdict import Verdict
 
 SCHEMA = 1
@@ -39,7 +39,9 @@ class Store:
                 path.unlink()
 
     def keep(self, exercise: str, replies: Mapping[str, bytes]) -> None:
-        """Write the replies of one exercise."""
+        """Write the replies of one exercise, unless they are larger than one message may be."""
+        if sum(map(len, replies.values())) > MESSAGE_LIMIT:
+            return  # no chapter's are; the verdict stands without them
         if replies:
             self._write(f"{exercise}.replies", zlib.compress(encode(dict(replies)), 6))
 
