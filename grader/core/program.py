@@ -142,7 +142,7 @@ class _Piece:
 def _parse(source: str) -> ast.Module | None:
     try:
         flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        tree: ast.Module = compile(source, "<cell>", "exec", flags)
+        tree: ast.Module = compile(source, "<cell>", "exec", flags, dont_inherit=True)
         return tree
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
@@ -202,7 +202,9 @@ def _bound(node: ast.stmt) -> set[str]:
 def _used(node: ast.stmt) -> set[str]:
     """Names that a statement looks up outside itself, and the attributes it reads."""
     try:
-        code = compile(ast.Module([node], []), "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        # not with this file's own `annotations`: a name in a signature is looked up, too
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        code = compile(ast.Module([node], []), "<cell>", "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError):
         return set()
     names: set[str] = set()
