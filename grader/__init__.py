@@ -20,6 +20,7 @@ _HOMES = {
     "gate": "grader.core.checks",
     "points": "grader.core.checks",
     "Mismatch": "grader.core.compare",
+    "NOTHING": "grader.core.compare",
     "assert_close": "grader.core.compare",
     "assert_equal": "grader.core.compare",
     "assert_same_bits": "grader.core.compare",

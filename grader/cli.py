@@ -99,6 +99,53 @@ def validate(
         raise typer.Exit(1)
 
 
+new = typer.Typer(help="Scaffold what an author writes.", no_args_is_help=True)
+app.add_typer(new, name="new")
+
+
+@new.command("exercise")
+def new_exercise(
+    chapter: ChapterArgument,
+    exercise: Annotated[str, typer.Argument(help="The function's name, e.g. round_to_bf16.")],
+) -> None:
+    """Add an exercise to a chapter: a section, a probe, checks and known answers to fill in."""
+    from grader.authoring.scaffold import scaffold
+
+    for path in scaffold(find_course(), chapter, exercise):
+        out.print(f"written: {path}", soft_wrap=True)
+    out.print(
+        f"Fill them in, then run: undertorch build {chapter} && undertorch validate {exercise}"
+    )
+
+
+@app.command()
+def trial(
+    exercises: Annotated[
+        list[str] | None, typer.Argument(help="Exercise ids; all if left out.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 1,
+    least: Annotated[
+        float, typer.Option(help="Least share of mutants killed, per exercise.")
+    ] = 0.95,
+) -> None:
+    """Run mutants of the reference solutions: does every small change fail a check?"""
+    from grader.authoring.trial import as_table, try_exercise
+
+    course, chosen, trials = find_course(), set(exercises or ()), []
+    for chapter in course.chapters():
+        for exercise in chapter.exercises:
+            if not chosen or exercise.id in chosen:
+                trials.append(try_exercise(chapter, exercise, seed))
+                for mutant in trials[-1].survivors:
+                    out.print(f"{exercise.id}: survived: {mutant.id}", markup=False, soft_wrap=True)
+                for id in trials[-1].stale:
+                    text = f"{exercise.id}: equivalent.toml lists a mutant that is not made: {id}"
+                    out.print(text, markup=False, soft_wrap=True)
+    out.print(as_table(trials), markup=False, soft_wrap=True)
+    if any(t.share < least or t.stale for t in trials):
+        raise typer.Exit(1)
+
+
 @app.command()
 def learn(
     folder: Annotated[Path, typer.Argument(help="Your copy of the notebooks.")] = Path("my"),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Mismatch, bits, compared, gate
+from grader import NOTHING, Mismatch, bits, compared, gate
 
 HALF = 5, 10
 
@@ -58,7 +58,7 @@ def test_returns_a_float(decoded_one):
     for pattern in (0x3C00, 0x0000, 0x7C00):
         got = decoded_one.ask(pattern, *HALF).value
         if got is None:
-            raise Mismatch("`decode` returned None. Did you forget a `return`?")
+            raise Mismatch(NOTHING)
         if type(got) is not float:
             raise Mismatch(f"`decode` returned a {type(got).__name__}, not a Python float.")
 

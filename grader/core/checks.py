@@ -107,8 +107,10 @@ class Suite:
         """A generator for this exercise's inputs, from the grading run's seed."""
         return generator_for(self._seed, self._exercise)
 
-    def run(self, interview: Interview, seed: int) -> list[CheckRun]:
-        """Run every check against what `interview` can tell, in the file's order."""
+    def run(
+        self, interview: Interview, seed: int, *, to_first_failure: bool = False
+    ) -> list[CheckRun]:
+        """Run the checks against what `interview` can tell, in the file's order."""
         self._interview, self._seed = interview, seed
         runs = []
         try:
@@ -120,6 +122,8 @@ class Suite:
                 finally:
                     recording.reset(token)
                 runs.append(CheckRun(check, error, tuple(record.comparisons)))
+                if error is not None and to_first_failure:
+                    break
         finally:
             self._interview = None
         return runs

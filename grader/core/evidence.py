@@ -128,6 +128,7 @@ class Interview:
         self._cache: dict[tuple[str, str], Evidence] = {}
         self.ended: Ended | None = None
         self.tripped: list[str] = []
+        self.printed = False
         self.stopped: dict[str, Raised] = {}
         self.replies: dict[str, bytes] = {}
 
@@ -152,6 +153,7 @@ class Interview:
             }
             reply = self._exchange(request, "/".join(key))
             self.tripped += [str(rule) for rule in reply["tripped"] if rule not in self.tripped]
+            self.printed = self.printed or bool(reply["stdout"].strip())
             self._cache[key] = Evidence(probe, data, reply)
         return self._cache[key]
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from grader.core.answers import Answer, Role, read_answers
 from grader.core.channel import Transport
 from grader.core.checks import CheckRun, Suite
+from grader.core.compare import NOTHING, Mismatch
 from grader.core.course import Chapter, Exercise, read_reference
 from grader.core.diagnosis import diagnose
 from grader.core.evidence import Interview, StudentRaised
@@ -114,6 +115,7 @@ class ExerciseGrader:
             outcome,
             _summary(self.exercise, runs, interview),
             checks,
+            notes=_notes(runs, interview),
         )
         if outcome is Outcome.PASSED:
             return verdict
@@ -173,6 +175,14 @@ def _outcome(runs: Sequence[CheckRun], interview: Interview) -> Outcome:
         if not (isinstance(error, StudentRaised) and error.raised.is_a("NotImplementedError"))
     ]
     return Outcome.FAILED if written else Outcome.NOT_ATTEMPTED
+
+
+def _notes(runs: Sequence[CheckRun], interview: Interview) -> tuple[str, ...]:
+    """Say to someone who printed the answer what returning it means."""
+    nothing = any(isinstance(run.error, Mismatch) and run.error.what == NOTHING for run in runs)
+    if nothing and interview.printed:
+        return ("Your code prints something. `print` shows a value; `return` hands it back.",)
+    return ()
 
 
 def _gate_failed(runs: Sequence[CheckRun]) -> bool:

@@ -202,9 +202,9 @@ def _bound(node: ast.stmt) -> set[str]:
 def _used(node: ast.stmt) -> set[str]:
     """Names that a statement looks up outside itself, and the attributes it reads."""
     try:
-        # not with this file's own `annotations`: a name in a signature is looked up, too
-        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        code = compile(ast.Module([node], []), "<cell>", "exec", flags, dont_inherit=True)
+        # without dont_inherit this file's own `from __future__` would hide annotations
+        tree, flags = ast.Module([node], []), ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        code = compile(tree, "<cell>", "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError):
         return set()
     names: set[str] = set()

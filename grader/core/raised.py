@@ -6,8 +6,6 @@ import re
 import traceback
 from typing import Any
 
-from grader.core.probe import MissingName
-
 _LINES = 8
 """Lines of a student's code kept per exception: a recursion would bring a thousand."""
 
@@ -30,7 +28,7 @@ def report(error: BaseException) -> dict[str, Any]:
         for frame in frames
         if _is_students(frame.filename)
     ]
-    message = error.args[0] if isinstance(error, MissingName) else text(error)
+    message = text(error)
     if isinstance(error, SyntaxError):
         where = [("", error.lineno or 0, (error.text or "").rstrip("\n"))]
     else:

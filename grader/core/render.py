@@ -5,6 +5,7 @@ Every string that could come from a student is escaped. Nothing here depends on 
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +14,9 @@ from pathlib import Path
 
 from grader.core.outcome import Outcome
 from grader.core.verdict import CheckResult, Message, State, Verdict
+
+SITE = "UNDERTORCH_SITE"
+"""Environment variable with the address of the course's site; verdicts then link to explorers."""
 
 _SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_RUN: "–"}
 
@@ -132,6 +136,12 @@ def _message(message: Message) -> str:
         for label, text in message.rows
     )
     table = f"<dl>{rows}</dl>" if rows else ""
+    site = os.environ.get(SITE, "").rstrip("/")
+    if message.link and site:
+        href = escape(f"{site}/explorers/{message.link}")
+        table += (
+            f'<p><a href="{href}" target="_blank" rel="noopener">See it in the explorer</a></p>'
+        )
     return f'<div class="ut-message"><p>{_inline(message.what)}</p>{table}</div>'
 
 

@@ -121,10 +121,12 @@ def message_for(error: BaseException) -> Message:
 def raised_message(raised: Raised) -> Message:
     """Return an exception of the student's code, with the student's own lines."""
     if raised.type == "MissingName":
-        return Message(f"`{raised.message}` is not defined. Run the cell that defines it.")
+        return Message(raised.message)
     if raised.type == "NotImplementedError" and not raised.message:
         return Message("Not written yet: the code raises NotImplementedError.")
     text = f"{raised.type}: {raised.message}" if raised.message else raised.type
+    if raised.type == "NameError":
+        text += ". Is an import missing? After a restart of the kernel, run the cells above again."
     rows = tuple(
         (f"{'in ' + name + ', ' if name and name != '<module>' else ''}line {number}", line.strip())
         for name, number, line in raised.where[-3:]

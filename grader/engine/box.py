@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import select
 import socket
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -104,11 +103,13 @@ class Box:
         self.close()
 
     def _await_ready(self) -> None:
-        readable, _, _ = select.select([self._control], [], [], _START_SECONDS)
-        if not readable:
-            raise BoxUnavailable(f"the warm process was not ready within {_START_SECONDS:g} s")
+        self._control.settimeout(_START_SECONDS)
         try:
             message = self._control.recv(_MESSAGE_LIMIT)
+        except TimeoutError:
+            raise BoxUnavailable(
+                f"the warm process was not ready within {_START_SECONDS:g} s"
+            ) from None
         except ConnectionError:
             message = b""
         if not message:

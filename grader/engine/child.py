@@ -27,6 +27,10 @@ _LAST_WORD = 10.0
 """Seconds for the keeper to end a tree once told to. It takes 12 ms; a machine that swaps, longer."""
 
 
+class _Unasked(Exception):
+    """There was a reply before the request."""
+
+
 class Child:
     """One isolated process that serves requests; a `Transport`. Not for several threads at once."""
 
@@ -49,29 +53,40 @@ class Child:
             raise ChannelError(
                 f"a request of {len(request)} bytes is over the limit of {FRAME_LIMIT}"
             )
-        deadline = time.monotonic() + self._budget.wall_seconds
         try:
-            self._channel.settimeout(self._budget.wall_seconds)
-            send_frame(self._channel, request)
-            return receive_frame(self._channel, deadline)
+            return self._exchange(request)
         except (ChannelTimeout, TimeoutError):
             self._ended = self._reason(0.0, out_of_time(self._budget))
         except FrameTooLarge as error:
             self._ended = self._reason(
-                0.0,
-                Ended(
-                    Outcome.KILLED,
-                    f"Your code's process sent a reply that cannot be read: {error}.",
-                ),
+                0.0, _disturbed(f"sent a reply that cannot be read: {error}")
             )
+        except _Unasked:
+            self._ended = self._reason(0.0, _disturbed("answered before it was asked"))
         except (ChannelError, OSError):
             self._ended = self._reason(
-                _GRACE,
-                Ended(
-                    Outcome.KILLED, "Your code closed the channel on which its answer was awaited."
-                ),
+                _GRACE, _disturbed("closed the channel that carries answers")
             )
+        except BaseException:  # an interrupt: the reply may still come, and would answer the next
+            self.close()
+            raise
         raise self._ended
+
+    def _exchange(self, request: bytes) -> bytes:
+        deadline = time.monotonic() + self._budget.wall_seconds
+        if self._spoke_unasked():
+            raise _Unasked
+        self._channel.settimeout(self._budget.wall_seconds)
+        send_frame(self._channel, request)
+        return receive_frame(self._channel, deadline)
+
+    def _spoke_unasked(self) -> bool:
+        """Is there a reply to nothing? Taken for the answer to what we ask next, it would mislead."""
+        self._channel.settimeout(0.0)
+        try:
+            return bool(self._channel.recv(1, socket.MSG_PEEK))
+        except BlockingIOError:
+            return False
 
     def wait_ready(self) -> None:
         """Wait until the child is confined. Raises BoxUnavailable when it could not be."""
@@ -130,3 +145,7 @@ class Child:
         while (frame := receive_frame(self._leash, deadline)) == b"ready":
             pass
         return Ending.decode(frame)
+
+
+def _disturbed(what: str) -> Ended:
+    return Ended(Outcome.KILLED, f"The process that ran your code {what}.")

@@ -11,6 +11,8 @@ import socket
 import struct
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 
 from grader.engine import seccomp, syscalls
 from grader.engine.budget import MIB, Budget
@@ -60,7 +62,7 @@ def mount_scratch(budget: Budget) -> tuple[int, ...]:
         syscalls.mount("tmpfs", folder, syscalls.MS_NOSUID | syscalls.MS_NODEV, options)
     # The box's pseudo-terminals are shared by its children: one could write to another's.
     syscalls.mount("tmpfs", "/dev/pts", syscalls.MS_RDONLY, "size=4096")
-    os.mkdir(HOME, 0o700)
+    Path(HOME).mkdir(0o700)
     return tuple(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) for folder in folders)
 
 
@@ -81,10 +83,8 @@ def raise_loopback() -> None:
 
 def volunteer_for_the_killer() -> None:
     """If the whole machine runs out of memory, let the kernel take this tree first."""
-    try:
+    with suppress(FileNotFoundError):  # no /proc: macOS, tier 4
         _write("/proc/self/oom_score_adj", "1000")
-    except FileNotFoundError:  # no /proc: macOS, tier 4
-        pass
 
 
 def set_limits(budget: Budget) -> None:
@@ -165,5 +165,4 @@ def _limit(which: int, soft: int, hard: int | None = None) -> None:
 
 
 def _write(path: str, text: str) -> None:
-    with open(path, "w") as file:
-        file.write(text)
+    Path(path).write_text(text)

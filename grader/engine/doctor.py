@@ -107,18 +107,26 @@ def _bwrap_starts() -> Finding:
     return Finding("bubblewrap starts", False, done.stderr.strip(), _mend_for_bwrap())
 
 
+_FOR_APPARMOR = """\
+Ubuntu 24.04 and later let only programs with an AppArmor profile make user namespaces (containers/bubblewrap#632). \
+Put this into /etc/apparmor.d/bwrap and run `systemctl reload apparmor`:
+    abi <abi/4.0>,
+    include <tunables/global>
+    profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }
+The profile bwrap-userns-restrict that Ubuntu offers is not enough: it takes all powers from what runs in bwrap, and \
+each submission is boxed once more there. Or switch the rule off: sysctl kernel.apparmor_restrict_unprivileged_userns=0"""
+
+_FOR_CONTAINERS = """\
+A container's default seccomp profile refuses bwrap (containers/bubblewrap#505). Start the container with \
+--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined \
+and grade as an ordinary user in it (root needs --cap-add SYS_ADMIN too), or grade on the host"""
+
+
 def _mend_for_bwrap() -> str:
     if _number(_APPARMOR) == 1:
-        return (
-            "Ubuntu 24.04 lets only programs with an AppArmor profile make user namespaces, and ships none for "
-            "bwrap (containers/bubblewrap#632): install the profile bwrap-userns-restrict of apparmor-profiles "
-            "into /etc/apparmor.d and reload AppArmor, or sysctl kernel.apparmor_restrict_unprivileged_userns=0"
-        )
+        return _FOR_APPARMOR
     if in_container():
-        return (
-            "a container's default seccomp profile refuses bwrap (containers/bubblewrap#505): start it with "
-            "--security-opt seccomp=unconfined --security-opt systempaths=unconfined, or grade on the host"
-        )
+        return _FOR_CONTAINERS
     return "see the message; an ordinary user needs unprivileged user namespaces"
 
 

@@ -8,6 +8,8 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 from grader.core.channel import send_frame
@@ -15,7 +17,7 @@ from grader.engine import confine, syscalls
 from grader.engine.budget import Budget
 from grader.engine.child_init import READY, Report, run
 from grader.engine.ending import ASKED, SETUP, Ending, from_wait_status
-from grader.engine.watch import LOOK_EVERY, Tree, breach
+from grader.engine.watch import LOOK_EVERY, Tree, breach, memory_of_self
 
 Serve = Callable[[socket.socket], None]
 
@@ -34,10 +36,8 @@ def keep(
         ending = (_isolated if isolate else _bare)(channel, host, budget, serve, warm)
     except OSError as error:
         ending = Ending(SETUP, error.errno or 0, str(error))
-    try:
+    with suppress(OSError):  # the host is gone: nobody left to tell
         send_frame(host, ending.encode())
-    except OSError:
-        pass  # the host is gone: nobody left to tell
     os._exit(0)
 
 
@@ -45,6 +45,7 @@ def _isolated(channel: int, host: socket.socket, budget: Budget, serve: Serve, w
     confine.enter_namespaces()
     _die_with(warm)
     scratch = confine.mount_scratch(budget)
+    inherited = memory_of_self().get("VmSize", 0)
     confine.raise_loopback()
     report, first = _fork_first(channel, host, budget, serve, isolate=True)
 
@@ -55,7 +56,7 @@ def _isolated(channel: int, host: socket.socket, budget: Budget, serve: Serve, w
     def processes() -> Tree:
         # Pid 1 has mounted its /proc in the mount namespace we share: it shows the tree, no more.
         proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        return Tree(proc, lambda: _numbers(proc), scratch)
+        return Tree(proc, lambda: _numbers(proc), scratch, inherited)
 
     ending = _watch(report, host, budget, processes)
     end()
@@ -65,7 +66,8 @@ def _isolated(channel: int, host: socket.socket, budget: Budget, serve: Serve, w
 
 def _bare(channel: int, host: socket.socket, budget: Budget, serve: Serve, warm: int) -> Ending:
     """Tier 4: limits, a watchdog where there is a /proc, and a best effort to leave no process."""
-    linux = os.path.isdir("/proc/self")
+    linux = Path("/proc/self").is_dir()
+    inherited = memory_of_self().get("VmSize", 0)
     if linux:
         # No signal at the warm process's death: there is no namespace to fall with us, and the
         # leash tells us as well when the host goes.
@@ -76,7 +78,7 @@ def _bare(channel: int, host: socket.socket, budget: Budget, serve: Serve, warm:
         if not linux:
             return None
         proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        return Tree(proc, lambda: _descendants(proc), ())
+        return Tree(proc, lambda: _descendants(proc), (), inherited)
 
     ending = _watch(report, host, budget, processes)
     _kill_descendants(first, linux)
@@ -138,10 +140,8 @@ def _watch(
 
 
 def _tell_ready(host: socket.socket) -> None:
-    try:
+    with suppress(OSError):  # the next poll sees that the host is gone
         send_frame(host, b"ready")
-    except OSError:
-        pass  # the next poll sees that the host is gone
 
 
 def _die_with(warm: int) -> None:
@@ -158,7 +158,7 @@ def _descendants(proc: int) -> list[int]:
     parents = {}
     for pid in _numbers(proc):
         try:
-            with open(os.open(f"{pid}/stat", os.O_RDONLY, dir_fd=proc), "rb") as stat:
+            with os.fdopen(os.open(f"{pid}/stat", os.O_RDONLY, dir_fd=proc), "rb") as stat:
                 parents[pid] = int(stat.read().rpartition(b")")[2].split()[1])
         except OSError:
             continue
@@ -176,10 +176,8 @@ def _kill_descendants(first: int, linux: bool) -> None:
     proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
     while pids := _descendants(proc):
         for pid in pids:
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
@@ -190,7 +188,7 @@ def _kill_descendants(first: int, linux: bool) -> None:
 def _kernel_kills() -> int:
     """How often the kernel's out-of-memory killer struck on this machine since it started."""
     try:
-        with open("/proc/vmstat", "rb") as vmstat:
+        with Path("/proc/vmstat").open("rb") as vmstat:
             for line in vmstat:
                 if line.startswith(b"oom_kill "):
                     return int(line.split()[1])

@@ -60,9 +60,9 @@ class Started:
             self.process.wait()
         # bwrap leaves as soon as its command does. The kernel lets the first process of a pid
         # namespace end only after all others.
-        if self.first is not None and not select.select([self.first], [], [], seconds)[0]:
+        if self.first is not None and not _ended_within(self.first, seconds):
             signal.pidfd_send_signal(self.first, signal.SIGKILL)
-            select.select([self.first], [], [])
+            _ended_within(self.first, seconds)
 
     def clean_up(self) -> None:
         """Remove what the process needed; to be called after its end."""
@@ -78,6 +78,12 @@ class Started:
             return ""
         self.complaints.seek(0)
         return self.complaints.read().decode(errors="replace")[-4000:].strip()
+
+
+def _ended_within(pidfd: int, seconds: float) -> bool:
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    return bool(poller.poll(seconds * 1000))
 
 
 def start(
@@ -142,7 +148,7 @@ def _boxed(probes: Path, preload: Sequence[str], inside: Path | None, control: i
     finally:
         for descriptor in (theirs, *shown.descriptors):
             os.close(descriptor)
-    with open(news) as pipe:
+    with os.fdopen(news) as pipe:
         return replace(started, first=_first_process(pipe.read()))
 
 
@@ -204,7 +210,7 @@ def _environment(pythonpath: str) -> dict[str, str]:
 def _popen(
     command: list[str], environment: dict[str, str], descriptors: tuple[int, ...], cwd: str = "/"
 ) -> Started:
-    complaints = tempfile.TemporaryFile()
+    complaints = tempfile.TemporaryFile()  # noqa: SIM115 (closed by clean_up)
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

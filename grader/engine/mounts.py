@@ -102,7 +102,7 @@ def _show_system(shown: View) -> None:
     for name in _SYSTEM:
         path = Path(name)
         if path.is_symlink():  # on merged-/usr systems /lib is a link into /usr
-            shown.symlink(os.readlink(path), path)
+            shown.symlink(str(path.readlink()), path)
         elif path.is_dir():
             shown.bind(path)
         shown._folders.add(path)

@@ -91,7 +91,7 @@ def _load(inside: str) -> ModuleType:
 
 def _refuse_threads() -> None:
     try:
-        count = len(os.listdir("/proc/self/task"))
+        count = len(list(Path("/proc/self/task").iterdir()))
     except FileNotFoundError:
         count = threading.active_count()
     if count > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from grader.engine.budget import Budget
 from grader.engine.ending import CPU, MEMORY, PROCESSES, Ending
@@ -22,6 +23,7 @@ class _Use:
     tasks: int
     anonymous: int
     shared: int
+    address_space: int
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Tree:
     pids: Callable[[], Iterable[int]]
     scratch: tuple[int, ...]
     """Descriptors of the tmpfs folders whose contents count as memory."""
+    warm_address_space: int = 0
+    """What every process of the tree inherited."""
 
 
 def breach(tree: Tree, budget: Budget) -> Ending | None:
@@ -47,11 +51,16 @@ def breach(tree: Tree, budget: Budget) -> Ending | None:
     if sum(use.tasks for use in uses) > budget.processes + 1:  # the first process is ours
         return Ending(PROCESSES)
     files = sum(_bytes_in(folder) for folder in tree.scratch)
-    # First the cheap upper bound, which counts the pages inherited from the warm process in every
-    # process. Only above it the exact share (Pss), which walks page tables: 1 to 3 ms a process.
-    if files + sum(use.anonymous + use.shared for use in uses) <= budget.memory_bytes:
+    # First two cheap upper bounds. Resident memory counts the pages inherited from the warm process
+    # in every process. Address space shows what is not resident: shared memory that was filled and
+    # then unmapped from the page tables by madvise stays allocated, in no process's size.
+    resident = sum(use.anonymous + use.shared for use in uses)
+    reserved = sum(max(0, use.address_space - tree.warm_address_space) for use in uses)
+    if files + max(resident, reserved) <= budget.memory_bytes:
         return None
-    if files + sum(_share(tree.proc, pid) for pid in pids) > budget.memory_bytes:
+    # Only above them the exact share (Pss), which walks page tables: 1 to 4 ms a process.
+    private = sum(_private_share(tree.proc, pid) for pid in pids)
+    if files + private + _shared_segments(tree.proc, pids) > budget.memory_bytes:
         return Ending(MEMORY)
     return None
 
@@ -59,8 +68,7 @@ def breach(tree: Tree, budget: Budget) -> Ending | None:
 def memory_of_self() -> dict[str, int]:
     """Return the Vm* and Rss* lines of this process's status, in bytes; empty without a /proc."""
     try:
-        with open("/proc/self/status", "rb") as status:
-            return _fields(status.read())
+        return _fields(Path("/proc/self/status").read_bytes())
     except FileNotFoundError:
         return {}
 
@@ -80,20 +88,32 @@ def _look(proc: int, pid: int) -> _Use | None:
         tasks=int(numbers[17]),
         anonymous=fields.get("RssAnon", 0),
         shared=fields.get("RssShmem", 0),
+        address_space=fields.get("VmSize", 0),
     )
 
 
-def _share(proc: int, pid: int) -> int:
-    """Bytes of anonymous and shared memory that this process answers for.
+def _private_share(proc: int, pid: int) -> int:
+    """Bytes of anonymous memory that this process answers for, a page of two processes half to each.
 
     A process can make itself unreadable; then its whole resident memory counts.
     """
     try:
-        rollup = _fields(_read(proc, f"{pid}/smaps_rollup", refused_is_error=True))
-        return rollup.get("Pss_Anon", 0) + rollup.get("Pss_Shmem", 0)
+        return _fields(_read(proc, f"{pid}/smaps_rollup", refused_is_error=True)).get("Pss_Anon", 0)
     except PermissionError:
         use = None if pid == 1 else _look(proc, pid)  # 1 is ours, and unreadable on purpose
         return 0 if use is None else use.anonymous + use.shared
+
+
+def _shared_segments(proc: int, pids: Iterable[int]) -> int:
+    """Bytes of the shared memory without a file that the processes map, each segment counted once."""
+    segments: dict[bytes, int] = {}
+    for pid in pids:
+        for line in _read(proc, f"{pid}/maps").splitlines():
+            if line.endswith(b"/dev/zero (deleted)"):  # the kernel's name for such a segment
+                extent, _, offset, _, inode, _ = line.split(maxsplit=5)
+                first, last = (int(end, 16) for end in extent.split(b"-"))
+                segments[inode] = max(segments.get(inode, 0), int(offset, 16) + last - first)
+    return sum(segments.values())
 
 
 def _fields(text: bytes) -> dict[str, int]:
@@ -121,7 +141,10 @@ def _read(proc: int, name: str, refused_is_error: bool = False) -> bytes:
     except OSError:
         return b""
     try:
-        return os.read(descriptor, 65536)
+        parts = []
+        while part := os.read(descriptor, 65536):
+            parts.append(part)
+        return b"".join(parts)
     except PermissionError:
         if refused_is_error:
             raise
