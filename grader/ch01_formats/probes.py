@@ -22,3 +22,9 @@ def decoded_one(student, pattern, exponent_bits, mantissa_bits):
 def rounded(student, x):
     """Return `x` rounded to bfloat16."""
     return student.round_to_bf16(x)
+
+
+@probe
+def limits(student, formats):
+    """Return what `format_limits` gives for each (exponent bits, mantissa bits)."""
+    return [student.format_limits(*widths) for widths in formats]

@@ -161,6 +161,115 @@ def decode(pattern: int, exponent_bits: int, mantissa_bits: int) -> float:
 # %% grade="decode"
 grade("decode")
 
+# %% [markdown] exercise="format_limits"
+# title: Know a format by its two widths
+# minutes: 20
+# difficulty: 2
+# points: 5
+# prerequisites: [decode]
+# teaches: >-
+#   that range and precision follow from the number of exponent and mantissa bits, and from
+#   nothing else.
+# leaves out: formats that give up their infinities for more numbers, such as float8_e4m3fn.
+# off limits: [torch.finfo, "import:numpy"]
+
+# %% [markdown]
+# `torch.finfo` knows the limits of each format. It need not look them up: two widths, $E$ and $M$,
+# determine them all. Four numbers are worth knowing by heart, or by rule:
+#
+# | name | meaning |
+# |---|---|
+# | `max` | the largest finite number |
+# | `smallest_normal` | the smallest positive number with a leading one |
+# | `smallest_subnormal` | the smallest positive number at all |
+# | `eps` | the distance from 1 to the next larger number |
+#
+# The first three are about **range**; $E$ decides most of it. `eps` is about **precision**, and
+# only $M$ has a say in it. Do not take the smallest number for `eps`: they have nothing to do with
+# each other.
+#
+# The exponent counts powers of **two**. That of `float16` runs from -14 to 15, and one reads now
+# and then that the format reaches from $10^{-15}$ to $10^{16}$. Try it:
+
+# %%
+for value in [1e-15, 1e-7, 6e4, 1e16]:
+    half = torch.tensor(value, dtype=torch.float16).item()
+    brain = torch.tensor(value, dtype=torch.bfloat16).item()
+    print(f"{value:<8g} float16 {half:<12.5g} bfloat16 {brain:.5g}")
+
+# %% [markdown]
+# Two of the four are gone. The second survives, but it lies below `smallest_normal`, where
+# `float16` has fewer and fewer bits left: it comes out 19% too large. `bfloat16` holds all four,
+# each to two or three digits.
+#
+# **Predict.** How many different positive subnormal numbers does `float16` have?
+
+# %%
+predict(
+    ...,
+    lambda: int(
+        torch.arange(32_768, dtype=torch.int16)
+        .view(torch.float16)
+        .lt(torch.finfo(torch.float16).smallest_normal)
+        .sum()
+    )
+    - 1,  # zero is not one of them
+)
+
+# %% [markdown]
+# **Write `format_limits(exponent_bits, mantissa_bits)`.** The format has one sign bit and is of
+# the kind that `decode` reads: an exponent of all ones means infinity or NaN, one of all zeros
+# means zero or a subnormal. Return a `dict` with the four keys of the table and a Python `float`
+# under each, exact. It must work for 2 to 11 exponent bits and 1 to 52 mantissa bits. The widest
+# of these formats is `float64`, the format of Python's own `float`.
+#
+# <details><summary>Hint 1: four patterns</summary>
+#
+# Write down the bits of each number. The largest finite one has every mantissa bit set, and the
+# highest exponent field that is not kept for infinity. The smallest subnormal is the pattern 1.
+#
+# </details>
+# <details><summary>Hint 2: the exponents</summary>
+#
+# With $b = 2^{E-1}-1$ for the bias, the highest exponent is $b$ and the lowest $1 - b$. The
+# largest mantissa, with its leading one, is $2 - 2^{-M}$.
+#
+# </details>
+# <details><summary>Hint 3: float64</summary>
+#
+# `2.0 ** 1024` raises `OverflowError`. The largest number is less than that, so there is a way
+# to it on which no step is larger than the result.
+#
+# </details>
+
+
+# %% solution="format_limits"
+def format_limits(exponent_bits: int, mantissa_bits: int) -> dict[str, float]:
+    """Return the limits of a format, exactly.
+
+    exponent_bits: from 2 to 11
+    mantissa_bits: from 1 to 52
+    returns: floats under "max", "smallest_normal", "smallest_subnormal" and "eps"
+    """
+    ### BEGIN SOLUTION
+    bias = (1 << (exponent_bits - 1)) - 1
+    # In [1, 2) the exponent is 0, so the last mantissa bit alone is the step.
+    eps = 2.0**-mantissa_bits
+    # The exponent field 1 is the lowest with a leading one; subnormals share its scale.
+    smallest_normal = 2.0 ** (1 - bias)
+    return {
+        # The highest field means infinity; one below it stands for the exponent `bias`.
+        "max": (2.0 - eps) * 2.0**bias,
+        "smallest_normal": smallest_normal,
+        "smallest_subnormal": smallest_normal * eps,
+        "eps": eps,
+    }
+    ### END SOLUTION
+
+
+# %% grade="format_limits"
+grade("format_limits")
+
 # %% [markdown] exercise="round_to_bf16"
 # title: Round FP32 to BF16
 # minutes: 30
