@@ -28,3 +28,9 @@ def rounded(student, x):
 def limits(student, formats):
     """Return what `format_limits` gives for each (exponent bits, mantissa bits)."""
     return [student.format_limits(*widths) for widths in formats]
+
+
+@probe
+def spaced(student, x):
+    """Return the spacing of each number in `x`."""
+    return student.spacing(x)

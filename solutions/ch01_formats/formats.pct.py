@@ -270,6 +270,103 @@ def format_limits(exponent_bits: int, mantissa_bits: int) -> dict[str, float]:
 # %% grade="format_limits"
 grade("format_limits")
 
+# %% [markdown] exercise="spacing"
+# title: Measure the gap to the next number
+# minutes: 25
+# difficulty: 3
+# points: 7
+# prerequisites: [decode]
+# teaches: >-
+#   that a float's precision is relative, so that the step between neighbours doubles at every
+#   power of two.
+# leaves out: the gap below a number, which is half as wide just at a power of two.
+# off limits: [torch.nextafter, torch.Tensor.nextafter_, "import:numpy"]
+
+# %% [markdown]
+# It is said that `float32` is precise to $10^{-7}$. As a step between numbers that is true in one
+# place only. `torch.nextafter` walks from a number to its neighbour:
+
+# %%
+for value in [1e-30, 0.001, 1.0, 1000.0, 1e6, 1e9]:
+    x = torch.tensor(value)
+    step = torch.nextafter(x, torch.tensor(torch.inf)) - x
+    print(f"{value:<8g} step {step.item():<12.6g} step / value {(step / x).item():.1e}")
+
+# %% [markdown]
+# The step grows with the number; their *ratio* stays between $2^{-24}$ and $2^{-23}$, which is near
+# $10^{-7}$. Between one power of two and the next there are always $2^{23}$ numbers, evenly spaced:
+# as many from 1 to 2 as from 1,048,576 to 2,097,152. The distance from a number to the next larger
+# one is called its **spacing**, or one *unit in the last place*.
+#
+# Add less than half of it, and nothing happens. That is how a large sum stops growing, and how a
+# weight stops moving.
+
+# %%
+x = torch.tensor(1e9)
+print(x.item(), (x + 31).item(), (x + 33).item())
+
+# %% [markdown]
+# **Predict.** Which is the smallest positive whole number that `float32` cannot hold?
+
+# %%
+predict(
+    ...,
+    lambda: next(n for n in range(2**24 - 9, 2**25) if int(torch.tensor(n).float()) != n),
+)
+
+# %% [markdown]
+# **Write `spacing(x)`.** `x` is a `float32` tensor of any shape and layout. Return a `float32`
+# tensor of the same shape that holds, for each element, the distance from $|x|$ to the next larger
+# `float32`. The sign of `x` does not matter; no result is negative. At the ends of the range:
+#
+# - zero and subnormal numbers are $2^{-149}$ apart;
+# - the largest finite number counts as if the numbers went on in steps of the same size: $2^{104}$;
+# - an infinity gives `inf`, and a NaN gives a NaN.
+#
+# Do not change `x`. `nextafter`, in whichever module, is off limits.
+#
+# <details><summary>Hint 1: only the exponent counts</summary>
+#
+# All numbers with the same exponent field have the same spacing. Clear the sign and the mantissa
+# of `x.view(torch.int32)`: what is left is the power of two at or below $|x|$.
+#
+# </details>
+# <details><summary>Hint 2: one step, as bits</summary>
+#
+# Patterns of positive floats are ordered as the numbers are. Set the lowest bit of that power of
+# two and you have its next larger neighbour; read both as floats, and subtract.
+#
+# </details>
+# <details><summary>Hint 3: the ends</summary>
+#
+# For zero and subnormals the cleared pattern is zero, and its neighbour is the smallest subnormal:
+# nothing special is needed. For an infinity the neighbour is a NaN. If you compute
+# $2^{e - 150}$ from the exponent field $e$ instead, mind that the fields 0 and 1 have the same
+# scale, and that some spacings are subnormal themselves.
+#
+# </details>
+
+
+# %% solution="spacing"
+def spacing(x: torch.Tensor) -> torch.Tensor:
+    """Return the distance from each magnitude to the next larger one.
+
+    x: float32, any shape
+    returns: float32, the same shape
+    """
+    ### BEGIN SOLUTION
+    # Without sign and mantissa a number becomes the power of two at or below it, or zero.
+    power = x.view(torch.int32) & 0x7F800000
+    # Both are floats with the same exponent, so that their difference is exact. A step taken
+    # here cannot reach infinity: the mantissa was empty.
+    step = (power | 1).view(torch.float32) - power.view(torch.float32)
+    return torch.where(x.isfinite(), step, x.abs())
+    ### END SOLUTION
+
+
+# %% grade="spacing"
+grade("spacing")
+
 # %% [markdown] exercise="round_to_bf16"
 # title: Round FP32 to BF16
 # minutes: 30
