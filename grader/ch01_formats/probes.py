@@ -34,3 +34,9 @@ def limits(student, formats):
 def spaced(student, x):
     """Return the spacing of each number in `x`."""
     return student.spacing(x)
+
+
+@probe
+def shortened(student, x, kept_bits):
+    """Return `x` with its mantissa rounded to `kept_bits`."""
+    return student.round_mantissa(x, kept_bits)

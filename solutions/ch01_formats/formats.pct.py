@@ -461,3 +461,114 @@ def round_to_bf16(x: torch.Tensor) -> torch.Tensor:
 
 # %% grade="round_to_bf16"
 grade("round_to_bf16")
+
+# %% [markdown] exercise="round_mantissa"
+# title: TF32, and any other mantissa
+# minutes: 25
+# difficulty: 3
+# points: 6
+# prerequisites: [round_to_bf16]
+# teaches: >-
+#   that TF32 is float32 with a shorter mantissa while a matrix product is computed, and how to
+#   see on any machine what that costs.
+# leaves out: how the products are summed, and how a given chip shortens its operands.
+# off limits: []
+
+# %% [markdown]
+# **TF32** has the sign and the eight exponent bits of `float32`, and the ten mantissa bits of
+# `float16`. That makes nineteen bits, and yet no tensor is ever stored in nineteen. TF32 is a
+# *mode*: the operands of a matrix product lie in memory as `float32`, lose their last thirteen
+# mantissa bits on the way into the multiplier, and the sums are `float32` again. There is no
+# dtype of that name. There are switches, and they do not all stand the same way:
+
+# %%
+print("dtypes:", [name for name in dir(torch) if "tf32" in name or "tensorfloat" in name])
+print("convolutions on CUDA may use TF32:   ", torch.backends.cudnn.allow_tf32)
+print("matrix products on CUDA may use TF32:", torch.backends.cuda.matmul.allow_tf32)
+
+# %% [markdown]
+# What do thirteen bits matter? The number 1024.5 needs eleven mantissa bits:
+
+# %%
+text = f"{torch.tensor(1024.5).view(torch.int32).item():032b}"
+print(text[0], text[1:9], text[9:19], text[19:])
+
+# %% [markdown]
+# Ten of them are all zero, the eleventh is set, and it is gone as soon as the operand has been
+# shortened. Multiplying by the identity matrix then *changes* a number. This can be seen without
+# any special hardware: shorten both operands, and multiply in `float32`. Here `float16` does the
+# shortening, since its mantissa is just as long; it only lends itself to numbers that fit its
+# small range.
+
+# %%
+x = torch.tensor([1024.5])
+print("float32:      ", (torch.eye(1) @ x).item())
+print("ten bits each:", (torch.eye(1).half().float() @ x.half().float()).item())
+
+# %% [markdown]
+# **Predict.** And what becomes of 1025.5?
+
+# %%
+predict(
+    ...,
+    lambda: (torch.eye(1).half().float() @ torch.tensor([1025.5]).half().float()).item(),
+)
+
+# %% [markdown]
+# For numbers of every size you have to shorten the mantissa yourself. It is the step of the
+# exercise before, with another place to cut and with a result that stays a `float32`.
+#
+# **Write `round_mantissa(x, kept_bits)`.** `x` is a `float32` tensor of any shape and layout, and
+# `kept_bits` a whole number from 1 to 23. Return a `float32` tensor of the same shape, in which
+# every element is rounded to the nearest number whose last `23 - kept_bits` bits are zero; ties go
+# to the one whose last kept bit is zero, too. So 10 gives TF32, 7 gives the numbers of `bfloat16`,
+# and 23 changes nothing.
+#
+# Zeros keep their sign. Subnormals are rounded like all others: the rule is about the last bits of
+# the pattern, whatever the exponent. From half a step beyond the largest number that can be kept,
+# the result is infinite. Infinities stay, and a NaN stays a NaN; which one is up to you. Do not
+# change `x`.
+#
+# <details><summary>Hint 1: the same addition</summary>
+#
+# With `drop = 23 - kept_bits`, half a step is `1 << (drop - 1)`. Which number took its place in
+# `round_to_bf16`, where `drop` was 16?
+#
+# </details>
+# <details><summary>Hint 2: zeros at the end</summary>
+#
+# After the addition the upper bits are right and the lower ones are rubbish. `& -(1 << drop)`
+# clears the last `drop` bits of a whole number, positive or negative.
+#
+# </details>
+# <details><summary>Hint 3: the two ends</summary>
+#
+# With 23 kept bits there is no half a step: `1 << -1` raises `ValueError`. And a NaN may turn into
+# infinity when its last bits are cleared, or overflow in the addition. Keep both apart.
+#
+# </details>
+
+
+# %% solution="round_mantissa"
+def round_mantissa(x: torch.Tensor, kept_bits: int) -> torch.Tensor:
+    """Round to a shorter mantissa, to nearest, ties to even.
+
+    x: float32, any shape
+    kept_bits: from 1 to 23
+    returns: float32, the same shape; the last 23 - kept_bits bits of every number are zero
+    """
+    ### BEGIN SOLUTION
+    drop = 23 - kept_bits
+    if drop == 0:
+        return x.clone()
+    bits = x.view(torch.int32)
+    odd = (bits >> drop) & 1
+    # One less than half a step: the carry of a tie comes from `odd` alone. A carry out of the
+    # mantissa goes into the exponent, where it belongs.
+    rounded = (bits + (1 << (drop - 1)) - 1 + odd) & -(1 << drop)
+    return torch.where(x.isnan(), x, rounded.view(torch.float32))
+    ### END SOLUTION
+
+
+# %% grade="round_mantissa"
+grade("round_mantissa")
