@@ -40,3 +40,9 @@ def spaced(student, x):
 def shortened(student, x, kept_bits):
     """Return `x` with its mantissa rounded to `kept_bits`."""
     return student.round_mantissa(x, kept_bits)
+
+
+@probe
+def encoded(student, x, dtype, saturate):
+    """Return the FP8 patterns of `x`."""
+    return student.encode_fp8(x, dtype, saturate)

@@ -572,3 +572,136 @@ def round_mantissa(x: torch.Tensor, kept_bits: int) -> torch.Tensor:
 
 # %% grade="round_mantissa"
 grade("round_mantissa")
+
+# %% [markdown] exercise="encode_fp8"
+# title: Encode FP8
+# minutes: 45
+# difficulty: 4
+# points: 7
+# prerequisites: [decode, round_to_bf16]
+# teaches: >-
+#   how a number gets into a format with another bias, where subnormals are in daily use, and that
+#   what happens to numbers that are too large is a choice.
+# leaves out: the scale factor that FP8 tensors carry in practice, and the `fnuz` variants.
+# off limits: ["cast:torch.float8_e4m3fn", "cast:torch.float8_e5m2"]
+
+# %% [markdown]
+# Eight bits leave little to share out, so there are two formats. **`float8_e5m2`** is a `float16`
+# with eight mantissa bits cut off, infinities and all. **`float8_e4m3fn`** trades range for one
+# more mantissa bit, and then it wins some range back: it has no infinities, and uses nearly all
+# patterns of the highest exponent for numbers. That is what `fn` says: *finite*, and *NaN* in one
+# pattern per sign only.
+#
+# | | $E$ | $M$ | bias | smallest subnormal | largest | the pattern after that |
+# |---|---|---|---|---|---|---|
+# | `float8_e4m3fn` | 4 | 3 | 7 | $2^{-9}$ | 448, `0x7E` | `0x7F`, NaN |
+# | `float8_e5m2` | 5 | 2 | 15 | $2^{-16}$ | 57344, `0x7B` | `0x7C`, infinity |
+#
+# The last eight positive patterns of each:
+
+# %%
+last = torch.arange(0x78, 0x80, dtype=torch.uint8)
+for dtype in [torch.float8_e4m3fn, torch.float8_e5m2]:
+    print(dtype, last.view(dtype).float().tolist())
+
+# %% [markdown]
+# What to do with 1000 in a format that ends at 448? One may **saturate**, that is, keep the largest
+# number; or one may **overflow**, into infinity, or into NaN where there is none. Libraries and
+# even versions of one library differ, and so a careful function takes the choice as an argument.
+#
+# **Predict.** What does PyTorch make of 1000.0 in `float8_e4m3fn`?
+
+# %%
+predict(
+    ...,
+    lambda: torch.tensor(1000.0).to(torch.float8_e4m3fn).float().item(),
+)
+
+# %% [markdown]
+# And of a number that `float8_e5m2` cannot hold? The other thing:
+
+# %%
+print(torch.tensor([50000.0, 61439.0, 61440.0, 1e6]).to(torch.float8_e5m2).float().tolist())
+
+# %% [markdown]
+# One more trap. Who has a `bfloat16` encoder and an FP8 encoder for `bfloat16` may be tempted to
+# chain them. Rounding twice is not the same as rounding once: the first step can land on a tie
+# that was none.
+
+# %%
+x = torch.tensor(1.0625 + 2**-20)  # just above the middle of 1.0 and 1.125
+print("at once:      ", x.to(torch.float8_e4m3fn).float().item())
+print("over bfloat16:", x.to(torch.bfloat16).to(torch.float8_e4m3fn).float().item())
+
+# %% [markdown]
+# **Write `encode_fp8(x, dtype, saturate)`.** `x` is a `float32` tensor of any shape and layout,
+# `dtype` is `torch.float8_e4m3fn` or `torch.float8_e5m2`. Return a `uint8` tensor of the same
+# shape: the patterns.
+#
+# - Round to nearest, ties to even, once. The format's subnormals count like all its numbers.
+# - Zeros, and what is rounded to zero, keep their sign.
+# - Round as if the exponents went on. What is then beyond the largest number is **too large**, and
+#   so is an infinity. With `saturate=True` it becomes the largest number, with its sign. With
+#   `saturate=False` it becomes an infinity with its sign in `float8_e5m2`, and a NaN in
+#   `float8_e4m3fn`.
+# - A NaN becomes a NaN, in both modes.
+#
+# Wherever a NaN is due, any NaN pattern of the format will do, of either sign. Do not change `x`.
+#
+# <details><summary>Hint 1: normal numbers</summary>
+#
+# Take the sign off. Subtracting `(127 - bias) << 23` from the pattern of a `float32` moves its
+# exponent to the new bias. Then round off the last `23 - M` bits as in `round_to_bf16`, and shift
+# them out.
+#
+# </details>
+# <details><summary>Hint 2: subnormals</summary>
+#
+# Below $2^{1-\text{bias}}$ the format's numbers are evenly spaced, and the pattern is simply *how
+# many* smallest steps there are. So divide by the smallest step and round to a whole number;
+# `torch.round` goes to even. If that rounds up to the smallest normal number, the pattern is
+# right, too.
+#
+# </details>
+# <details><summary>Hint 3: the largest</summary>
+#
+# Decide after rounding, by the pattern: is it above `0x7E` or `0x7B`? 449 is more than 448 and yet
+# not too large. Infinity then needs no case of its own. NaN does.
+#
+# </details>
+
+
+# %% solution="encode_fp8"
+def encode_fp8(x: torch.Tensor, dtype: torch.dtype, saturate: bool) -> torch.Tensor:
+    """Return the FP8 patterns of `x`, rounded to nearest, ties to even.
+
+    x: float32, any shape
+    dtype: torch.float8_e4m3fn or torch.float8_e5m2
+    saturate: whether what is too large becomes the largest number
+    returns: uint8, the same shape
+    """
+    ### BEGIN SOLUTION
+    mantissa_bits, bias, largest = (3, 7, 0x7E) if dtype is torch.float8_e4m3fn else (2, 15, 0x7B)
+    bits = x.view(torch.int32)
+    magnitude = bits & 0x7FFFFFFF
+
+    # Normal numbers: the exponent moves to the new bias, the mantissa is rounded off.
+    drop = 23 - mantissa_bits
+    moved = magnitude - ((127 - bias) << 23)
+    odd = (moved >> drop) & 1
+    normal = (moved + (1 << (drop - 1)) - 1 + odd) >> drop
+
+    # Subnormal numbers: the pattern counts smallest steps. Scaling by a power of two is exact.
+    small = x.abs() < 2.0 ** (1 - bias)
+    steps = torch.where(small, x.abs(), 0.0) * 2.0 ** (bias - 1 + mantissa_bits)
+    pattern = torch.where(small, torch.round(steps).to(torch.int32), normal)
+
+    # The pattern after the largest number is infinity in one format and NaN in the other.
+    pattern = torch.where(pattern > largest, largest if saturate else largest + 1, pattern)
+    pattern = torch.where(x.isnan(), 0x7F, pattern)
+    return (pattern | ((bits >> 24) & 0x80)).to(torch.uint8)
+    ### END SOLUTION
+
+
+# %% grade="encode_fp8"
+grade("encode_fp8")
