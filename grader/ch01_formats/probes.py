@@ -46,3 +46,9 @@ def shortened(student, x, kept_bits):
 def encoded(student, x, dtype, saturate):
     """Return the FP8 patterns of `x`."""
     return student.encode_fp8(x, dtype, saturate)
+
+
+@probe
+def by_chance(student, x, noise):
+    """Return `x` rounded to bfloat16 with this noise."""
+    return student.stochastic_round(x, noise)

@@ -705,3 +705,113 @@ def encode_fp8(x: torch.Tensor, dtype: torch.dtype, saturate: bool) -> torch.Ten
 
 # %% grade="encode_fp8"
 grade("encode_fp8")
+
+# %% [markdown] exercise="stochastic_round"
+# title: Round by chance, and lose nothing on average
+# minutes: 30
+# difficulty: 3
+# points: 6
+# prerequisites: [round_to_bf16]
+# teaches: >-
+#   why small updates vanish in a coarse format, and how a coin that knows the distance keeps them
+#   on average.
+# leaves out: where good random bits come from, and how many of them are enough.
+# off limits: []
+
+# %% [markdown]
+# A weight near 1 is to move by a thousandth, a hundred times. In `bfloat16` the next number after
+# 1 is 1.0078125.
+#
+# **Predict.** Where does the weight end up?
+
+
+# %%
+def move(weight: torch.Tensor) -> float:
+    for _ in range(100):
+        weight = weight + 0.001
+    return round(weight.item(), 4)
+
+
+predict(
+    ...,
+    lambda: move(torch.tensor(1.0, dtype=torch.bfloat16)),
+)
+
+# %% [markdown]
+# Rounding to nearest is the best that one rounding can do, and the worst that a hundred can: every
+# update is less than half a step, and every one of them is lost. In `float32` the same loop arrives:
+
+# %%
+print(move(torch.tensor(1.0)))
+
+# %% [markdown]
+# **Stochastic rounding** leaves it to chance. A number between two neighbours goes to the upper one
+# with a probability equal to the part of the way it has come: 1.001 lies 12.8% of the way from 1 to
+# 1.0078125, and so it goes up in 12.8% of all cases. Each single result is worse than before, and
+# the *mean* is exact. Over many updates the mean is what counts.
+#
+# For `bfloat16` this part of the way is in plain sight: it is the lower half of the `float32`
+# pattern, counted in steps of 1/65,536. Chance comes from outside, as sixteen random bits for each
+# element. That makes the function deterministic, which is good for tests: also for ours, which
+# tries them all.
+
+# %%
+generator = torch.Generator().manual_seed(0)
+noise = torch.randint(0, 65_536, (4,), dtype=torch.int32, generator=generator)
+print(noise.dtype, noise.shape, bool((noise >= 0).all()), bool((noise < 65_536).all()))
+print(f"{torch.tensor(1.001).view(torch.int32).item() & 0xFFFF} / 65536")
+
+# %% [markdown]
+# **Write `stochastic_round(x, noise)`.** `x` is a `float32` tensor of any shape and layout, `noise`
+# an `int32` tensor of the same shape with whole numbers from 0 to 65,535. Return a `bfloat16`
+# tensor of the same shape. Each element depends on nothing but its own `x` and its own `noise`:
+#
+# - If the lower half of its pattern is `k`, it goes to the upper neighbour, the one with the larger
+#   magnitude, for exactly `k` of the 65,536 values of `noise`. Which ones is up to you. For all
+#   others it goes to the lower neighbour, its upper half.
+# - So a number that `bfloat16` holds stays what it is, whatever the noise; that goes for both zeros
+#   and for infinities, too.
+# - Subnormals follow the same rule. So does what lies beyond the largest finite number: there the
+#   upper neighbour is infinity.
+# - A NaN stays a NaN, whichever, for every noise.
+#
+# Change neither `x` nor `noise`.
+#
+# <details><summary>Hint 1: compare</summary>
+#
+# For how many values of `noise` is `noise < k`? And with `>=`, on the other side?
+#
+# </details>
+# <details><summary>Hint 2: or add</summary>
+#
+# Add the noise to the 32 bits. For how many values of `noise` does the lower half overflow into the
+# upper one? It takes one addition and one shift, and `round_to_bf16` has shown why a carry into the
+# exponent is right.
+#
+# </details>
+# <details><summary>Hint 3: NaN</summary>
+#
+# A NaN whose set bits are all in the lower half has an upper half that means infinity; another may
+# overflow. Give NaN a pattern of your own with `torch.where`.
+#
+# </details>
+
+
+# %% solution="stochastic_round"
+def stochastic_round(x: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+    """Round to one of the two neighbours, up with the probability that makes the mean exact.
+
+    x: float32, any shape
+    noise: int32 from 0 to 65,535, the shape of `x`
+    returns: bfloat16, the same shape
+    """
+    ### BEGIN SOLUTION
+    bits = x.view(torch.int32)
+    # With k in the lower half the sum carries for noise >= 65,536 - k: for k of all values.
+    rounded = (bits + noise) >> 16
+    return torch.where(x.isnan(), 0x7FC0, rounded).to(torch.int16).view(torch.bfloat16)
+    ### END SOLUTION
+
+
+# %% grade="stochastic_round"
+grade("stochastic_round")
