@@ -68,22 +68,29 @@ def _breaks(node: ast.AST, rule: str) -> bool:
         if isinstance(node, ast.Import):
             return any(alias.name.split(".")[0] == dotted for alias in node.names)
         if isinstance(node, ast.ImportFrom):
-            return (node.module or "").split(".")[0] == dotted
-        return _is_import_call(node, dotted)
+            return (node.module or "").split(".")[0] == dotted or _imports(node, dotted)
+        return _is_import_call(node, dotted) or _is_taken_from_a_module(node, dotted)
     if kind == "cast":
         return _is_cast(node, last)
     if kind == "aten" or dotted.startswith("torch.Tensor."):
         # a method or an operator counts when it is called, or fetched by its name as text
         return _is_call_of(node, last) or _is_getattr(node, last)
     if isinstance(node, ast.ImportFrom):
-        return any(alias.name == last for alias in node.names)
+        return _imports(node, last)
     if isinstance(node, ast.Attribute):
-        return node.attr == last and ast.unparse(node) not in _OTHERS.get(dotted, ())
+        return node.attr == last
     return _is_getattr(node, last)
 
 
-_OTHERS: dict[str, tuple[str, ...]] = {}
-"""Attributes that share their last name with a rule and are something else."""
+def _imports(node: ast.ImportFrom, name: str) -> bool:
+    return any(alias.name == name for alias in node.names)
+
+
+def _is_taken_from_a_module(node: ast.AST, module: str) -> bool:
+    """`torch.serialization.struct` is `struct`, too. `x.numpy()` is not `numpy`."""
+    if _is_getattr(node, module):
+        return True
+    return isinstance(node, ast.Attribute) and node.attr == module and not hasattr(torch.Tensor, module)
 
 
 def _is_call_of(node: ast.AST, name: str) -> bool:
@@ -106,7 +113,8 @@ def _is_getattr(node: ast.AST, name: str) -> bool:
 def _is_import_call(node: ast.AST, module: str) -> bool:
     return (
         isinstance(node, ast.Call)
-        and ast.unparse(node.func) in ("__import__", "import_module", "importlib.import_module")
+        and (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", ""))
+        in ("__import__", "import_module")
         and any(isinstance(arg, ast.Constant) and arg.value == module for arg in node.args)
     )
 

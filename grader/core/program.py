@@ -157,6 +157,15 @@ def defines(source: str, name: str) -> bool:
     )
 
 
+def names_in(source: str) -> set[str]:
+    """Return every name that a cell's text spells out, attributes and arguments too."""
+    tree = _parse(plain_python(source))
+    fields = ("id", "attr", "arg", "name", "asname")
+    nodes = ast.walk(tree) if tree else ()
+    found = {getattr(node, field, None) for node in nodes for field in fields}
+    return {name for name in found if isinstance(name, str)}
+
+
 def is_stub(source: str, stub: str) -> bool:
     """Say whether a solution cell still holds the stub, up to white space and comments."""
     tree, untouched = _parse(plain_python(source)), _parse(plain_python(stub))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import weakref
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import nbformat
 from nbconvert.exporters import NotebookExporter
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
+from nbgrader.utils import rmtree
 
 from grader.core.course import Chapter, Course, CourseError
 from grader.core.store import Store
@@ -17,7 +19,7 @@ from grader.core.submission import Unreadable, read_notebook, rebuild
 from grader.engine.box import Box
 from grader.engine.tiers import BoxUnavailable
 from grader.nbgrader.grade import GradeInBox, Run
-from grader.nbgrader.intake import take_in
+from grader.nbgrader.intake import printable, take_in
 from grader.nbgrader.register import register
 
 
@@ -64,22 +66,46 @@ class SubmissionExporter(NotebookExporter):
         pattern = directory.format_path(
             directory.submitted_directory, directory.student_id, directory.assignment_id
         )
-        root = Path(directory.root)
-        return sorted(root.glob(str(Path(pattern).relative_to(root))))
+        return [Path(folder) for folder in sorted(glob.glob(pattern))]  # as nbgrader finds them
 
     def _take_in(
         self, autograde: Autograde, course: Course, chapter: Chapter, folder: Path
     ) -> None:
         student = folder.parent.name
+        if not student.isprintable():
+            # a line break would end nbgrader's whole batch, bytes that are no text its database's
+            self.log.error("%a can be no student's id: rename the folder. It is not graded.", student)
+            autograde.assignments.pop(str(folder), None)
+            return
         store = Store(course.root, student, chapter.id)
         expected = f"{chapter.name}.ipynb"
-        said = take_in(folder, store.folder / "quarantine", expected)
+        try:
+            said = take_in(folder, store.folder / "quarantine", expected)
+        except OSError as error:
+            self.log.error("%s: %s. It is not graded.", student, error)
+            autograde.assignments.pop(str(folder), None)
+            return
         for line in said:
             self.log.warning("%s: %s", student, line)
         self._notes[folder] = said
+        self._forget_untimed(autograde, folder, student)
         # nbgrader passes over a folder in which its pattern matched no notebook, and would grade
         # every other notebook that lies there
         autograde.assignments[str(folder)] = [str(folder / expected)]
+
+    def _forget_untimed(self, autograde: Autograde, folder: Path, student: str) -> None:
+        """Drop a grading of something without a time if what lies here now has one.
+
+        nbgrader compares times to see what was handed in again, and would pass over this.
+        """
+        directory = autograde.coursedir
+        graded = Path(
+            directory.format_path(directory.autograded_directory, student, directory.assignment_id)
+        )
+        stamp = "timestamp.txt"
+        if graded.is_dir() and (folder / stamp).is_file() and not (graded / stamp).exists():
+            self.log.warning("%s: graded before without a time, and handed in again.", student)
+            rmtree(str(graded))
 
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **kwargs: Any
@@ -98,15 +124,27 @@ class SubmissionExporter(NotebookExporter):
         return self.from_notebook_node(node, resources, **kwargs)
 
     def _rebuilt(self, path: Path, chapter: Chapter, student: str) -> nbformat.NotebookNode:
-        notes = self._notes.get(path.parent, [])
+        found = _the_notebook(path)
+        said = list(self._notes.get(path.parent, []))
+        notes: dict[str, list[str]] = {"": said}
+        intake: dict[str, Any] = {"notes": notes}
         try:
-            submitted = read_notebook(_the_notebook(path))
-            rebuilt = rebuild(chapter, submitted)
-            notebook, intake = rebuilt.notebook, {"notes": {"": notes, **rebuilt.notes}}
+            rebuilt = rebuild(chapter, read_notebook(found))
+            notebook = rebuilt.notebook
+            for key, more in rebuilt.notes.items():
+                notes.setdefault(key, []).extend(more)
         except Unreadable as error:
-            self.log.warning("%s: %s. It needs review.", student, error)
+            intake["unreadable"] = str(error)
+        except Exception as error:  # a submission that fails here would keep its old score
+            self.log.exception("%s: the notebook could not be rebuilt", student)
+            intake["unreadable"] = f"rebuilding it failed ({type(error).__name__})"
+        if "unreadable" in intake:
+            self.log.warning("%s: %s. It needs review.", student, intake["unreadable"])
             notebook = dict(chapter.notebook)
-            intake = {"notes": {"": notes}, "unreadable": str(error)}
+        elif found != path:
+            for exercise in chapter.exercises:
+                name = f"`{printable(found.name)}`, the only notebook handed in, was graded."
+                notes.setdefault(exercise.id, []).append(name)
         node = nbformat.from_dict(notebook)
         node.metadata["undertorch_intake"] = intake
         return node

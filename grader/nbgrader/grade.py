@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from html import escape
 from typing import Any
 
 from nbformat import NotebookNode
@@ -118,7 +119,11 @@ class GradeInBox(NbGraderPreprocessor):
         store = Store(run.chapter.root, names["student"], run.chapter.id)
         store.begin()
         intake = nb.metadata.pop("undertorch_intake", {"notes": {}})
-        programs = _programs(run.chapter, nb)
+        try:
+            programs = _programs(run.chapter, nb)
+        except Exception:  # every cell then says that it could not be graded
+            self.log.exception("The code of %s could not be taken apart", names["student"])
+            programs = {}
         verdicts: dict[str, Verdict] = {}
         for cell in nb.cells:
             cell.pop("outputs", None) if cell.cell_type != "code" else cell.update(outputs=[])
@@ -168,7 +173,7 @@ class GradeInBox(NbGraderPreprocessor):
                     store.keep(exercise.id, replies)
         except Exception as error:  # whatever it was, the submission must not vanish
             self.log.exception("Grading %s failed", cell.metadata.nbgrader.grade_id)
-            return _needs_review(cell, f"The grader itself failed: {type(error).__name__}: {error}")
+            return _needs_review(cell, f"The grader itself failed ({type(error).__name__}).")
         everywhere = tuple(notes.get("", ()))
         review = verdict.review or (" ".join(everywhere) if everywhere else "")
         return replace(verdict, notes=(*said, *everywhere), review=review, tier=run.tier)
@@ -191,7 +196,8 @@ class SaveVerdicts(SaveAutoGrades):
         verdict = resources.get("verdicts", {}).get(grade_id)
         if verdict is not None and verdict.review:
             comment = self._find(self.gradebook.find_comment, cell)
-            comment.auto_comment = f"Needs review. {verdict.review}"
+            # nbgrader renders comments as Markdown, in which HTML is HTML
+            comment.auto_comment = f"Needs review. {escape(verdict.review)}"
             self.gradebook.db.commit()
 
     def _find(self, find: Any, cell: NotebookNode) -> Any:
@@ -210,8 +216,8 @@ def _programs(chapter: Chapter, nb: NotebookNode) -> dict[str, Attempt]:
         if role.get("solution"):
             cells.append(Cell(Kind.SOLUTION, role["grade_id"], cell.source))
         else:
-            own = str(cell.get("id", "")).startswith("own-")
-            label = f"your cell {int(cell.id[4:]) + 1}" if own else f"given cell {number}"
+            own = re.fullmatch(r"own-(\d+)", str(cell.get("id", "")))
+            label = f"your cell {int(own.group(1)) + 1}" if own else f"given cell {number}"
             cells.append(Cell(Kind.OWN if own else Kind.GIVEN, label, cell.source))
     names = [exercise.id for exercise in chapter.exercises]
     sources = {cell.label: cell.source for cell in cells if cell.kind is Kind.SOLUTION}
