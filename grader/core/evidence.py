@@ -49,7 +49,7 @@ class Raised:
             case {"type": str(kind), "mro": list(mro), "message": str(message), "where": list(where)}:
                 lines = tuple(_line(place) for place in where[-WHERE_LIMIT:])
                 kinds = tuple(_short(name) for name in mro[:WHERE_LIMIT])
-                return cls(_short(kind), kinds, message[:MESSAGE_CHARACTERS], lines)
+                return cls(_short(kind), kinds, _clean(message, MESSAGE_CHARACTERS), lines)
         raise Malformed("a report of an exception that is none")
 
     def is_a(self, name: str) -> bool:
@@ -67,7 +67,12 @@ def _line(place: object) -> tuple[str, int, str]:
 def _short(text: object) -> str:
     if not isinstance(text, str):
         raise Malformed("a word that is no text")
-    return text[:NAME_CHARACTERS]
+    return _clean(text, NAME_CHARACTERS)
+
+
+def _clean(text: str, limit: int) -> str:
+    """Return text without what a terminal obeys, turns around, or no file can hold."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text[:limit])
 
 
 class StudentRaised(AssertionError):
@@ -103,7 +108,7 @@ class Evidence:
         if raised is not None:
             raise StudentRaised(raised)
         if self._reply["refused"] is not None:
-            what = self._reply["refused"][:NAME_CHARACTERS]
+            what = _short(self._reply["refused"])
             raise Mismatch(f"Your code gave {what}, where plain data is needed.")
         self._check_inputs()
         return decode(self._reply["value"], known=self._after[1])

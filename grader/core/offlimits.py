@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 import importlib
 import mmap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -250,29 +250,41 @@ class _OperatorWatch(TorchDispatchMode):
         if schema in self._operators:
             self._trip(self._operators[schema])
         if self._casts and schema not in _REINTERPRET:
-            self._look_for_casts(func, args, result)
+            self._look_for_casts(func, [*args, *(kwargs or {}).values()], result)
         return result
 
-    def _look_for_casts(self, func: Any, args: Any, result: Any) -> None:
-        rule = self._casts.get(getattr(result, "dtype", None))
-        if rule is None:
-            return
-        for arg in args:
-            other_float = (
-                isinstance(arg, torch.Tensor)
-                and arg.is_floating_point()
-                and arg.dtype is not result.dtype
-            )
-            if other_float or _writes_number(func, arg):
+    def _look_for_casts(self, func: Any, args: Sequence[Any], result: Any) -> None:
+        written = list(_tensors([result]))
+        if not written:  # such as aten::_foreach_copy_, which changes its first argument
+            written = list(_tensors(args[:1]))
+        read = () if _is_allocation(func) else _tensors(args)
+        dtypes = {tensor.dtype for tensor in read if tensor.is_floating_point()}
+        for rule in {self._casts[t.dtype] for t in written if t.dtype in self._casts}:
+            if dtypes - {_dtype(rule)} or any(_writes_number(func, arg) for arg in args):
                 self._trip(rule)
 
 
-_REINTERPRET = frozenset({"aten::view", "aten::view_as_real", "aten::empty_like"})
+_REINTERPRET = frozenset({"aten::view", "aten::view_as_real"})
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors(value)
+
+
+def _is_allocation(func: Any) -> bool:
+    """`zeros_like(x)` and `x.new_zeros(n)` take nothing of `x` but its shape."""
+    name = func._schema.name.removeprefix("aten::")
+    return name.endswith("_like") or name.startswith("new_")
 
 
 def _writes_number(func: Any, arg: object) -> bool:
     """An ordinary number written into a tensor of the forbidden dtype is rounded on its way."""
-    if type(arg) is not float or not func._schema.name.startswith("aten::fill"):
+    name = func._schema.name.removeprefix("aten::").removeprefix("new_")
+    if type(arg) is not float or not name.startswith(("fill", "full")):
         return False
     return arg == arg and arg not in (0.0, float("inf"), float("-inf"))
 

@@ -7,6 +7,7 @@ text comes out; nothing is executed here.
 from __future__ import annotations
 
 import ast
+import dis
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -107,12 +108,16 @@ def judged_text(program: Program) -> list[str]:
     bare expressions and asserts; they are free. Not so in code that reaches names at run time:
     there everything is judged.
     """
-    pieces = [
-        _Piece(Kind.SOLUTION, label, 0, text, *_names(nodes))
-        for label, source in program.parts
-        for _, text, nodes in _statements(source)
-    ]
-    if any((piece.uses | piece.binds) & _DYNAMIC for piece in pieces):
+    pieces = []
+    dynamic = False
+    for label, source in program.parts:
+        for line, text, nodes in _statements(source):
+            binds, uses = _names(nodes)
+            dynamic = dynamic or bool((binds | uses) & _DYNAMIC)
+            # here an attribute's name must not lead to a variable that is called the same
+            strict = frozenset(name for node in nodes for name in _looked_up(node))
+            pieces.append(_Piece(Kind.SOLUTION, label, line, text, binds, strict))
+    if dynamic:
         return [piece.source for piece in pieces]
     first = [index for index, piece in enumerate(pieces) if program.exercise in piece.binds]
     return [pieces[index].source for index in sorted(_reached(pieces, first))]
@@ -281,16 +286,25 @@ def _bound(node: ast.stmt) -> set[str]:
 
 def _used(node: ast.stmt) -> set[str]:
     """Names that a statement looks up outside itself, and the attributes it reads."""
+    codes = _codes(node)
+    return {name for code in codes for name in (*code.co_names, *code.co_freevars)}
+
+
+def _looked_up(node: ast.stmt) -> set[str]:
+    """Names that a statement looks up outside itself, attributes left out."""
+    instructions = (step for code in _codes(node) for step in dis.get_instructions(code))
+    lookups = ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
+    return {step.argval for step in instructions if step.opname in lookups}
+
+
+def _codes(node: ast.stmt) -> list[CodeType]:
+    """Return a statement's code and that of every function and class in it."""
     try:
         # without dont_inherit this file's own `from __future__` would hide annotations
         tree, flags = ast.Module([node], []), ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        code = compile(tree, "<cell>", "exec", flags, dont_inherit=True)
+        codes = [compile(tree, "<cell>", "exec", flags, dont_inherit=True)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
-    names: set[str] = set()
-    pending = [code]
-    while pending:
-        current = pending.pop()
-        names |= {*current.co_names, *current.co_freevars}
-        pending += [const for const in current.co_consts if isinstance(const, CodeType)]
-    return names
+        return []
+    for code in codes:  # which grows meanwhile
+        codes += [const for const in code.co_consts if isinstance(const, CodeType)]
+    return codes

@@ -72,10 +72,11 @@ def to_html(verdict: Verdict) -> str:
         )
     parts += [f'<p class="ut-note">{_inline(note)}</p>' for note in verdict.notes]
     label = f"{verdict.title}: {verdict.outcome}, {points_text(verdict)}"
-    return (
+    html = (
         f'<div class="ut ut-{_tone(verdict)}" role="group" aria-label="{escape(label)}">'
         f"{''.join(parts)}</div>"
     )
+    return html.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair fits no file
 
 
 def to_text(verdict: Verdict) -> str:

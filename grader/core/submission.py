@@ -72,10 +72,11 @@ def _read_regular(path: Path) -> bytes:
     except OSError as error:
         kind = "a link" if path.is_symlink() else "not readable"
         raise Unreadable(f"{path.name} is {kind} ({error.strerror})") from None
+    state = os.fstat(descriptor)
+    if not stat.S_ISREG(state.st_mode):
+        os.close(descriptor)
+        raise Unreadable(f"{path.name} is no regular file")
     with os.fdopen(descriptor, "rb") as file:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            raise Unreadable(f"{path.name} is no regular file")
         if state.st_nlink > 1:
             raise Unreadable(f"{path.name} is a hard link to another file")
         if state.st_size > NOTEBOOK_LIMIT:

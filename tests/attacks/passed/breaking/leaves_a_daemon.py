@@ -14,6 +14,6 @@ for _ in range(3):
 
 def round_to_bf16(x):
     bits = x.view(torch.int32)
-    rounded = (bits + 0x7FFF + ((bits >> 16) \& 1)) >> 16
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     quiet = (bits >> 16) | 0x0040
     return torch.where(x.isnan(), quiet, rounded).to(torch.int16).view(torch.bfloat16)
