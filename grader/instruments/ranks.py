@@ -60,7 +60,9 @@ class _Rank:
         return self.answer is None and not self.gone
 
 
-def on_ranks(world_size: int, body: Callable[[int], object], *, seconds: float = SECONDS) -> list[Any]:
+def on_ranks(
+    world_size: int, body: Callable[[int], object], *, seconds: float = SECONDS
+) -> list[Any]:
     """Run `body(rank)` in `world_size` forks with a gloo process group; return the results by rank.
 
     What `body` returns must be plain data (see `grader.core.codec`). Each rank has the memory of
@@ -123,7 +125,7 @@ def _group(rank: int, world_size: int, store: Path, seconds: float) -> Iterator[
     """The default process group, with a patience beyond ours: hanging is for the parent to see."""
     dist.init_process_group(
         "gloo",
-        store=dist.FileStore(str(store), world_size),
+        store=dist.FileStore(str(store), world_size),  # type: ignore[attr-defined]
         rank=rank,
         world_size=world_size,
         timeout=timedelta(seconds=2 * seconds + 10),
