@@ -104,9 +104,7 @@ def _is_local(url: str) -> bool:
 
 # torch dtype → the JavaScript array that reads the same bytes
 ARRAYS = {
-    torch.float64: "Float64Array",
-    torch.int64: "BigInt64Array",
-    torch.int32: "Int32Array",
+    torch.float64: "Float64Array",  # for patterns, too: exact up to 2^53, and a Number over there
     torch.uint8: "Uint8Array",
 }
 
