@@ -105,15 +105,19 @@ def test_steps_agree_with_the_result(laboratory: Page, name: str) -> None:
     body = f"""const f = m.FORMATS.{name};
       return (i) => {{
         const r = m.round(f, given.bits[i]);
-        if (r.side === undefined || r.overflow) return null;
+        if (r.side === undefined) return null;
         const x = Math.abs(r.from.value), last = 2 ** r.quantum;
+        const most = Math.abs(m.decode(f, m.extreme(f, r.from.sign)).value);
+        if (r.overflow !== (Number(r.kept) + r.up) * last > most) return `${{hex(given.bits[i])}}: overflow ${{r.overflow}}`;
+        if (r.overflow) return null;
         const cut = Math.abs(m.decode(f, r.cut).value), out = Math.abs(m.decode(f, r.bits).value);
         // All of these are exact in Float64.
         const rest = (x - cut) / last;
         const side = rest === 0 ? "exact" : rest < 0.5 ? "less" : rest > 0.5 ? "more" : "tie";
         const right = rest >= 0 && rest < 1 && side === r.side && r.dropped * 2 ** r.from.power === x - cut
           && Number(r.kept) * last === cut && out === cut + (r.up ? last : 0)
-          && (side !== "tie" || (out / last) % 2 === 0) && (side === "more") <= r.up && (side !== "less" || !r.up);
+          && (side !== "tie" || (out / last) % 2 === 0) && (side === "more") <= r.up && (side !== "less" || !r.up)
+          && r.carry === (!f.integer && r.up && out / last === 2 ** (f.mantissa + 1));
         return right ? null : `${{hex(given.bits[i])}}: ${{r.side}}, ${{rest}} of a last place`;
       }};"""
     assert_right(ask(laboratory, body, bits=golden.fp32_patterns()), 100_000)
