@@ -83,7 +83,7 @@ def test_leaving_politely_is_an_exception_too():
 
 
 def test_results_are_plain_data():
-    with pytest.raises(Relayed, match="returned a builtins.function"):
+    with pytest.raises(Relayed, match=r"returned a builtins\.function"):
         on_ranks(2, lambda rank: [lambda: rank])
 
 

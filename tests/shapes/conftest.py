@@ -1,6 +1,5 @@
 """The example course, copied and built once per session; its notebooks for each known answer."""
 
-import json
 import shutil
 from pathlib import Path
 

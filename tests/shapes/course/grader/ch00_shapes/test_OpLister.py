@@ -19,7 +19,7 @@ def test_graphs_run(compiled, x):
         (compiled.value["straight"]["results"], lambda x: (x.sin() + 1).relu()),
         (compiled.value["broken"]["results"], lambda x: (x.sin() * 2).cos()),
     ):
-        for got, given in zip(results, (x, x + 1)):
+        for got, given in zip(results, (x, x + 1), strict=True):
             assert_close(got, f(given), rtol=1e-6, atol=1e-6, because="the same kernels run")
 
 

@@ -45,4 +45,6 @@ def test_nothing_beside_it(clamped, whole, x, low):
     expected = whole.clone()
     expected[1:5, ::3] = x.clamp(min=low)
     after = clamped.inputs_after["whole"]
-    assert_equal(bool(torch.equal(after, expected)), True, "The storage of `x` is not as it must be.")
+    assert_equal(
+        bool(torch.equal(after, expected)), True, "The storage of `x` is not as it must be."
+    )

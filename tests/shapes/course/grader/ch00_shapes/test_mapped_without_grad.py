@@ -34,5 +34,7 @@ def test_lazy(steps):
 
 def test_the_callers_grad_mode(steps):
     """Between two results, grad mode is as the caller left it."""
-    assert_equal([mode for _, mode, _ in steps.value["notes"]], [True] * 4, "Grad mode was changed.")
+    assert_equal(
+        [mode for _, mode, _ in steps.value["notes"]], [True] * 4, "Grad mode was changed."
+    )
     assert_equal(steps.value["grad mode at the end"], True, "Grad mode stays off at the end.")

@@ -27,14 +27,18 @@ def test_values(transposed, rng):
     """Element `[i, j]` is `x[j, i]`."""
     for name, x in layouts(rng).items():
         got = transposed.ask(x).value
-        assert_equal(bool(torch.equal(got, x.T)), True, f"Elements are not where they belong ({name}).")
+        assert_equal(
+            bool(torch.equal(got, x.T)), True, f"Elements are not where they belong ({name})."
+        )
 
 
 def test_no_copy(transposed, rng):
     """The result lives in the storage of `x`."""
     for name, x in layouts(rng).items():
         shared = facts(transposed.ask(x).value).aliases is not None
-        assert_equal(shared or not x.numel(), True, f"The result has a storage of its own ({name}).")
+        assert_equal(
+            shared or not x.numel(), True, f"The result has a storage of its own ({name})."
+        )
 
 
 def test_strides(transposed, rng):
