@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,10 @@ from grader.core.compare import Comparison, Mismatch, recording
 from grader.core.outcome import Ended, Outcome
 from grader.core.probe import Probe
 from grader.core.program import Program
-from grader.core.tensors import Malformed, facts
+from grader.core.tensors import Malformed, facts, storage_from
+
+REPLIES_LIMIT = 256 * 2**20
+"""Most bytes of all replies of one interview, which are kept until it is judged."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,10 @@ class Evidence:
         if self._reply["refused"] is not None:
             raise Mismatch(f"Your code gave {self._reply['refused']}, where plain data is needed.")
         self._check_inputs()
-        return decode(self._reply["value"], known=self._after[1])
+        try:
+            return decode(self._reply["value"], known=self._after[1])
+        except Malformed:
+            raise Mismatch("What your code's process sent cannot be read.") from None
 
     @property
     def inputs_after(self) -> dict[str, Any]:
@@ -100,22 +106,34 @@ class Evidence:
     def _after(self) -> tuple[dict[str, Any], list[torch.UntypedStorage]]:
         inputs, storages = decode_with_storages(self._inputs)
         for index, data in self._reply["changed"].items():
-            storage = storages[index]
-            if len(data) != storage.nbytes():
-                raise Malformed("an input came back with another size")
-            fresh = torch.frombuffer(bytearray(data), dtype=torch.uint8).untyped_storage()
-            storage.copy_(fresh)
+            storage = storages[index] if index < len(storages) else None
+            if storage is None or len(data) != storage.nbytes():
+                raise Mismatch("Your code resized the storage of an input.")
+            storage.copy_(storage_from(data))
         return inputs, storages
 
     def _check_inputs(self) -> None:
         for name, value in self.inputs_after.items():
-            if name in self.probe.in_place or not isinstance(value, torch.Tensor):
+            if name in self.probe.in_place:
                 continue
-            if facts(value).storage in self._reply["changed"]:
+            if any(
+                facts(tensor).storage in self._reply["changed"] for tensor in _tensors_in(value)
+            ):
                 raise Mismatch(
                     f"Your code changed its input `{name}` in place. "
                     "Work on a copy, or build a new tensor."
                 )
+
+
+def _tensors_in(value: object) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors_in(item)
 
 
 class Interview:
@@ -126,6 +144,7 @@ class Interview:
         self._off_limits = off_limits
         self._seed = seed
         self._cache: dict[tuple[str, str], Evidence] = {}
+        self._received = 0
         self.ended: Ended | None = None
         self.tripped: list[str] = []
         self.tampered: list[str] = []
@@ -175,6 +194,9 @@ class Interview:
             raise self.ended
         try:
             reply = self._transport.ask(encode(request))
+            self._received += len(reply)
+            if self._received > REPLIES_LIMIT:
+                raise Ended(Outcome.KILLED, "Your code's results are too large, all together.")
             if key:
                 self.replies[key] = reply
             return _reply(decode(reply), request["do"])
@@ -188,27 +210,72 @@ class Interview:
             raise self.ended from None
 
 
-_SHAPES: dict[str, dict[str, Any]] = {
-    "load": {"stopped": dict, "stdout": str},
-    "probe": {
-        "value": bytes | None,
-        "refused": str | None,
-        "raised": dict | None,
-        "changed": dict,
-        "warnings": list,
-        "stdout": str,
-        "tripped": list,
-        "tampered": list,
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_report(value: object) -> bool:
+    """Say whether a value is what `grader.core.raised.report` returns."""
+    return (
+        isinstance(value, dict)
+        and set(value) == {"type", "mro", "message", "where"}
+        and _is_text(value["type"])
+        and _is_text(value["message"])
+        and _is_list(value["mro"], _is_text)
+        and _is_list(value["where"], lambda line: _is_tuple(line, str, int, str))
+    )
+
+
+def _is_list(value: object, is_item: Callable[[object], bool]) -> bool:
+    return isinstance(value, list) and all(map(is_item, value))
+
+
+def _is_tuple(value: object, *kinds: type) -> bool:
+    return (
+        isinstance(value, tuple)
+        and len(value) == len(kinds)
+        and all(type(item) is kind for item, kind in zip(value, kinds, strict=True))
+    )
+
+
+def _is_dict(
+    value: object, is_key: Callable[[object], bool], is_item: Callable[[object], bool]
+) -> bool:
+    return isinstance(value, dict) and all(is_key(k) and is_item(v) for k, v in value.items())
+
+
+_SHAPES: dict[str, dict[str, Callable[[object], bool]]] = {
+    "load": {
+        "stopped": lambda value: _is_dict(value, _is_text, _is_report),
+        "stdout": _is_text,
     },
-    "plain": {"raised": dict | None, "stdout": str},
+    "probe": {
+        "value": lambda value: value is None or isinstance(value, bytes),
+        "refused": lambda value: value is None or _is_text(value),
+        "raised": lambda value: value is None or _is_report(value),
+        "changed": lambda value: _is_dict(
+            value,
+            lambda number: type(number) is int and number >= 0,
+            lambda data: isinstance(data, bytes),
+        ),
+        "warnings": lambda value: _is_list(value, lambda pair: _is_tuple(pair, str, str)),
+        "stdout": _is_text,
+        "tripped": lambda value: _is_list(value, _is_text),
+        "tampered": lambda value: _is_list(value, _is_text),
+    },
+    "plain": {
+        "raised": lambda value: value is None or _is_report(value),
+        "stdout": _is_text,
+    },
 }
 
 
 def _reply(data: Any, kind: str) -> dict[str, Any]:
-    """Check the outer shape of a reply: whoever sent it may be hostile."""
-    if not isinstance(data, dict):
-        raise Malformed("a reply that is no dict")
-    for name, wanted in _SHAPES[kind].items():
-        if name not in data or not isinstance(data[name], wanted):
+    """Check the shape of a reply down to its last string: whoever sent it may be hostile."""
+    shape = _SHAPES[kind]
+    if not isinstance(data, dict) or set(data) != set(shape):
+        raise Malformed(f"a reply that is no answer to {kind!r}")
+    for name, fits in shape.items():
+        if not fits(data[name]):
             raise Malformed(f"a reply without a proper {name!r}")
     return data

@@ -106,7 +106,7 @@ class Inside:
             case "load":
                 return encode(self._load(body["parts"]))
             case "probe":
-                return encode(self._probe(body))
+                return _encoded(self._probe(body))
             case "plain":
                 return encode(self._plain(body["source"]))
         raise ValueError(f"unknown request {body['do']!r}")
@@ -159,6 +159,8 @@ class Inside:
                 reply["value"] = encode(result[0], known=storages)
             except Refused as refused:
                 reply["refused"] = str(refused)
+            except Exception as error:  # reading it ran the student's code, such as a property
+                reply["refused"] = f"something that raises {type(error).__name__} when it is read"
         after = [storage_bytes(storage) for storage in storages]
         reply["changed"] = {
             index: new
@@ -170,6 +172,13 @@ class Inside:
         reply["tripped"] = tripwire.tripped
         reply["tampered"] = replaced(self._pristine)
         return reply
+
+
+def _encoded(reply: dict[str, Any]) -> bytes:
+    try:
+        return encode(reply)
+    except Refused as refused:  # each part crossed, together they are too large
+        return encode({**reply, "value": None, "changed": {}, "refused": str(refused)})
 
 
 def _run_cell(label: str, source: str, names: dict[str, Any]) -> None:

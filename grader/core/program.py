@@ -118,6 +118,12 @@ def defines(source: str, name: str) -> bool:
     )
 
 
+def binds(source: str, name: str) -> bool:
+    """Say whether a cell's text binds that name at its top level, in whatever way."""
+    tree = _parse(plain_python(source))
+    return tree is not None and any(name in _bound(node) for node in tree.body)
+
+
 def is_stub(source: str, stub: str) -> bool:
     """Say whether a solution cell still holds the stub, up to white space and comments."""
     tree, untouched = _parse(plain_python(source)), _parse(plain_python(stub))

@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import FileStore
 
 from grader.core.channel import ChannelError, receive_frame, send_frame
 from grader.core.codec import decode, encode
@@ -125,7 +126,7 @@ def _group(rank: int, world_size: int, store: Path, seconds: float) -> Iterator[
     """The default process group, with a patience beyond ours: hanging is for the parent to see."""
     dist.init_process_group(
         "gloo",
-        store=dist.FileStore(str(store), world_size),  # type: ignore[attr-defined]
+        store=FileStore(str(store), world_size),
         rank=rank,
         world_size=world_size,
         timeout=timedelta(seconds=2 * seconds + 10),
