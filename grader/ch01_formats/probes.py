@@ -22,3 +22,33 @@ def decoded_one(student, pattern, exponent_bits, mantissa_bits):
 def rounded(student, x):
     """Return `x` rounded to bfloat16."""
     return student.round_to_bf16(x)
+
+
+@probe
+def limits(student, formats):
+    """Return what `format_limits` gives for each (exponent bits, mantissa bits)."""
+    return [student.format_limits(*widths) for widths in formats]
+
+
+@probe
+def spaced(student, x):
+    """Return the spacing of each number in `x`."""
+    return student.spacing(x)
+
+
+@probe
+def shortened(student, x, kept_bits):
+    """Return `x` with its mantissa rounded to `kept_bits`."""
+    return student.round_mantissa(x, kept_bits)
+
+
+@probe
+def encoded(student, x, dtype, saturate):
+    """Return the FP8 patterns of `x`."""
+    return student.encode_fp8(x, dtype, saturate)
+
+
+@probe
+def by_chance(student, x, noise):
+    """Return `x` rounded to bfloat16 with this noise."""
+    return student.stochastic_round(x, noise)

@@ -147,6 +147,7 @@ class Interview:
         self._received = 0
         self.ended: Ended | None = None
         self.tripped: list[str] = []
+        self.tampered: list[str] = []
         self.printed = False
         self.stopped: dict[str, Raised] = {}
         self.replies: dict[str, bytes] = {}
@@ -172,6 +173,9 @@ class Interview:
             }
             reply = self._exchange(request, "/".join(key))
             self.tripped += [str(rule) for rule in reply["tripped"] if rule not in self.tripped]
+            self.tampered += [
+                str(name) for name in reply["tampered"][:20] if name not in self.tampered
+            ]
             self.printed = self.printed or bool(reply["stdout"].strip())
             self._cache[key] = Evidence(probe, data, reply)
         return self._cache[key]
@@ -257,6 +261,7 @@ _SHAPES: dict[str, dict[str, Callable[[object], bool]]] = {
         "warnings": lambda value: _is_list(value, lambda pair: _is_tuple(pair, str, str)),
         "stdout": _is_text,
         "tripped": lambda value: _is_list(value, _is_text),
+        "tampered": lambda value: _is_list(value, _is_text),
     },
     "plain": {
         "raised": lambda value: value is None or _is_report(value),

@@ -28,6 +28,7 @@ import torch
 from grader.core.channel import ChannelError, receive_frame, send_frame
 from grader.core.codec import decode, decode_with_storages, encode
 from grader.core.offlimits import Tripwire
+from grader.core.pristine import replaced, snapshot
 from grader.core.probe import Probe, Student, load_probes
 from grader.core.raised import report, text
 from grader.core.tensors import Refused, storage_bytes
@@ -96,6 +97,7 @@ class Inside:
         self._names = names
         self._live = live
         self._stopped: dict[str, dict[str, Any]] = {}
+        self._pristine = snapshot()
 
     def answer(self, request: bytes) -> bytes:
         """Return the reply to one request."""
@@ -168,6 +170,7 @@ class Inside:
         reply["warnings"] = [(w.category.__name__, text(w.message)) for w in warned[:20]]
         reply["stdout"] = output.text
         reply["tripped"] = tripwire.tripped
+        reply["tampered"] = replaced(self._pristine)
         return reply
 
 

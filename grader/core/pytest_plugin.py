@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.core.checks import generator_for, probe_fixtures
+from grader.core.checks import MARKERS, generator_for, probe_fixtures
 from grader.core.course import Course
 from grader.core.evidence import Interview
 from grader.core.fork import Fork
@@ -31,7 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Say what the mark means, and with a submission give the checks their fixtures."""
-    config.addinivalue_line("markers", "undertorch_points(weight): weight of a check, 0 for a gate")
+    for mark in MARKERS:
+        config.addinivalue_line("markers", mark)
     if config.getoption("submission", None) is not None:
         config.pluginmanager.register(_Interviews(config), "undertorch-interviews")
 

@@ -161,6 +161,214 @@ def decode(pattern: int, exponent_bits: int, mantissa_bits: int) -> float:
 # %% grade="decode"
 grade("decode")
 
+# %% [markdown] exercise="format_limits"
+# title: Know a format by its two widths
+# minutes: 20
+# difficulty: 2
+# points: 5
+# prerequisites: [decode]
+# teaches: >-
+#   that range and precision follow from the number of exponent and mantissa bits, and from
+#   nothing else.
+# leaves out: formats that give up their infinities for more numbers, such as float8_e4m3fn.
+# off limits: [torch.finfo, "import:numpy"]
+
+# %% [markdown]
+# `torch.finfo` knows the limits of each format. It need not look them up: two widths, $E$ and $M$,
+# determine them all. Four numbers are worth knowing by heart, or by rule:
+#
+# | name | meaning |
+# |---|---|
+# | `max` | the largest finite number |
+# | `smallest_normal` | the smallest positive number with a leading one |
+# | `smallest_subnormal` | the smallest positive number at all |
+# | `eps` | the distance from 1 to the next larger number |
+#
+# The first three are about **range**; $E$ decides most of it. `eps` is about **precision**, and
+# only $M$ has a say in it. Do not take the smallest number for `eps`: they have nothing to do with
+# each other.
+#
+# The exponent counts powers of **two**. That of `float16` runs from -14 to 15, and one reads now
+# and then that the format reaches from $10^{-15}$ to $10^{16}$. Try it:
+
+# %%
+for value in [1e-15, 1e-7, 6e4, 1e16]:
+    half = torch.tensor(value, dtype=torch.float16).item()
+    brain = torch.tensor(value, dtype=torch.bfloat16).item()
+    print(f"{value:<8g} float16 {half:<12.5g} bfloat16 {brain:.5g}")
+
+# %% [markdown]
+# Two of the four are gone. The second survives, but it lies below `smallest_normal`, where
+# `float16` has fewer and fewer bits left: it comes out 19% too large. `bfloat16` holds all four,
+# each to two or three digits.
+#
+# **Predict.** How many different positive subnormal numbers does `float16` have?
+
+# %%
+predict(
+    ...,
+    lambda: (
+        int(
+            torch.arange(32_768, dtype=torch.int16)
+            .view(torch.float16)
+            .lt(torch.finfo(torch.float16).smallest_normal)
+            .sum()
+        )
+        - 1
+    ),  # zero is not one of them
+)
+
+# %% [markdown]
+# **Write `format_limits(exponent_bits, mantissa_bits)`.** The format has one sign bit and is of
+# the kind that `decode` reads: an exponent of all ones means infinity or NaN, one of all zeros
+# means zero or a subnormal. Return a `dict` with the four keys of the table and a Python `float`
+# under each, exact. It must work for 2 to 11 exponent bits and 1 to 52 mantissa bits. The widest
+# of these formats is `float64`, the format of Python's own `float`.
+#
+# <details><summary>Hint 1: four patterns</summary>
+#
+# Write down the bits of each number. The largest finite one has every mantissa bit set, and the
+# highest exponent field that is not kept for infinity. The smallest subnormal is the pattern 1.
+#
+# </details>
+# <details><summary>Hint 2: the exponents</summary>
+#
+# With $b = 2^{E-1}-1$ for the bias, the highest exponent is $b$ and the lowest $1 - b$. The
+# largest mantissa, with its leading one, is $2 - 2^{-M}$.
+#
+# </details>
+# <details><summary>Hint 3: float64</summary>
+#
+# `2.0 ** 1024` raises `OverflowError`. The largest number is less than that, so there is a way
+# to it on which no step is larger than the result.
+#
+# </details>
+
+
+# %% solution="format_limits"
+def format_limits(exponent_bits: int, mantissa_bits: int) -> dict[str, float]:
+    """Return the limits of a format, exactly.
+
+    exponent_bits: from 2 to 11
+    mantissa_bits: from 1 to 52
+    returns: floats under "max", "smallest_normal", "smallest_subnormal" and "eps"
+    """
+    ### BEGIN SOLUTION
+    bias = (1 << (exponent_bits - 1)) - 1
+    # In [1, 2) the exponent is 0, so the last mantissa bit alone is the step.
+    eps = 2.0**-mantissa_bits
+    # The exponent field 1 is the lowest with a leading one; subnormals share its scale.
+    smallest_normal = 2.0 ** (1 - bias)
+    return {
+        # The highest field means infinity; one below it stands for the exponent `bias`.
+        "max": (2.0 - eps) * 2.0**bias,
+        "smallest_normal": smallest_normal,
+        "smallest_subnormal": smallest_normal * eps,
+        "eps": eps,
+    }
+    ### END SOLUTION
+
+
+# %% grade="format_limits"
+grade("format_limits")
+
+# %% [markdown] exercise="spacing"
+# title: Measure the gap to the next number
+# minutes: 25
+# difficulty: 3
+# points: 7
+# prerequisites: [decode]
+# teaches: >-
+#   that a float's precision is relative, so that the step between neighbours doubles at every
+#   power of two.
+# leaves out: the gap below a number, which is half as wide just at a power of two.
+# off limits: [torch.nextafter, torch.Tensor.nextafter_, "import:numpy"]
+
+# %% [markdown]
+# It is said that `float32` is precise to $10^{-7}$. As a step between numbers that is true in one
+# place only. `torch.nextafter` walks from a number to its neighbour:
+
+# %%
+for value in [1e-30, 0.001, 1.0, 1000.0, 1e6, 1e9]:
+    x = torch.tensor(value)
+    step = torch.nextafter(x, torch.tensor(torch.inf)) - x
+    print(f"{value:<8g} step {step.item():<12.6g} step / value {(step / x).item():.1e}")
+
+# %% [markdown]
+# The step grows with the number; their *ratio* stays between $2^{-24}$ and $2^{-23}$, which is near
+# $10^{-7}$. Between one power of two and the next there are always $2^{23}$ numbers, evenly spaced:
+# as many from 1 to 2 as from 1,048,576 to 2,097,152. The distance from a number to the next larger
+# one is called its **spacing**, or one *unit in the last place*.
+#
+# Add less than half of it, and nothing happens. That is how a large sum stops growing, and how a
+# weight stops moving.
+
+# %%
+x = torch.tensor(1e9)
+print(x.item(), (x + 31).item(), (x + 33).item())
+
+# %% [markdown]
+# **Predict.** Which is the smallest positive whole number that `float32` cannot hold?
+
+# %%
+predict(
+    ...,
+    lambda: next(n for n in range(2**24 - 9, 2**25) if int(torch.tensor(n).float()) != n),
+)
+
+# %% [markdown]
+# **Write `spacing(x)`.** `x` is a `float32` tensor of any shape and layout. Return a `float32`
+# tensor of the same shape that holds, for each element, the distance from $|x|$ to the next larger
+# `float32`. The sign of `x` does not matter; no result is negative. At the ends of the range:
+#
+# - zero and subnormal numbers are $2^{-149}$ apart;
+# - the largest finite number counts as if the numbers went on in steps of the same size: $2^{104}$;
+# - an infinity gives `inf`, and a NaN gives a NaN.
+#
+# Do not change `x`. `nextafter`, in whichever module, is off limits.
+#
+# <details><summary>Hint 1: only the exponent counts</summary>
+#
+# All numbers with the same exponent field have the same spacing. Clear the sign and the mantissa
+# of `x.view(torch.int32)`: what is left is the power of two at or below $|x|$.
+#
+# </details>
+# <details><summary>Hint 2: one step, as bits</summary>
+#
+# Patterns of positive floats are ordered as the numbers are. Set the lowest bit of that power of
+# two and you have its next larger neighbour; read both as floats, and subtract.
+#
+# </details>
+# <details><summary>Hint 3: the ends</summary>
+#
+# For zero and subnormals the cleared pattern is zero, and its neighbour is the smallest subnormal:
+# nothing special is needed. For an infinity the neighbour is a NaN. If you compute
+# $2^{e - 150}$ from the exponent field $e$ instead, mind that the fields 0 and 1 have the same
+# scale, and that some spacings are subnormal themselves.
+#
+# </details>
+
+
+# %% solution="spacing"
+def spacing(x: torch.Tensor) -> torch.Tensor:
+    """Return the distance from each magnitude to the next larger one.
+
+    x: float32, any shape
+    returns: float32, the same shape
+    """
+    ### BEGIN SOLUTION
+    # Without sign and mantissa a number becomes the power of two at or below it, or zero.
+    power = x.view(torch.int32) & 0x7F800000
+    # Both are floats with the same exponent, so that their difference is exact. A step taken
+    # here cannot reach infinity: the mantissa was empty.
+    step = (power | 1).view(torch.float32) - power.view(torch.float32)
+    return torch.where(x.isfinite(), step, x.abs())
+    ### END SOLUTION
+
+
+# %% grade="spacing"
+grade("spacing")
+
 # %% [markdown] exercise="round_to_bf16"
 # title: Round FP32 to BF16
 # minutes: 30
@@ -255,3 +463,357 @@ def round_to_bf16(x: torch.Tensor) -> torch.Tensor:
 
 # %% grade="round_to_bf16"
 grade("round_to_bf16")
+
+# %% [markdown] exercise="round_mantissa"
+# title: TF32, and any other mantissa
+# minutes: 25
+# difficulty: 3
+# points: 6
+# prerequisites: [round_to_bf16]
+# teaches: >-
+#   that TF32 is float32 with a shorter mantissa while a matrix product is computed, and how to
+#   see on any machine what that costs.
+# leaves out: how the products are summed, and how a given chip shortens its operands.
+# off limits: []
+
+# %% [markdown]
+# **TF32** has the sign and the eight exponent bits of `float32`, and the ten mantissa bits of
+# `float16`. That makes nineteen bits, and yet no tensor is ever stored in nineteen. TF32 is a
+# *mode*: the operands of a matrix product lie in memory as `float32`, lose their last thirteen
+# mantissa bits on the way into the multiplier, and the sums are `float32` again. There is no
+# dtype of that name. There are switches, and they do not all stand the same way:
+
+# %%
+print("dtypes:", [name for name in dir(torch) if "tf32" in name or "tensorfloat" in name])
+print("convolutions on CUDA may use TF32:   ", torch.backends.cudnn.allow_tf32)
+print("matrix products on CUDA may use TF32:", torch.backends.cuda.matmul.allow_tf32)
+
+# %% [markdown]
+# What do thirteen bits matter? The number 1024.5 needs eleven mantissa bits:
+
+# %%
+text = f"{torch.tensor(1024.5).view(torch.int32).item():032b}"
+print(text[0], text[1:9], text[9:19], text[19:])
+
+# %% [markdown]
+# Ten of them are all zero, the eleventh is set, and it is gone as soon as the operand has been
+# shortened. Multiplying by the identity matrix then *changes* a number. This can be seen without
+# any special hardware: shorten both operands, and multiply in `float32`. Here `float16` does the
+# shortening, since its mantissa is just as long; it only lends itself to numbers that fit its
+# small range.
+
+# %%
+x = torch.tensor([1024.5])
+print("float32:      ", (torch.eye(1) @ x).item())
+print("ten bits each:", (torch.eye(1).half().float() @ x.half().float()).item())
+
+# %% [markdown]
+# **Predict.** And what becomes of 1025.5?
+
+# %%
+predict(
+    ...,
+    lambda: (torch.eye(1).half().float() @ torch.tensor([1025.5]).half().float()).item(),
+)
+
+# %% [markdown]
+# For numbers of every size you have to shorten the mantissa yourself. It is the step of the
+# exercise before, with another place to cut and with a result that stays a `float32`.
+#
+# **Write `round_mantissa(x, kept_bits)`.** `x` is a `float32` tensor of any shape and layout, and
+# `kept_bits` a whole number from 1 to 23. Return a `float32` tensor of the same shape, in which
+# every element is rounded to the nearest number whose last `23 - kept_bits` bits are zero; ties go
+# to the one whose last kept bit is zero, too. So 10 gives TF32, 7 gives the numbers of `bfloat16`,
+# and 23 changes nothing.
+#
+# Zeros keep their sign. Subnormals are rounded like all others: the rule is about the last bits of
+# the pattern, whatever the exponent. From half a step beyond the largest number that can be kept,
+# the result is infinite. Infinities stay, and a NaN stays a NaN; which one is up to you. Do not
+# change `x`.
+#
+# <details><summary>Hint 1: the same addition</summary>
+#
+# With `drop = 23 - kept_bits`, half a step is `1 << (drop - 1)`. Which number took its place in
+# `round_to_bf16`, where `drop` was 16?
+#
+# </details>
+# <details><summary>Hint 2: zeros at the end</summary>
+#
+# After the addition the upper bits are right and the lower ones are rubbish. `& -(1 << drop)`
+# clears the last `drop` bits of a whole number, positive or negative.
+#
+# </details>
+# <details><summary>Hint 3: the two ends</summary>
+#
+# With 23 kept bits there is no half a step: `1 << -1` raises `ValueError`. And a NaN may turn into
+# infinity when its last bits are cleared, or overflow in the addition. Keep both apart.
+#
+# </details>
+
+
+# %% solution="round_mantissa"
+def round_mantissa(x: torch.Tensor, kept_bits: int) -> torch.Tensor:
+    """Round to a shorter mantissa, to nearest, ties to even.
+
+    x: float32, any shape
+    kept_bits: from 1 to 23
+    returns: float32, the same shape; the last 23 - kept_bits bits of every number are zero
+    """
+    ### BEGIN SOLUTION
+    drop = 23 - kept_bits
+    if drop == 0:
+        return x.clone()
+    bits = x.view(torch.int32)
+    odd = (bits >> drop) & 1
+    # One less than half a step: the carry of a tie comes from `odd` alone. A carry out of the
+    # mantissa goes into the exponent, where it belongs.
+    rounded = (bits + (1 << (drop - 1)) - 1 + odd) & -(1 << drop)
+    return torch.where(x.isnan(), x, rounded.view(torch.float32))
+    ### END SOLUTION
+
+
+# %% grade="round_mantissa"
+grade("round_mantissa")
+
+# %% [markdown] exercise="encode_fp8"
+# title: Encode FP8
+# minutes: 45
+# difficulty: 4
+# points: 7
+# prerequisites: [decode, round_to_bf16]
+# teaches: >-
+#   how a number gets into a format with another bias, where subnormals are in daily use, and that
+#   what happens to numbers that are too large is a choice.
+# leaves out: the scale factor that FP8 tensors carry in practice, and the `fnuz` variants.
+# off limits: ["cast:torch.float8_e4m3fn", "cast:torch.float8_e5m2"]
+
+# %% [markdown]
+# Eight bits leave little to share out, so there are two formats. **`float8_e5m2`** is a `float16`
+# with eight mantissa bits cut off, infinities and all. **`float8_e4m3fn`** trades range for one
+# more mantissa bit, and then it wins some range back: it has no infinities, and uses nearly all
+# patterns of the highest exponent for numbers. That is what `fn` says: *finite*, and *NaN* in one
+# pattern per sign only.
+#
+# | | $E$ | $M$ | bias | smallest subnormal | largest | the pattern after that |
+# |---|---|---|---|---|---|---|
+# | `float8_e4m3fn` | 4 | 3 | 7 | $2^{-9}$ | 448, `0x7E` | `0x7F`, NaN |
+# | `float8_e5m2` | 5 | 2 | 15 | $2^{-16}$ | 57344, `0x7B` | `0x7C`, infinity |
+#
+# The last eight positive patterns of each:
+
+# %%
+last = torch.arange(0x78, 0x80, dtype=torch.uint8)
+for dtype in [torch.float8_e4m3fn, torch.float8_e5m2]:
+    print(dtype, last.view(dtype).float().tolist())
+
+# %% [markdown]
+# What to do with 1000 in a format that ends at 448? One may **saturate**, that is, keep the largest
+# number; or one may **overflow**, into infinity, or into NaN where there is none. Libraries and
+# even versions of one library differ, and so a careful function takes the choice as an argument.
+#
+# **Predict.** What does PyTorch make of 1000.0 in `float8_e4m3fn`?
+
+# %%
+predict(
+    ...,
+    lambda: torch.tensor(1000.0).to(torch.float8_e4m3fn).float().item(),
+)
+
+# %% [markdown]
+# And of a number that `float8_e5m2` cannot hold? The other thing:
+
+# %%
+print(torch.tensor([50000.0, 61439.0, 61440.0, 1e6]).to(torch.float8_e5m2).float().tolist())
+
+# %% [markdown]
+# One more trap. Who has a `bfloat16` encoder and an FP8 encoder for `bfloat16` may be tempted to
+# chain them. Rounding twice is not the same as rounding once: the first step can land on a tie
+# that was none.
+
+# %%
+x = torch.tensor(1.0625 + 2**-20)  # just above the middle of 1.0 and 1.125
+print("at once:      ", x.to(torch.float8_e4m3fn).float().item())
+print("over bfloat16:", x.to(torch.bfloat16).to(torch.float8_e4m3fn).float().item())
+
+# %% [markdown]
+# **Write `encode_fp8(x, dtype, saturate)`.** `x` is a `float32` tensor of any shape and layout,
+# `dtype` is `torch.float8_e4m3fn` or `torch.float8_e5m2`. Return a `uint8` tensor of the same
+# shape: the patterns.
+#
+# - Round to nearest, ties to even, once. The format's subnormals count like all its numbers.
+# - Zeros, and what is rounded to zero, keep their sign.
+# - Round as if the exponents went on. What is then beyond the largest number is **too large**, and
+#   so is an infinity. With `saturate=True` it becomes the largest number, with its sign. With
+#   `saturate=False` it becomes an infinity with its sign in `float8_e5m2`, and a NaN in
+#   `float8_e4m3fn`.
+# - A NaN becomes a NaN, in both modes.
+#
+# Wherever a NaN is due, any NaN pattern of the format will do, of either sign. Do not change `x`.
+#
+# <details><summary>Hint 1: normal numbers</summary>
+#
+# Take the sign off. Subtracting `(127 - bias) << 23` from the pattern of a `float32` moves its
+# exponent to the new bias. Then round off the last `23 - M` bits as in `round_to_bf16`, and shift
+# them out.
+#
+# </details>
+# <details><summary>Hint 2: subnormals</summary>
+#
+# Below $2^{1-\text{bias}}$ the format's numbers are evenly spaced, and the pattern is simply *how
+# many* smallest steps there are. So divide by the smallest step and round to a whole number;
+# `torch.round` goes to even. If that rounds up to the smallest normal number, the pattern is
+# right, too.
+#
+# </details>
+# <details><summary>Hint 3: the largest</summary>
+#
+# Decide after rounding, by the pattern: is it above `0x7E` or `0x7B`? 449 is more than 448 and yet
+# not too large. Infinity then needs no case of its own. NaN does.
+#
+# </details>
+
+
+# %% solution="encode_fp8"
+def encode_fp8(x: torch.Tensor, dtype: torch.dtype, saturate: bool) -> torch.Tensor:
+    """Return the FP8 patterns of `x`, rounded to nearest, ties to even.
+
+    x: float32, any shape
+    dtype: torch.float8_e4m3fn or torch.float8_e5m2
+    saturate: whether what is too large becomes the largest number
+    returns: uint8, the same shape
+    """
+    ### BEGIN SOLUTION
+    mantissa_bits, bias, largest = (3, 7, 0x7E) if dtype is torch.float8_e4m3fn else (2, 15, 0x7B)
+    bits = x.view(torch.int32)
+    magnitude = bits & 0x7FFFFFFF
+
+    # Normal numbers: the exponent moves to the new bias, the mantissa is rounded off.
+    drop = 23 - mantissa_bits
+    moved = magnitude - ((127 - bias) << 23)
+    odd = (moved >> drop) & 1
+    normal = (moved + (1 << (drop - 1)) - 1 + odd) >> drop
+
+    # Subnormal numbers: the pattern counts smallest steps. Scaling by a power of two is exact.
+    small = x.abs() < 2.0 ** (1 - bias)
+    steps = torch.where(small, x.abs(), 0.0) * 2.0 ** (bias - 1 + mantissa_bits)
+    pattern = torch.where(small, torch.round(steps).to(torch.int32), normal)
+
+    # The pattern after the largest number is infinity in one format and NaN in the other.
+    pattern = torch.where(pattern > largest, largest if saturate else largest + 1, pattern)
+    pattern = torch.where(x.isnan(), 0x7F, pattern)
+    return (pattern | ((bits >> 24) & 0x80)).to(torch.uint8)
+    ### END SOLUTION
+
+
+# %% grade="encode_fp8"
+grade("encode_fp8")
+
+# %% [markdown] exercise="stochastic_round"
+# title: Round by chance, and lose nothing on average
+# minutes: 30
+# difficulty: 3
+# points: 6
+# prerequisites: [round_to_bf16]
+# teaches: >-
+#   why small updates vanish in a coarse format, and how a coin that knows the distance keeps them
+#   on average.
+# leaves out: where good random bits come from, and how many of them are enough.
+# off limits: []
+
+# %% [markdown]
+# A weight near 1 is to move by a thousandth, a hundred times. In `bfloat16` the next number after
+# 1 is 1.0078125.
+#
+# **Predict.** Where does the weight end up?
+
+
+# %%
+def move(weight: torch.Tensor) -> float:
+    for _ in range(100):
+        weight = weight + 0.001
+    return round(weight.item(), 4)
+
+
+predict(
+    ...,
+    lambda: move(torch.tensor(1.0, dtype=torch.bfloat16)),
+)
+
+# %% [markdown]
+# Rounding to nearest is the best that one rounding can do, and the worst that a hundred can: every
+# update is less than half a step, and every one of them is lost. In `float32` the same loop arrives:
+
+# %%
+print(move(torch.tensor(1.0)))
+
+# %% [markdown]
+# **Stochastic rounding** leaves it to chance. A number between two neighbours goes to the upper one
+# with a probability equal to the part of the way it has come: 1.001 lies 12.8% of the way from 1 to
+# 1.0078125, and so it goes up in 12.8% of all cases. Each single result is worse than before, and
+# the *mean* is exact. Over many updates the mean is what counts.
+#
+# For `bfloat16` this part of the way is in plain sight: it is the lower half of the `float32`
+# pattern, counted in steps of 1/65,536. Chance comes from outside, as sixteen random bits for each
+# element. That makes the function deterministic, which is good for tests: also for ours, which
+# tries them all.
+
+# %%
+generator = torch.Generator().manual_seed(0)
+noise = torch.randint(0, 65_536, (4,), dtype=torch.int32, generator=generator)
+print(noise.dtype, noise.shape, bool((noise >= 0).all()), bool((noise < 65_536).all()))
+print(f"{torch.tensor(1.001).view(torch.int32).item() & 0xFFFF} / 65536")
+
+# %% [markdown]
+# **Write `stochastic_round(x, noise)`.** `x` is a `float32` tensor of any shape and layout, `noise`
+# an `int32` tensor of the same shape with whole numbers from 0 to 65,535. Return a `bfloat16`
+# tensor of the same shape. Each element depends on nothing but its own `x` and its own `noise`:
+#
+# - If the lower half of its pattern is `k`, it goes to the upper neighbour, the one with the larger
+#   magnitude, for exactly `k` of the 65,536 values of `noise`. Which ones is up to you. For all
+#   others it goes to the lower neighbour, its upper half.
+# - So a number that `bfloat16` holds stays what it is, whatever the noise; that goes for both zeros
+#   and for infinities, too.
+# - Subnormals follow the same rule. So does what lies beyond the largest finite number: there the
+#   upper neighbour is infinity.
+# - A NaN stays a NaN, whichever, for every noise.
+#
+# Change neither `x` nor `noise`.
+#
+# <details><summary>Hint 1: compare</summary>
+#
+# For how many values of `noise` is `noise < k`? And with `>=`, on the other side?
+#
+# </details>
+# <details><summary>Hint 2: or add</summary>
+#
+# Add the noise to the 32 bits. For how many values of `noise` does the lower half overflow into the
+# upper one? It takes one addition and one shift, and `round_to_bf16` has shown why a carry into the
+# exponent is right.
+#
+# </details>
+# <details><summary>Hint 3: NaN</summary>
+#
+# A NaN whose set bits are all in the lower half has an upper half that means infinity; another may
+# overflow. Give NaN a pattern of your own with `torch.where`.
+#
+# </details>
+
+
+# %% solution="stochastic_round"
+def stochastic_round(x: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+    """Round to one of the two neighbours, up with the probability that makes the mean exact.
+
+    x: float32, any shape
+    noise: int32 from 0 to 65,535, the shape of `x`
+    returns: bfloat16, the same shape
+    """
+    ### BEGIN SOLUTION
+    bits = x.view(torch.int32)
+    # With k in the lower half the sum carries for noise >= 65,536 - k: for k of all values.
+    rounded = (bits + noise) >> 16
+    return torch.where(x.isnan(), 0x7FC0, rounded).to(torch.int16).view(torch.bfloat16)
+    ### END SOLUTION
+
+
+# %% grade="stochastic_round"
+grade("stochastic_round")

@@ -288,6 +288,7 @@ HONEST = {
     "warnings": [],
     "stdout": "",
     "tripped": [],
+    "tampered": [],
 }
 LOADED = {"stopped": {}, "stdout": ""}
 
