@@ -17,14 +17,17 @@ _HOMES = {
     "predict": "grader.core.predict",
     "probe": "grader.core.probe",
     "facts": "grader.core.tensors",
+    "claimed": "grader.core.checks",
     "gate": "grader.core.checks",
     "points": "grader.core.checks",
     "Mismatch": "grader.core.compare",
+    "NOTHING": "grader.core.compare",
     "assert_close": "grader.core.compare",
     "assert_equal": "grader.core.compare",
     "assert_same_bits": "grader.core.compare",
     "assert_tensor": "grader.core.compare",
     "bits": "grader.core.compare",
+    "compared": "grader.core.compare",
 }
 
 __all__ = list(_HOMES)

@@ -63,7 +63,9 @@ def build(
 
 @app.command()
 def validate(
-    exercises: Annotated[list[str] | None, typer.Argument(help="Exercise ids; all if left out.")] = None,
+    exercises: Annotated[
+        list[str] | None, typer.Argument(help="Exercise ids; all if left out.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 1,
 ) -> None:
     """Run every known answer and say which do not get the verdict that they must get.
@@ -95,6 +97,102 @@ def validate(
             out.print(f"  {problem}", markup=False, soft_wrap=True)
     if wrong:
         raise typer.Exit(1)
+
+
+new = typer.Typer(help="Scaffold what an author writes.", no_args_is_help=True)
+app.add_typer(new, name="new")
+
+
+@new.command("exercise")
+def new_exercise(
+    chapter: ChapterArgument,
+    exercise: Annotated[str, typer.Argument(help="The function's name, e.g. round_to_bf16.")],
+) -> None:
+    """Add an exercise to a chapter: a section, a probe, checks and known answers to fill in."""
+    from grader.authoring.scaffold import scaffold
+
+    for path in scaffold(find_course(), chapter, exercise):
+        out.print(f"written: {path}", soft_wrap=True)
+    out.print(
+        f"Fill them in, then run: undertorch build {chapter} && undertorch validate {exercise}"
+    )
+
+
+@app.command()
+def trial(
+    exercises: Annotated[
+        list[str] | None, typer.Argument(help="Exercise ids; all if left out.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 1,
+    least: Annotated[
+        float, typer.Option(help="Least share of mutants killed, per exercise.")
+    ] = 0.95,
+) -> None:
+    """Run mutants of the reference solutions: does every small change fail a check?"""
+    from grader.authoring.trial import as_table, try_exercise
+
+    course, chosen, trials = find_course(), set(exercises or ()), []
+    for chapter in course.chapters():
+        for exercise in chapter.exercises:
+            if not chosen or exercise.id in chosen:
+                trials.append(try_exercise(chapter, exercise, seed))
+                for mutant in trials[-1].survivors:
+                    out.print(f"{exercise.id}: survived: {mutant.id}", markup=False, soft_wrap=True)
+                for id in trials[-1].stale:
+                    text = f"{exercise.id}: equivalent.toml lists a mutant that is not made: {id}"
+                    out.print(text, markup=False, soft_wrap=True)
+    out.print(as_table(trials), markup=False, soft_wrap=True)
+    if any(t.share < least or t.stale for t in trials):
+        raise typer.Exit(1)
+
+
+@app.command()
+def learn(
+    folder: Annotated[Path, typer.Argument(help="Your copy of the notebooks.")] = Path("my"),
+    open_lab: Annotated[bool, typer.Option("--open/--no-open", help="Open JupyterLab.")] = True,
+) -> None:
+    """Copy the chapters into a folder of your own and open them. Never overwrites a file."""
+    import subprocess
+    import sys
+
+    from grader.learn import fill_folder
+
+    course = find_course()
+    for path in fill_folder(course, folder):
+        out.print(f"new: {path}", soft_wrap=True)
+    if open_lab:
+        first = folder / course.chapters()[0].id / course.chapters()[0].released.name
+        command = [sys.executable, "-m", "jupyter", "lab", str(first)]
+        raise typer.Exit(subprocess.call(command))
+
+
+@app.command()
+def sample(chapter: ChapterArgument = "ch01_formats") -> None:
+    """Hand in a sample class: right, half done, mistaken, crashing and hostile submissions.
+
+    Only folders of students whose name starts with `sample-` are written.
+    """
+    from grader.authoring.sample import hand_in, sample_class
+
+    chosen = find_course().chapter(chapter)
+    files = hand_in(chosen, sample_class(chosen))
+    out.print(f"{len(files)} submissions in {chosen.root / 'submitted'}", soft_wrap=True)
+
+
+@app.command()
+def scores(chapter: ChapterArgument) -> None:
+    """Show the last grading of a chapter: students, points, outcomes, diagnosis, feedback pages."""
+    from grader.scores import read_scores, table
+
+    chosen = find_course().chapter(chapter)
+    rows = read_scores(chosen)
+    if not rows:
+        raise CourseError(f"Nothing is graded yet. Run: nbgrader autograde {chapter}")
+    out.print(table(chosen, rows))
+    for row in rows:
+        page = chosen.root / "feedback" / row.student / chapter / f"{chosen.name}.html"
+        if page.is_file():
+            out.print(f"feedback: {page.relative_to(chosen.root)}", soft_wrap=True)
 
 
 if __name__ == "__main__":

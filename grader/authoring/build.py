@@ -100,9 +100,7 @@ def _staging(course: Course) -> Iterator[Path]:
                 os.environ["UNDERTORCH_COURSE"] = before
 
 
-def _execute(
-    notebook: NotebookNode, folder: Path, stage: Path, source: Path
-) -> NotebookNode:
+def _execute(notebook: NotebookNode, folder: Path, stage: Path, source: Path) -> NotebookNode:
     executed = nbformat.from_dict(notebook)
     client = NotebookClient(
         executed,
@@ -135,4 +133,3 @@ def _write(notebook: NotebookNode, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     nbformat.validate(notebook)
     path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
-

@@ -67,7 +67,7 @@ def read_source(path: Path) -> NotebookNode:
     for cell in read.cells:
         notebook.cells.append(_convert(path, cell, cards, ids, notebook.metadata))
     if "undertorch" not in notebook.metadata:
-        raise SourceError(f"{path}: the first cell must be marked [markdown] chapter=\"…\"")
+        raise SourceError(f'{path}: the first cell must be marked [markdown] chapter="…"')
     return notebook
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_same_bits, gate
+from grader import NOTHING, Mismatch, bits, compared, gate
 
 HALF = 5, 10
 
@@ -17,7 +17,11 @@ def in_torch(patterns, dtype):
 def by_exponent(patterns, field):
     """Return the half patterns whose exponent field is, or is not, special."""
     exponent = (patterns >> 10) & 31
-    kind = {"normal": (exponent > 0) & (exponent < 31), "low": exponent == 0, "high": exponent == 31}
+    kind = {
+        "normal": (exponent > 0) & (exponent < 31),
+        "low": exponent == 0,
+        "high": exponent == 31,
+    }
     return patterns[kind[field]]
 
 
@@ -27,13 +31,25 @@ def halves():
 
 
 def compare(decoded, patterns, dtype, exponent_bits, mantissa_bits):
+    """Fail with the simplest pattern whose value differs, cut into its three fields."""
     expected = in_torch(patterns, dtype)
     got = decoded.ask(patterns, exponent_bits, mantissa_bits).value
-    numbers = ~expected.isnan()
-    shown = patterns.to(torch.int32) if dtype.itemsize > 2 else patterns.to(torch.int16)
-    assert_same_bits(got[numbers], expected[numbers], of=shown[numbers])
-    if not bool(got[~numbers].isnan().all()):
-        raise Mismatch("A pattern that stands for NaN gave a number.")
+    compared(torch.where(got.isnan(), torch.nan, got))  # any NaN is as good as another
+    wrong = torch.where(expected.isnan(), ~got.isnan(), bits(got) != bits(expected))
+    if not bool(wrong.any()):
+        return
+    simplest = min(patterns[wrong].tolist(), key=lambda pattern: (pattern.bit_count(), pattern))
+    where = patterns.tolist().index(simplest)
+    text = f"{simplest:0{1 + exponent_bits + mantissa_bits}b}"
+    fields = f"{text[0]} {text[1 : 1 + exponent_bits]} {text[1 + exponent_bits :]}"
+    raise Mismatch(
+        f"{int(wrong.sum())} of {len(patterns)} patterns are read wrongly. The simplest:",
+        (
+            ("pattern", f"{simplest:#0{len(text) // 4 + 2}x} = {fields}"),
+            ("expected", repr(float(expected[where]))),
+            ("got", repr(float(got[where]))),
+        ),
+    )
 
 
 @gate
@@ -42,7 +58,7 @@ def test_returns_a_float(decoded_one):
     for pattern in (0x3C00, 0x0000, 0x7C00):
         got = decoded_one.ask(pattern, *HALF).value
         if got is None:
-            raise Mismatch("`decode` returned None. Did you forget a `return`?")
+            raise Mismatch(NOTHING)
         if type(got) is not float:
             raise Mismatch(f"`decode` returned a {type(got).__name__}, not a Python float.")
 

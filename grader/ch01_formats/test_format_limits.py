@@ -23,7 +23,7 @@ def in_torch(dtype):
     info = torch.finfo(dtype)
     whole = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
     one = torch.ones(1, dtype=whole).view(dtype).double().item()
-    return dict(zip(KEYS, [info.max, info.smallest_normal, one, info.eps]))
+    return dict(zip(KEYS, [info.max, info.smallest_normal, one, info.eps], strict=False))
 
 
 def by_rule(exponent_bits, mantissa_bits):
@@ -36,7 +36,7 @@ def by_rule(exponent_bits, mantissa_bits):
         two ** (lowest - mantissa_bits),
         two**-mantissa_bits,
     ]
-    return dict(zip(KEYS, map(float, exact)))
+    return dict(zip(KEYS, map(float, exact), strict=False))
 
 
 def name_of(widths):
@@ -60,7 +60,10 @@ def wide():
 
 def compare(limits, formats, keys):
     answers = limits.ask(formats).value
-    got = [[answer.get(key) if isinstance(answer, dict) else None for key in keys] for answer in answers]
+    got = [
+        [answer.get(key) if isinstance(answer, dict) else None for key in keys]
+        for answer in answers
+    ]
     expected = []
     for widths in formats:
         named = NAMED.get(tuple(widths))
@@ -69,8 +72,10 @@ def compare(limits, formats, keys):
     try:
         assert_equal(got, expected)
     except Mismatch:
-        row = next(i for i, (a, b) in enumerate(zip(got, expected)) if a != b)
-        column = next(i for i, (a, b) in enumerate(zip(got[row], expected[row])) if a != b)
+        row = next(i for i, (a, b) in enumerate(zip(got, expected, strict=False)) if a != b)
+        column = next(
+            i for i, (a, b) in enumerate(zip(got[row], expected[row], strict=False)) if a != b
+        )
         raise Mismatch(
             f"`{keys[column]}` is not what it should be.",
             (

@@ -39,7 +39,7 @@ def go_up(by_chance, x, noise):
     up, stay = (step == 1).sum(1).tolist(), (step == 0).sum(1).tolist()
     lower = (bits & 0xFFFF).tolist()
     try:
-        assert_equal(list(zip(up, stay)), [(k, NOISES - k) for k in lower])
+        assert_equal(list(zip(up, stay, strict=False)), [(k, NOISES - k) for k in lower])
     except Mismatch:
         wrong = [i for i, k in enumerate(lower) if (up[i], stay[i]) != (k, NOISES - k)]
         first = min(wrong, key=lambda i: int(bits[i]).bit_count())
@@ -64,7 +64,7 @@ def with_lower(upper):
 @gate
 def test_shape_and_dtype(by_chance, x, noise):
     """Returns a `bfloat16` tensor of the same shape, and leaves its inputs alone."""
-    for value, chance in zip(awkward(x), awkward(noise)):
+    for value, chance in zip(awkward(x), awkward(noise), strict=False):
         got = by_chance.ask(value, chance).value
         assert_tensor(got, dtype=torch.bfloat16, shape=value.shape)
 

@@ -21,6 +21,10 @@ class ChannelTimeout(ChannelError):
     """Nothing came before the deadline."""
 
 
+class FrameTooLarge(ChannelError):
+    """The other end announced more than a frame may hold."""
+
+
 class Transport(Protocol):
     """Carries requests to the process that holds the student's code and brings replies back."""
 
@@ -36,7 +40,7 @@ class Transport(Protocol):
 def send_frame(sock: socket.socket, payload: bytes) -> None:
     """Send `payload` as one frame."""
     if len(payload) > FRAME_LIMIT:
-        raise ChannelError(f"a frame of {len(payload)} bytes is over the limit of {FRAME_LIMIT}")
+        raise FrameTooLarge(f"a frame of {len(payload)} bytes is over the limit of {FRAME_LIMIT}")
     sock.sendall(_LENGTH.pack(len(payload)) + payload)
 
 
@@ -44,7 +48,7 @@ def receive_frame(sock: socket.socket, deadline: float | None = None) -> bytes:
     """Return the next frame; `deadline` is a `time.monotonic()` moment, None waits for ever."""
     (length,) = _LENGTH.unpack(_receive_exactly(sock, _LENGTH.size, deadline))
     if length > FRAME_LIMIT:
-        raise ChannelError(f"a frame of {length} bytes is over the limit of {FRAME_LIMIT}")
+        raise FrameTooLarge(f"a frame of {length} bytes is over the limit of {FRAME_LIMIT}")
     return _receive_exactly(sock, length, deadline)
 
 

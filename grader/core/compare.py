@@ -13,12 +13,11 @@ from typing import Any
 import torch
 
 
-
 class Mismatch(AssertionError):
     """A comparison that failed, in parts that can be shown apart.
 
     `what` is a sentence; `rows` are pairs of a label and a text, e.g. ("expected", "0x3F81").
-    `link` is the state of the chapter's explorer that shows it, e.g. "format=bf16&bits=3f808000".
+    `link` is an explorer's state that shows it, e.g. "formats/#format=bf16&fp32=3f808000".
     """
 
     def __init__(self, what: str, rows: tuple[tuple[str, str], ...] = (), link: str = "") -> None:
@@ -26,6 +25,9 @@ class Mismatch(AssertionError):
         self.what = what
         self.rows = rows
         self.link = link
+
+
+__tracebackhide__ = True  # pytest shows the check, not the comparison's inside
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,11 @@ def _note(kind: str, got: object, tolerance: tuple[float, float] = (0.0, 0.0)) -
         record.comparisons.append(Comparison(kind, got, tolerance))
 
 
+def compared(got: object) -> None:
+    """Record what a check of your own compares bit by bit, so that a diagnosis can match it."""
+    _note("bits", got)
+
+
 _WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -94,6 +101,9 @@ def show(tensor: torch.Tensor) -> str:
     return str(tensor.item())
 
 
+NOTHING = "Your function returned None. Did you forget a `return`?"
+
+
 def assert_tensor(
     got: object,
     *,
@@ -103,7 +113,7 @@ def assert_tensor(
     """Fail unless `got` is a tensor of that dtype and shape."""
     _note("kind", _kind(got))
     if got is None:
-        raise Mismatch("Your function returned None. Did you forget a `return`?")
+        raise Mismatch(NOTHING)
     if not isinstance(got, torch.Tensor):
         raise Mismatch(f"Expected a torch.Tensor, got {_a(got)}.")
     if dtype is not None and got.dtype is not dtype:
@@ -123,7 +133,8 @@ def assert_same_bits(
 ) -> None:
     """Fail unless `got` has the dtype, shape and every bit of `expected`.
 
-    `of` holds the input of each element; the failing one with the fewest set bits is shown.
+    `of` holds the input of each element; of the failing ones the simplest is shown:
+    nearest to one in size, then with the fewest set bits.
     `link` may hold `{bits}`, which becomes that input's pattern.
     """
     assert_tensor(got, dtype=expected.dtype, shape=expected.shape)
@@ -149,9 +160,13 @@ def _simplest(wrong: torch.Tensor, of: torch.Tensor | None) -> int:
     indices = wrong.nonzero().reshape(-1)
     if of is None:
         return int(indices[0])
-    patterns = bits(of.reshape(-1)[indices]).tolist()
+    chosen = of.detach().reshape(-1)[indices]
     width = 2 ** (8 * of.element_size())
-    keys = [((p % width).bit_count(), p % width) for p in patterns]
+    patterns = [pattern % width for pattern in bits(chosen).tolist()]
+    # for a person, numbers near one are simpler than tiny or huge ones
+    wide = chosen.double().abs()
+    far = torch.where(wide > 0, wide.log2().floor().abs(), 2000.0).nan_to_num(2000.0, 2000.0)
+    keys = [(size, p.bit_count(), p) for size, p in zip(far.tolist(), patterns, strict=True)]
     return int(indices[keys.index(min(keys))])
 
 
@@ -183,7 +198,7 @@ def assert_equal(got: object, expected: object, what: str = "The result differs.
     """Fail unless plain data `got` equals `expected`; 1, 1.0 and True are not told apart."""
     _note("equal", got)
     if got is None and expected is not None:
-        raise Mismatch("Your function returned None. Did you forget a `return`?")
+        raise Mismatch(NOTHING)
     if isinstance(got, torch.Tensor) or not _equal(got, expected):
         raise Mismatch(what, (("expected", _short(expected)), ("got", _short(got))))
 
@@ -218,5 +233,3 @@ def _a(value: object) -> str:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 200 else text[:200] + "…"
-
-

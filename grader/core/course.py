@@ -183,7 +183,10 @@ def read_reference(chapter: Chapter) -> list[Cell]:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    """Return a notebook of the course, its cells' text as one string each."""
     notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        cell["source"] = source_of(cell)
     return notebook
 
 

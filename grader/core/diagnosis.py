@@ -22,7 +22,7 @@ def diagnose(
     for answer, theirs in known:
         if not explains(theirs, runs):
             continue
-        agreement = sum(_same_comparisons(a, b) for a, b in zip(runs, theirs))
+        agreement = sum(_same_comparisons(a, b) for a, b in zip(runs, theirs, strict=True))
         if best is None or agreement > best[0]:
             best = agreement, answer
     return best[1] if best else None
@@ -33,7 +33,9 @@ def explains(mistake: Sequence[CheckRun], runs: Sequence[CheckRun]) -> bool:
     if len(mistake) != len(runs):
         return False
     failures = [
-        (ours, theirs) for ours, theirs in zip(runs, mistake) if ours.error or theirs.error
+        (ours, theirs)
+        for ours, theirs in zip(runs, mistake, strict=True)
+        if ours.error or theirs.error
     ]
     return bool(failures) and all(_same_failure(ours, theirs) for ours, theirs in failures)
 
@@ -55,5 +57,5 @@ def _same_failure(ours: CheckRun, theirs: CheckRun) -> bool:
 
 def _same_comparisons(ours: CheckRun, theirs: CheckRun) -> bool:
     return len(ours.comparisons) == len(theirs.comparisons) and all(
-        a.same(b) for a, b in zip(ours.comparisons, theirs.comparisons)
+        a.same(b) for a, b in zip(ours.comparisons, theirs.comparisons, strict=True)
     )

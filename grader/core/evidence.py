@@ -128,6 +128,8 @@ class Interview:
         self._cache: dict[tuple[str, str], Evidence] = {}
         self.ended: Ended | None = None
         self.tripped: list[str] = []
+        self.tampered: list[str] = []
+        self.printed = False
         self.stopped: dict[str, Raised] = {}
         self.replies: dict[str, bytes] = {}
 
@@ -152,6 +154,10 @@ class Interview:
             }
             reply = self._exchange(request, "/".join(key))
             self.tripped += [str(rule) for rule in reply["tripped"] if rule not in self.tripped]
+            self.tampered += [
+                str(name) for name in reply["tampered"][:20] if name not in self.tampered
+            ]
+            self.printed = self.printed or bool(reply["stdout"].strip())
             self._cache[key] = Evidence(probe, data, reply)
         return self._cache[key]
 
@@ -192,6 +198,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
         "warnings": list,
         "stdout": str,
         "tripped": list,
+        "tampered": list,
     },
     "plain": {"raised": dict | None, "stdout": str},
 }

@@ -35,7 +35,8 @@ class Here:
 class Fork:
     """Asks a fork of this process, which starts with an empty `__main__`. POSIX only."""
 
-    def __init__(self, probes: dict[str, Probe]) -> None:
+    def __init__(self, probes: dict[str, Probe], wall_seconds: float = WALL_SECONDS) -> None:
+        self._wall_seconds = wall_seconds
         inside.warm_up()
         ours, theirs = socket.socketpair()
         with warnings.catch_warnings():
@@ -53,10 +54,10 @@ class Fork:
             raise self._ended
         try:
             send_frame(self._socket, request)
-            return receive_frame(self._socket, time.monotonic() + WALL_SECONDS)
+            return receive_frame(self._socket, time.monotonic() + self._wall_seconds)
         except ChannelTimeout:
             self._ended = Ended(
-                Outcome.TIMED_OUT, f"Your code gave no answer within {WALL_SECONDS:.0f} s."
+                Outcome.TIMED_OUT, f"Your code gave no answer within {self._wall_seconds:.0f} s."
             )
         except (ChannelError, OSError):
             self._ended = Ended(Outcome.CRASHED, "Your code ended the process it ran in.")

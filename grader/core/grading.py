@@ -9,6 +9,7 @@ from functools import cached_property
 from grader.core.answers import Answer, Role, read_answers
 from grader.core.channel import Transport
 from grader.core.checks import CheckRun, Suite
+from grader.core.compare import NOTHING, Mismatch
 from grader.core.course import Chapter, Exercise, read_reference
 from grader.core.diagnosis import diagnose
 from grader.core.evidence import Interview, StudentRaised
@@ -114,6 +115,8 @@ class ExerciseGrader:
             outcome,
             _summary(self.exercise, runs, interview),
             checks,
+            notes=_notes(runs, interview),
+            review=_review(interview),
         )
         if outcome is Outcome.PASSED:
             return verdict
@@ -169,19 +172,32 @@ def _outcome(runs: Sequence[CheckRun], interview: Interview) -> Outcome:
         return Outcome.PASSED
     written = [
         error
-        for run, error in zip(runs, errors)
+        for run, error in zip(runs, errors, strict=True)
         if not (isinstance(error, StudentRaised) and error.raised.is_a("NotImplementedError"))
     ]
     return Outcome.FAILED if written else Outcome.NOT_ATTEMPTED
+
+
+def _review(interview: Interview) -> str:
+    """Say what the code replaced. It gains nothing by that; a person should know."""
+    if not interview.tampered:
+        return ""
+    return f"While it ran, the code replaced {', '.join(interview.tampered)}."
+
+
+def _notes(runs: Sequence[CheckRun], interview: Interview) -> tuple[str, ...]:
+    """Say to someone who printed the answer what returning it means."""
+    nothing = any(isinstance(run.error, Mismatch) and run.error.what == NOTHING for run in runs)
+    if nothing and interview.printed:
+        return ("Your code prints something. `print` shows a value; `return` hands it back.",)
+    return ()
 
 
 def _gate_failed(runs: Sequence[CheckRun]) -> bool:
     return any(run.error is not None and run.check.weight == 0 for run in runs)
 
 
-def _summary(
-    exercise: Exercise, runs: Sequence[CheckRun], interview: Interview
-) -> Message | None:
+def _summary(exercise: Exercise, runs: Sequence[CheckRun], interview: Interview) -> Message | None:
     """Say what stopped the solution cell, if that is why its name is missing."""
     if interview.ended is not None:
         return Message(interview.ended.detail)
@@ -194,5 +210,3 @@ def _summary(
         return None
     message = raised_message(stopped)
     return replace(message, what=f"The solution cell stopped before it was done. {message.what}")
-
-

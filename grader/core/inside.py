@@ -15,12 +15,11 @@ import linecache
 import random
 import socket
 import sys
-import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,9 @@ import torch
 from grader.core.channel import ChannelError, receive_frame, send_frame
 from grader.core.codec import decode, decode_with_storages, encode
 from grader.core.offlimits import Tripwire
-from grader.core.probe import MissingName, Probe, Student, load_probes
+from grader.core.pristine import replaced, snapshot
+from grader.core.probe import Probe, Student, load_probes
+from grader.core.raised import report, text
 from grader.core.tensors import Refused, storage_bytes
 
 TEXT_LIMIT = 20_000
@@ -49,7 +50,7 @@ def prepare(probes: Path, preload: Sequence[str] = ()) -> None:
 @cache
 def warm_up() -> None:
     """Pay for torch's first dispatch mode (0.8 s of imports) once, before any fork."""
-    with Tripwire(["torch.Tensor.mul_"]).watching():
+    with Tripwire(["torch.Tensor.mul_", "aten:mul_"]).watching():
         torch.zeros(1) + 1
 
 
@@ -96,6 +97,7 @@ class Inside:
         self._names = names
         self._live = live
         self._stopped: dict[str, dict[str, Any]] = {}
+        self._pristine = snapshot()
 
     def answer(self, request: bytes) -> bytes:
         """Return the reply to one request."""
@@ -114,7 +116,7 @@ class Inside:
         output = _Capped()
         for label, source in parts:
             with _quiet(output):
-                error = self._attempt(lambda l=label, s=source: _run_cell(l, s, self._names))
+                error = self._attempt(partial(_run_cell, label, source, self._names))
             if error is not None:
                 self._stopped[label] = error
         return {"stopped": self._stopped, "stdout": output.text}
@@ -134,7 +136,7 @@ class Inside:
                 raise
             return {"type": "KeyboardInterrupt", "mro": [], "message": "", "where": []}
         except BaseException as error:  # SystemExit and GeneratorExit are the student's too
-            return _report(error)
+            return report(error)
         return None
 
     def _probe(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -159,11 +161,14 @@ class Inside:
                 reply["refused"] = str(refused)
         after = [storage_bytes(storage) for storage in storages]
         reply["changed"] = {
-            index: new for index, (old, new) in enumerate(zip(before, after)) if old != new
+            index: new
+            for index, (old, new) in enumerate(zip(before, after, strict=True))
+            if old != new
         }
-        reply["warnings"] = [(w.category.__name__, _text(w.message)) for w in warned[:20]]
+        reply["warnings"] = [(w.category.__name__, text(w.message)) for w in warned[:20]]
         reply["stdout"] = output.text
         reply["tripped"] = tripwire.tripped
+        reply["tampered"] = replaced(self._pristine)
         return reply
 
 
@@ -175,36 +180,6 @@ def _run_cell(label: str, source: str, names: dict[str, Any]) -> None:
         asyncio.run(types.FunctionType(code, names)())
     else:
         exec(code, names)
-
-
-def _report(error: BaseException) -> dict[str, Any]:
-    """Return an exception as data: its type, message, and the student's own lines it passed."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = str(Path(__file__).parent.parent)
-    where = [
-        (frame.name, frame.lineno or 0, frame.line or "")
-        for frame in frames
-        if _is_students(frame.filename, ours)
-    ]
-    if isinstance(error, SyntaxError):
-        where = [("", error.lineno or 0, (error.text or "").rstrip("\n"))]
-    return {
-        "type": type(error).__name__,
-        "mro": [kind.__name__ for kind in type(error).__mro__],
-        "message": error.args[0] if isinstance(error, MissingName) else _text(error),
-        "where": where[-8:],
-    }
-
-
-def _is_students(filename: str, ours: str) -> bool:
-    return (filename.startswith("<") and "frozen" not in filename) or "ipykernel" in filename
-
-
-def _text(value: object) -> str:
-    try:
-        return str(value)[:2000]
-    except BaseException:  # a student's __str__ may do anything
-        return f"<{type(value).__name__} that cannot be printed>"
 
 
 class _Capped(io.TextIOBase):

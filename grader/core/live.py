@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import linecache
+import os
 import sys
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -14,6 +17,7 @@ from grader.core.grading import Attempt, ExerciseGrader
 from grader.core.probe import Probe, load_probes
 from grader.core.program import Program
 from grader.core.render import Report, Trouble
+from grader.core.submission import Unreadable, read_notebook
 
 PRACTICE_SEED = 0
 """Inputs in a live notebook are the same every time, so that a failure stays put while it is
@@ -28,13 +32,39 @@ def grade(exercise: str) -> Report | Trouble:
     except CourseError as error:
         return Trouble(str(error))
     names = vars(sys.modules["__main__"])
-    verdict = grader.grade(
-        live_attempt(exercise, names),
-        lambda: Here(_probes(chapter), names),
-        PRACTICE_SEED,
-        lambda: Fork(_probes(chapter)),
-    )
-    return Report(verdict)
+    attempt = live_attempt(exercise, names)
+    try:
+        verdict = grader.grade(
+            attempt,
+            lambda: Here(_probes(chapter), names),
+            PRACTICE_SEED,
+            lambda: Fork(_probes(chapter)),
+        )
+    except KeyboardInterrupt:
+        return Trouble("Interrupted before there was a verdict.")
+    return Report(replace(verdict, notes=(*verdict.notes, *_stale(exercise, attempt))))
+
+
+def _stale(exercise: str, attempt: Attempt) -> tuple[str, ...]:
+    """Warn if the saved notebook holds another text than the one that was run.
+
+    Jupyter names the notebook of a kernel in `JPY_SESSION_NAME`; elsewhere nothing is said.
+    """
+    path = Path(os.environ.get("JPY_SESSION_NAME", ""))
+    if attempt.source is None or path.suffix != ".ipynb":
+        return ()
+    try:
+        cells = read_notebook(path)["cells"]
+    except Unreadable:
+        return ()
+    saved = [
+        cell["source"]
+        for cell in cells
+        if cell["metadata"].get("nbgrader", {}).get("grade_id") == exercise
+    ]
+    if not saved or saved[-1].strip() == attempt.source.strip():
+        return ()
+    return ("The cell was changed since it was last run. Run it again, then this one.",)
 
 
 @cache
@@ -58,7 +88,7 @@ def live_attempt(exercise: str, names: dict[str, Any]) -> Attempt:
         seen.add(name)
         for code in _codes(names.get(name)):
             source = "".join(linecache.getlines(code.co_filename))
-            if source and not code.co_filename.endswith(".py") or "ipykernel" in code.co_filename:
+            if (source and not code.co_filename.endswith(".py")) or "ipykernel" in code.co_filename:
                 cells[code.co_filename] = source
                 pending += [used for used in code.co_names if used in names]
     own = next(iter(cells.values()), None) if _codes(names.get(exercise)) else None

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import mmap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -127,15 +128,20 @@ _METHOD_OF = {"float16": "half", "float32": "float", "float64": "double", "int32
 
 
 class Tripwire:
-    """Records which rules are broken while it is entered. `tripped` holds them, in order."""
+    """Records which rules are broken while it is entered, in forks (loader workers, ranks) too."""
 
     def __init__(self, rules: Iterable[str]) -> None:
         self.rules = tuple(rules)
-        self.tripped: list[str] = []
+        # a page that forks share: each byte says whether the rule of that number was broken
+        self._broken = mmap.mmap(-1, max(1, len(self.rules)))
+
+    @property
+    def tripped(self) -> list[str]:
+        """The rules that were broken, in the order in which they are declared."""
+        return [rule for number, rule in enumerate(self.rules) if self._broken[number]]
 
     def _trip(self, rule: str) -> None:
-        if rule not in self.tripped:
-            self.tripped.append(rule)
+        self._broken[self.rules.index(rule)] = 1
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -147,8 +153,10 @@ class Tripwire:
             for rule in self.rules:
                 if ":" not in rule and not rule.startswith("torch.Tensor."):
                     stack.enter_context(_recording(rule, self._trip))
-            stack.enter_context(_FunctionWatch(self.rules, self._trip))
-            stack.enter_context(_OperatorWatch(self.rules, self._trip))
+            if any(":" not in rule or rule.startswith("cast:") for rule in self.rules):
+                stack.enter_context(_FunctionWatch(self.rules, self._trip))
+            if any(rule.startswith(("aten:", "cast:")) for rule in self.rules):
+                stack.enter_context(_OperatorWatch(self.rules, self._trip))
             yield
 
 
@@ -186,6 +194,8 @@ class _FunctionWatch(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if torch.compiler.is_compiling():
+            return func(*args, **(kwargs or {}))  # traced by Dynamo: leave nothing behind
         called = getattr(func, "__self__", None) if func.__name__ == "__get__" else func
         for function, rule in self._functions:
             if function is called:
@@ -213,8 +223,13 @@ def _resolve(dotted: str) -> object:
 class _OperatorWatch(TorchDispatchMode):
     """Sees every ATen operator, wherever it was called from."""
 
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Let torch.compile compile: under any other dispatch mode it leaves functions as they are."""
+        return True
+
     def __init__(self, rules: tuple[str, ...], trip: Callable[[str], None]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._operators = {f"aten::{r[5:]}": r for r in rules if r.startswith("aten:")}
         self._casts = {_dtype(rule): rule for rule in rules if rule.startswith("cast:")}
         self._trip = trip

@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, overload
 
@@ -68,6 +69,11 @@ def load_probes(path: Path) -> dict[str, Probe]:
 class MissingName(Exception):
     """The student's code does not define a name that the exercise asks for."""
 
+    def __init__(self, name: str, others: list[str]) -> None:
+        close = get_close_matches(name, others, n=1, cutoff=0.75)
+        slip = f" You define `{close[0]}`: is that a slip?" if close else ""
+        super().__init__(f"`{name}` is not defined.{slip or ' Run the cell that defines it.'}")
+
 
 class Student:
     """The student's names, as attributes: `student.round_to_bf16`."""
@@ -79,4 +85,5 @@ class Student:
         try:
             return self._names[name]
         except KeyError:
-            raise MissingName(name) from None
+            others = [other for other, value in self._names.items() if callable(value)]
+            raise MissingName(name, others) from None

@@ -108,6 +108,16 @@ def judged_text(program: Program) -> list[str]:
         wanted |= {name for index in fresh for name in _used(statements[index][0])}
 
 
+def defines(source: str, name: str) -> bool:
+    """Say whether a cell's text has a top-level function or class of that name."""
+    tree = _parse(plain_python(source))
+    return tree is not None and any(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and node.name == name
+        for node in tree.body
+    )
+
+
 def is_stub(source: str, stub: str) -> bool:
     """Say whether a solution cell still holds the stub, up to white space and comments."""
     tree, untouched = _parse(plain_python(source)), _parse(plain_python(stub))
@@ -131,7 +141,9 @@ class _Piece:
 @lru_cache(maxsize=512)
 def _parse(source: str) -> ast.Module | None:
     try:
-        return compile(source, "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)  # type: ignore[return-value]
+        flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        tree: ast.Module = compile(source, "<cell>", "exec", flags, dont_inherit=True)
+        return tree
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -159,7 +171,8 @@ def _pieces(cell: Cell, reserved: frozenset[str]) -> list[_Piece]:
 
 def _first_line(node: ast.stmt) -> int:
     decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+    lines: list[int] = [node.lineno, *(decorator.lineno for decorator in decorators)]
+    return min(lines)
 
 
 def _bound(node: ast.stmt) -> set[str]:
@@ -189,9 +202,9 @@ def _bound(node: ast.stmt) -> set[str]:
 def _used(node: ast.stmt) -> set[str]:
     """Names that a statement looks up outside itself, and the attributes it reads."""
     try:
-        code = compile(
-            ast.Module([node], []), "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        )
+        # without dont_inherit this file's own `from __future__` would hide annotations
+        tree, flags = ast.Module([node], []), ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        code = compile(tree, "<cell>", "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError):
         return set()
     names: set[str] = set()

@@ -5,6 +5,7 @@ Every string that could come from a student is escaped. Nothing here depends on 
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +14,9 @@ from pathlib import Path
 
 from grader.core.outcome import Outcome
 from grader.core.verdict import CheckResult, Message, State, Verdict
+
+SITE = "UNDERTORCH_SITE"
+"""Environment variable with the address of the course's site; verdicts then link to explorers."""
 
 _SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_RUN: "–"}
 
@@ -44,6 +48,9 @@ class Trouble:
         return {"text/plain": "0.0", "text/html": html}
 
 
+_CLAIMED = "What the code did was observed beside it. Values prove themselves; this does not."
+
+
 def score_text(verdict: Verdict) -> str:
     """Return the points as a bare number between 0 and the most there is."""
     return repr(float(min(max(verdict.points, 0.0), verdict.max_points)))
@@ -59,9 +66,13 @@ def to_html(verdict: Verdict) -> str:
     if verdict.summary:
         parts.append(f'<div class="ut-summary">{_message(verdict.summary)}</div>')
     if verdict.checks:
-        parts.append(f'<ul class="ut-checks">{"".join(map(_check, verdict.checks))}</ul>')
+        failed = [check.name for check in verdict.checks if check.message]
+        rows = "".join(_check(check, check.name in failed[1:]) for check in verdict.checks)
+        parts.append(f'<ul class="ut-checks">{rows}</ul>')
     if verdict.review:
-        parts.append(f'<p class="ut-note">A person will look at this. {_inline(verdict.review)}</p>')
+        parts.append(
+            f'<p class="ut-note">A person will look at this. {_inline(verdict.review)}</p>'
+        )
     parts += [f'<p class="ut-note">{_inline(note)}</p>' for note in verdict.notes]
     label = f"{verdict.title}: {verdict.outcome}, {points_text(verdict)}"
     return (
@@ -105,13 +116,16 @@ def _head(verdict: Verdict) -> str:
     )
 
 
-def _check(check: CheckResult) -> str:
+def _check(check: CheckResult, folded: bool) -> str:
     message = _message(check.message) if check.message else ""
+    if folded:
+        message = f"<details><summary>what came</summary>{message}</details>"
     state = check.state.value
+    claim = f' <abbr title="{_CLAIMED}">observed</abbr>' if check.claimed else ""
     return (
         f'<li class="ut-{state.replace(" ", "-")}">'
         f'<span class="ut-sign" role="img" aria-label="{state}">{_SIGNS[check.state]}</span>'
-        f'<span class="ut-rubric">{_inline(check.rubric)}</span>'
+        f'<span class="ut-rubric">{_inline(check.rubric)}{claim}</span>'
         f'<span class="ut-share">{_check_points(check).strip(" ()")}</span>{message}</li>'
     )
 
@@ -126,6 +140,12 @@ def _message(message: Message) -> str:
         for label, text in message.rows
     )
     table = f"<dl>{rows}</dl>" if rows else ""
+    site = os.environ.get(SITE, "").rstrip("/")
+    if message.link and site:
+        href = escape(f"{site}/explorers/{message.link}")
+        table += (
+            f'<p><a href="{href}" target="_blank" rel="noopener">See it in the explorer</a></p>'
+        )
     return f'<div class="ut-message"><p>{_inline(message.what)}</p>{table}</div>'
 
 

@@ -207,6 +207,8 @@ def _check_extent(
     if any(stride > 2**48 for stride in strides) or offset > 2**48:
         raise Malformed("a stride or offset that no storage has room for")
     if numel:
-        last = offset + sum((size - 1) * stride for size, stride in zip(sizes, strides))
+        last = offset + sum(
+            (size - 1) * stride for size, stride in zip(sizes, strides, strict=True)
+        )
         if (last + 1) * itemsize > nbytes:
             raise Malformed("a tensor reaches beyond its storage")

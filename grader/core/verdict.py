@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -41,6 +41,7 @@ class CheckResult:
     earned: float
     state: State
     message: Message | None = None
+    claimed: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,6 @@ class Verdict:
 
     def to_data(self) -> dict[str, Any]:
         """Return the verdict as JSON data."""
-        from dataclasses import asdict
-
         return asdict(self)
 
 
@@ -81,7 +80,7 @@ def score(exercise: Exercise, runs: Sequence[CheckRun]) -> tuple[CheckResult, ..
     shares = _shares(exercise.points, [run.check for run in runs])
     results: list[CheckResult] = []
     over = False
-    for run, share in zip(runs, shares):
+    for run, share in zip(runs, shares, strict=True):
         check = run.check
         if over:
             results.append(CheckResult(check.name, check.rubric, share, 0.0, State.NOT_RUN))
@@ -92,7 +91,10 @@ def score(exercise: Exercise, runs: Sequence[CheckRun]) -> tuple[CheckResult, ..
         message = message_for(run.error)
         results.append(CheckResult(check.name, check.rubric, share, 0.0, State.FAILED, message))
         over = check.weight == 0 or isinstance(run.error, Ended)
-    return tuple(results)
+    return tuple(
+        replace(result, claimed=run.check.claimed)
+        for result, run in zip(results, runs, strict=True)
+    )
 
 
 def _shares(points: float, checks: Sequence[Check]) -> list[float]:
@@ -123,10 +125,12 @@ def message_for(error: BaseException) -> Message:
 def raised_message(raised: Raised) -> Message:
     """Return an exception of the student's code, with the student's own lines."""
     if raised.type == "MissingName":
-        return Message(f"`{raised.message}` is not defined. Run the cell that defines it.")
+        return Message(raised.message)
     if raised.type == "NotImplementedError" and not raised.message:
         return Message("Not written yet: the code raises NotImplementedError.")
     text = f"{raised.type}: {raised.message}" if raised.message else raised.type
+    if raised.type == "NameError":
+        text += ". Is an import missing? After a restart of the kernel, run the cells above again."
     rows = tuple(
         (f"{'in ' + name + ', ' if name and name != '<module>' else ''}line {number}", line.strip())
         for name, number, line in raised.where[-3:]

@@ -65,7 +65,7 @@ for dtype in [
 # %%
 x = torch.tensor(1 / 3)
 for dtype in [torch.float32, torch.float16, torch.bfloat16]:
-    print(f"{str(dtype):>15} {x.to(dtype).item():.10f}")
+    print(f"{dtype!s:>15} {x.to(dtype).item():.10f}")
 
 # %% [markdown] exercise="decode"
 # title: Read a float
@@ -207,13 +207,15 @@ for value in [1e-15, 1e-7, 6e4, 1e16]:
 # %%
 predict(
     ...,
-    lambda: int(
-        torch.arange(32_768, dtype=torch.int16)
-        .view(torch.float16)
-        .lt(torch.finfo(torch.float16).smallest_normal)
-        .sum()
-    )
-    - 1,  # zero is not one of them
+    lambda: (
+        int(
+            torch.arange(32_768, dtype=torch.int16)
+            .view(torch.float16)
+            .lt(torch.finfo(torch.float16).smallest_normal)
+            .sum()
+        )
+        - 1
+    ),  # zero is not one of them
 )
 
 # %% [markdown]

@@ -46,7 +46,11 @@ def stochastic_round(x, noise):
 def stochastic_round(x, noise):
     bits = x.view(torch.int32)
     bits = bits + noise
-    return torch.where(x.isnan(), 0x7FC0, (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).to(torch.int16).view(torch.bfloat16)
+    return (
+        torch.where(x.isnan(), 0x7FC0, (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)
+        .to(torch.int16)
+        .view(torch.bfloat16)
+    )
 
 
 # %% mistake: fixed_step
@@ -55,7 +59,11 @@ def stochastic_round(x, noise):
 def stochastic_round(x, noise):
     moved = x + torch.copysign(noise * 2.0**-23, x)
     moved = torch.where((x.view(torch.int32) & 0xFFFF) == 0, x, moved)
-    return torch.where(x.isnan(), 0x7FC0, moved.view(torch.int32) >> 16).to(torch.int16).view(torch.bfloat16)
+    return (
+        torch.where(x.isnan(), 0x7FC0, moved.view(torch.int32) >> 16)
+        .to(torch.int16)
+        .view(torch.bfloat16)
+    )
 
 
 # %% mistake: negative_upside_down
@@ -65,7 +73,11 @@ def stochastic_round(x, noise):
     bits = x.view(torch.int32)
     lower = bits & 0xFFFF
     part = torch.where((bits < 0) & (lower > 0), 65_536 - lower, lower)
-    return torch.where(x.isnan(), 0x7FC0, (bits >> 16) + (noise < part).int()).to(torch.int16).view(torch.bfloat16)
+    return (
+        torch.where(x.isnan(), 0x7FC0, (bits >> 16) + (noise < part).int())
+        .to(torch.int16)
+        .view(torch.bfloat16)
+    )
 
 
 # %% mistake: one_draw_for_all

@@ -1,0 +1,124 @@
+# Every way to use this repository, one target each. `make` alone lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+.PHONY: help venv system bubblewrap chromium grade learn test site build trial clean
+
+PYTHON ?= python3
+CHAPTER ?= ch01_formats
+# For instance https://download.pytorch.org/whl/cpu: where to take torch alone from.
+TORCH_INDEX ?=
+
+# nbgrader calls bare `alembic`, Jupyter calls bare `jupyter-*`: the venv's must be found first.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# mkdocs-material prints a notice about its future on every build, as if something were wrong.
+export NO_MKDOCS_2_WARNING := 1
+
+step = @printf '\n\033[1m── %s\033[0m\n' $(1)
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo '  CHAPTER=ch01_formats             which chapter make grade takes'
+	@echo '  PYTHON=python3.12                which Python .venv is made from, 3.11 or later'
+	@echo '  TORCH_INDEX=https://download.pytorch.org/whl/cpu   smaller torch on Linux'
+
+# ── What the rest stands on ──────────────────────────────────────────────────
+
+venv: .venv/.ready ## Install Undertorch and all it needs into .venv
+
+.venv/.ready: pyproject.toml constraints.txt
+	$(call step,'Installing into .venv (the first time takes minutes; log in .venv/pip.log)')
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo 'Python 3.11 or later is needed. Name one: make venv PYTHON=python3.12'; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	  || { echo 'This Python cannot make a venv. On Debian: apt-get install python3-venv'; exit 1; }
+	@$(PYTHON) -m venv .venv
+	@: > .venv/pip.log
+	@if [ -n '$(TORCH_INDEX)' ]; then \
+	  python -m pip install --no-deps -c constraints.txt torch --index-url '$(TORCH_INDEX)' \
+	    >> .venv/pip.log 2>&1 || { cat .venv/pip.log; exit 1; }; fi
+	@python -m pip install -c constraints.txt -e '.[dev]' >> .venv/pip.log 2>&1 \
+	  || { cat .venv/pip.log; exit 1; }
+	@touch $@
+
+system: bubblewrap chromium ## Install bubblewrap and Chromium where they are missing (Debian, as root)
+
+# $(call install,commands any of which will do,Debian package,what it is for)
+define install
+	@for name in $(1); do if command -v "$$name" >/dev/null; then exit 0; fi; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  printf '\n\033[1m── %s\033[0m\n' 'Installing $(2), which $(3)'; \
+	  mkdir -p build; \
+	  { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(2); } \
+	    > build/apt.log 2>&1 < /dev/null || { cat build/apt.log; exit 1; }; \
+	else \
+	  echo '$(2) is missing: it $(3). Run this, then make again:'; \
+	  echo '    sudo apt-get update && sudo apt-get install -y $(2)'; \
+	  exit 1; \
+	fi
+endef
+
+bubblewrap:
+	$(call install,bwrap,bubblewrap,boxes code that is not yours)
+
+chromium:
+	$(call install,chromium chromium-browser google-chrome,chromium,shows the site to its tests)
+
+# ── Using it ─────────────────────────────────────────────────────────────────
+
+# Every submission has a row, a broken one too ("needs review"), so autograde has no reason to fail.
+# If it does, the rest of the class still gets its feedback and scores, and make fails at the end.
+grade: .venv/.ready bubblewrap ## Grade the sample class with nbgrader's own commands
+	$(call step,'Filling submitted/ with the sample class')
+	@undertorch sample
+	$(call step,'Grading $(CHAPTER)')
+	@failed=0; \
+	nbgrader autograde $(CHAPTER) --student='sample-*' --force || failed=$$?; \
+	nbgrader generate_feedback $(CHAPTER) --student='sample-*' --force || failed=$$?; \
+	undertorch scores $(CHAPTER) || failed=$$?; \
+	if [ "$$failed" != 0 ]; then \
+	  echo 'A grading step failed; its message is above. Scores shown are those that were written.'; \
+	  exit "$$failed"; \
+	fi
+
+learn: .venv/.ready ## Open the chapters in JupyterLab, in your own copy under my/
+	@undertorch learn
+
+# Not --quiet, here and in test: it hides the warnings from --strict, which then passes dead links.
+site: .venv/.ready ## Build the site into build/site
+	$(call step,'Building the site')
+	@mkdocs build --strict
+	@echo 'build/site/index.html'
+
+build: .venv/.ready ## Build notebooks and site pages from solutions/*/*.pct.py
+	$(call step,'Building the chapters')
+	@undertorch build
+
+# ── Proving it ───────────────────────────────────────────────────────────────
+
+# Two workers: CI has two cores. A file stays on one worker, so that its fixtures (a warm box, a built
+# site) are made once. pytest's 5 means that no test carries the marker.
+test: .venv/.ready system ## Check everything, within twenty minutes on two cores
+	$(call step,'ruff')
+	@ruff check --quiet . && ruff format --check --quiet .
+	$(call step,'mypy --strict')
+	@mypy
+	$(call step,'Notebooks and pages are those of their sources')
+	@undertorch build --check
+	$(call step,'Tests of Undertorch')
+	@pytest -q -n 2 --dist loadfile -m 'not alone'
+	@pytest -q -m alone || [ $$? = 5 ]
+	$(call step,'The reference notebooks run again')
+	@pytest -q --nbval --nbval-current-env solutions
+	$(call step,'The site')
+	@mkdocs build --strict
+
+trial: .venv/.ready system ## Run the long proofs: hostile submissions, mutants, a thousand submissions
+	@undertorch trial
+
+clean: ## Remove what was built and cached; submissions, grades, my/ and .venv stay
+	@rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name .venv -prune -o -name __pycache__ -type d -exec rm -rf {} +

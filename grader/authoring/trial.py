@@ -1,0 +1,105 @@
+"""Graders on trial: do the checks of an exercise kill the mutants of its reference solution?"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from grader.authoring.mutants import Mutant, mutants
+from grader.core.course import Chapter, Exercise, read_reference
+from grader.core.evidence import Interview
+from grader.core.fork import Fork
+from grader.core.grading import ExerciseGrader, OpenTransport
+from grader.core.offlimits import scan
+from grader.core.outcome import Ended
+from grader.core.probe import load_probes
+from grader.core.program import judged_text
+
+WALL_SECONDS = 10.0
+"""A mutant that takes longer than this loops; the slowest reference needs a tenth of it."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of the mutants of one exercise."""
+
+    exercise: Exercise
+    made: int
+    killed: int
+    equivalent: int
+    survivors: tuple[Mutant, ...]
+    stale: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """Killed, of those that are not listed as equivalent."""
+        count = self.made - self.equivalent
+        return self.killed / count if count else 1.0
+
+
+def try_exercise(chapter: Chapter, exercise: Exercise, seed: int, *, every: int = 1) -> Trial:
+    """Run mutants of an exercise's reference solution against its checks: all, or every n-th."""
+    probes = load_probes(chapter.probes)
+    grader = ExerciseGrader(chapter, exercise, probes)
+    source = next(c.source for c in read_reference(chapter) if c.label == exercise.id)
+    all_mutants = mutants(source)
+    made = all_mutants[::every]
+    excused = equivalents(chapter).get(exercise.id, {})
+    survivors = [
+        mutant
+        for mutant in made
+        if mutant.id not in excused
+        and _survives(grader, mutant, seed, lambda: Fork(probes, WALL_SECONDS))
+    ]
+    equivalent = [mutant for mutant in made if mutant.id in excused]
+    ids = {mutant.id for mutant in all_mutants}
+    return Trial(
+        exercise,
+        len(made),
+        len(made) - len(equivalent) - len(survivors),
+        len(equivalent),
+        tuple(survivors),
+        tuple(id for id in excused if id not in ids),
+    )
+
+
+def _survives(grader: ExerciseGrader, mutant: Mutant, seed: int, open_fork: OpenTransport) -> bool:
+    attempt = grader.attempt_with(mutant.source)
+    if scan(judged_text(attempt.program), grader.exercise.off_limits):
+        return False
+    interview = Interview(open_fork(), grader.exercise.off_limits, seed)
+    try:
+        interview.load(attempt.program)
+        runs = grader.suite.run(interview, seed, to_first_failure=True)
+    except Ended:
+        return False
+    finally:
+        interview.close()
+    return all(run.error is None for run in runs) and not interview.tripped
+
+
+def equivalents(chapter: Chapter) -> dict[str, dict[str, str]]:
+    """Return the mutants that change nothing a student could be asked for, with the reason.
+
+    They are listed in `equivalent.toml`: a table per exercise, `"was => now" = "reason"`.
+    """
+    path = chapter.graders / "equivalent.toml"
+    if not path.is_file():
+        return {}
+    listed: dict[str, dict[str, str]] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return listed
+
+
+def as_table(trials: Iterable[Trial]) -> str:
+    """Return the trials as a Markdown table."""
+    rows = [
+        "| exercise | mutants | killed | equivalent | survived | share |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    rows += [
+        f"| `{t.exercise.id}` | {t.made} | {t.killed} | {t.equivalent} | {len(t.survivors)} "
+        f"| {100 * t.share:.0f}% |"
+        for t in trials
+    ]
+    return "\n".join(rows)

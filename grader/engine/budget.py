@@ -1,0 +1,39 @@
+"""What one child may spend, every default in one place with its reason beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits of one child: the student's process and everything it starts.
+
+    `wall_seconds` is for one `ask`; everything else is for the child's whole life.
+    """
+
+    cpu_seconds: float = 20.0
+    """Processor time of the whole tree. An exercise takes well under a second; the slowest honest
+    answer seen (a Python loop where a vectorised line was meant) stays under ten."""
+
+    wall_seconds: float = 30.0
+    """Waiting for one reply. Longer than `cpu_seconds`, so that a busy machine does not turn
+    spinning code into sleeping code; short enough that a forgotten `input()` is noticed."""
+
+    memory_bytes: int = 1536 * MIB
+    """Memory of the whole tree beyond the pages it shares with the warm process, files in /tmp and
+    /dev/shm included. The largest chapter needs 300 MiB; two of these fit on a 4 GiB machine."""
+
+    processes: int = 64
+    """Processes and threads. Two ranks with two loader workers each, and gloo's threads, need 30."""
+
+    file_bytes: int = 64 * MIB
+    """One file. A checkpoint of the course's largest model is 5 MiB."""
+
+    scratch_bytes: int = 256 * MIB
+    """All files in /tmp, and again in /dev/shm, where loader workers put their batches."""
+
+    open_files: int = 1024
+    """Descriptors of one process: the usual soft limit, which loader workers are tuned for."""

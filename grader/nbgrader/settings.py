@@ -1,0 +1,37 @@
+"""The settings that turn nbgrader's steps into ours. A course's nbgrader_config.py applies them."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from sqlalchemy.exc import SAWarning
+from traitlets.config import Config
+
+from grader.nbgrader.release import IGNORED
+
+
+def apply(config: Config) -> None:
+    """Set folders and steps in nbgrader's configuration."""
+    # nbgrader 0.9.6 builds submissions in an order that SQLAlchemy 2 warns of, three times each
+    warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader.api")
+    config.CourseDirectory.source_directory = "solutions"
+    config.CourseDirectory.release_directory = "chapters"
+    config.CourseDirectory.ignore = IGNORED
+    config.Autograde.exporter_class = "grader.nbgrader.exporter.SubmissionExporter"
+    config.Autograde.sanitize_preprocessors = [
+        "grader.nbgrader.grade.ResetScores",
+        "nbgrader.preprocessors.OverwriteCells",
+        "nbgrader.preprocessors.CheckCellMetadata",
+    ]
+    config.Autograde.autograde_preprocessors = [
+        "grader.nbgrader.grade.GradeInBox",
+        "grader.nbgrader.grade.SaveVerdicts",
+        "nbgrader.preprocessors.AssignLatePenalties",
+        "nbgrader.preprocessors.CheckCellMetadata",
+    ]
+    # our own feedback page: nbgrader's loads scripts from other hosts
+    config.GenerateFeedback.HTMLExporter.template_name = "undertorch"
+    config.GenerateFeedback.HTMLExporter.extra_template_basedirs = [
+        str(Path(__file__).parent / "templates")
+    ]

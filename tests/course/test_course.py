@@ -1,0 +1,36 @@
+"""The course checks itself: every known answer of every exercise gets the verdict it must get."""
+
+import pytest
+
+from grader.authoring.trial import equivalents, try_exercise
+from grader.authoring.validate import orphans, prove
+from grader.core.course import Course
+from tests import ROOT
+
+SEED = 7
+CHAPTERS = Course(ROOT).chapters()
+EXERCISES = [
+    pytest.param(chapter, exercise, id=exercise.id)
+    for chapter in CHAPTERS
+    for exercise in chapter.exercises
+]
+
+
+@pytest.mark.parametrize(("chapter", "exercise"), EXERCISES)
+def test_known_answers_get_their_verdicts(chapter, exercise):
+    proof = prove(chapter, exercise, SEED)
+    assert not proof.problems, "\n".join(map(str, proof.problems))
+
+
+@pytest.mark.parametrize(("chapter", "exercise"), EXERCISES)
+def test_a_sample_of_mutants_dies(chapter, exercise):
+    """Every fourth mutant here; all of them in `make trial`."""
+    trial = try_exercise(chapter, exercise, SEED, every=4)
+    assert not trial.survivors, "\n".join(mutant.id for mutant in trial.survivors)
+    assert not trial.stale
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.id)
+def test_no_file_belongs_to_nothing(chapter):
+    assert not list(orphans(chapter))
+    assert set(equivalents(chapter)) <= {exercise.id for exercise in chapter.exercises}
