@@ -207,15 +207,10 @@ for value in [1e-15, 1e-7, 6e4, 1e16]:
 # %%
 predict(
     ...,
-    lambda: (
-        int(
-            torch.arange(32_768, dtype=torch.int16)
-            .view(torch.float16)
-            .lt(torch.finfo(torch.float16).smallest_normal)
-            .sum()
-        )
-        - 1
-    ),  # zero is not one of them
+    lambda: sum(
+        0 < value < torch.finfo(torch.float16).smallest_normal
+        for value in torch.arange(32_768, dtype=torch.int16).view(torch.float16).tolist()
+    ),
 )
 
 # %% [markdown]
