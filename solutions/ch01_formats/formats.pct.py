@@ -207,15 +207,10 @@ for value in [1e-15, 1e-7, 6e4, 1e16]:
 # %%
 predict(
     ...,
-    lambda: (
-        int(
-            torch.arange(32_768, dtype=torch.int16)
-            .view(torch.float16)
-            .lt(torch.finfo(torch.float16).smallest_normal)
-            .sum()
-        )
-        - 1
-    ),  # zero is not one of them
+    lambda: sum(
+        0 < value < torch.finfo(torch.float16).smallest_normal
+        for value in torch.arange(32_768, dtype=torch.int16).view(torch.float16).tolist()
+    ),
 )
 
 # %% [markdown]
@@ -817,3 +812,94 @@ def stochastic_round(x: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
 
 # %% grade="stochastic_round"
 grade("stochastic_round")
+
+# %% [markdown]
+# ## Which format where, and why
+#
+# Nothing here is graded. It is a map of the family, with one thing to try for each branch.
+#
+# | format | bits | at home in | because |
+# |---|---|---|---|
+# | FP64 | 64 | science: solvers, long sums, small differences of large numbers | 16 digits |
+# | FP32 | 32 | weights and optimizer state; the reference for the rest | range and 7 digits |
+# | TF32 | 32 stored, 19 used | matrix products of a `float32` model | range of FP32, products of 11-bit numbers |
+# | BF16 | 16 | training and inference of large models | range of FP32 in half the bytes |
+# | FP16 | 16 | inference; training together with loss scaling | finer steps, little range |
+# | FP8 | 8 | matrix products, each tensor with a scale | e4m3 for what needs steps, e5m2 for range |
+# | INT8 | 8 | inference on servers and on small devices | whole-number arithmetic, even steps |
+# | FP4, NF4, INT4 | 4 | weights at rest, in blocks with a scale each | an eighth of the bytes of FP32 |
+#
+# **Science.** Subtracting large numbers leaves what rounding has done to them. `float32` has seven
+# digits, whatever the task:
+
+# %%
+for dtype in [torch.float32, torch.float64]:
+    large = torch.tensor(1e8, dtype=dtype)
+    print(dtype, ((large + 1) - large).item())
+
+# %% [markdown]
+# **Training** mixes formats: matrix products in sixteen bits, and in `float32` whatever must not
+# lose small updates. `torch.autocast` casts operands on their way into an operator; the weights,
+# and their gradients, stay what they were.
+
+# %%
+layer = torch.nn.Linear(4, 4)
+inputs = torch.ones(2, 4)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    out = layer(inputs)
+    loss = torch.nn.functional.mse_loss(out, inputs)
+loss.backward()
+print("weight  ", layer.weight.dtype)
+print("product ", out.dtype)
+print("loss    ", loss.dtype)
+print("gradient", layer.weight.grad.dtype)
+
+# %% [markdown]
+# **Inference** need not accumulate updates, and can go lower. `int8` is not a small float: there is
+# no sign bit beside a magnitude. It is **two's complement**, in which -1 is all ones, there is one
+# negative number more than positive ones, and there is one zero. Its steps are even, and what they
+# are worth is decided by a scale that is kept beside it.
+
+# %%
+print(torch.iinfo(torch.int8).min, torch.iinfo(torch.int8).max)
+for value in [1, -1, 127, -127, -128]:
+    pattern = torch.tensor(value, dtype=torch.int8).view(torch.uint8).item()
+    print(f"{value:>5} {pattern:08b}")
+print("127 + 1 =", (torch.tensor(127, dtype=torch.int8) + 1).item())
+
+# %% [markdown]
+# **Four bits** are sixteen values. No machine addresses half a byte, and so two values share one.
+# PyTorch 2.13 has names for such dtypes and hardly any operator: they are there to be handed to
+# kernels that know them.
+
+# %%
+for dtype in [torch.float4_e2m1fn_x2, torch.int4]:
+    packed = torch.zeros(1, dtype=torch.uint8).view(dtype)
+    try:
+        packed.to(torch.float32)
+        print(dtype, "can be cast")
+    except NotImplementedError:
+        print(dtype, "cannot be cast, at", packed.element_size(), "byte per element")
+
+# %% [markdown]
+# What such a value stands for, you have to say yourself. **INT4** is two's complement again.
+# **FP4** in the variant e2m1 follows the table of `decode` with a bias of 1, except that the
+# highest exponent is for numbers, too: eight magnitudes. **NF4** is no arithmetic at all but a list
+# of sixteen numbers, chosen where normally distributed weights are frequent, and a pattern is an
+# index into it (QLoRA, Dettmers et al., 2023). A list of that kind, from the quantiles of the
+# normal distribution and scaled to end at 1, stands in the last line; the published one is built
+# with more care and has a zero.
+
+# %%
+patterns = torch.arange(16)
+int4 = torch.where(patterns < 8, patterns, patterns - 16)
+exponent, mantissa = patterns[:8] >> 1, (patterns[:8] & 1) / 2
+fp4 = torch.where(exponent > 0, 2.0 ** (exponent - 1) * (1 + mantissa), mantissa)
+quantiles = torch.special.ndtri((patterns.double() + 0.5) / 16)
+print("INT4", int4.tolist())
+print("FP4 ", fp4.tolist(), "and their negatives")
+print("like NF4", [round(value, 2) for value in (quantiles / quantiles.max()).tolist()])
+
+# %% [markdown]
+# Even steps, steps that double, steps that follow the data: with so few values it matters most
+# where one puts them.

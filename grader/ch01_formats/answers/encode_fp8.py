@@ -68,7 +68,6 @@ def encode_fp8(x, dtype, saturate):
     moved = (bits & 0x7FFFFFFF) - ((127 - bias) << 23)
     normal = (moved + (1 << (drop - 1)) - 1 + ((moved >> drop) & 1)) >> drop
     small = x.abs() < 2.0 ** (1 - bias)
-    torch.where(small, x.abs(), 0.0) * 2.0 ** (bias - 1 + mantissa_bits)
     pattern = torch.where(small, 0, normal)
     pattern = torch.where(pattern > largest, largest if saturate else largest + 1, pattern)
     pattern = torch.where(x.isnan(), 0x7F, pattern)
@@ -85,7 +84,6 @@ def encode_fp8(x, dtype, saturate):
     moved = (bits & 0x7FFFFFFF) - ((127 - bias) << 23)
     normal = (moved + (1 << (drop - 1)) - 1 + ((moved >> drop) & 1)) >> drop
     small = x.abs() < 2.0 ** (1 - bias)
-    torch.where(small, x.abs(), 0.0) * 2.0 ** (bias - 1 + mantissa_bits)
     pattern = torch.where(small, normal.clamp(min=0), normal)
     pattern = torch.where(pattern > largest, largest if saturate else largest + 1, pattern)
     pattern = torch.where(x.isnan(), 0x7F, pattern)
@@ -319,9 +317,8 @@ def encode_fp8(x, dtype, saturate):
 # %% alternate: shortens_first
 # Normal numbers by the exercise before; then the rest of the mantissa is zero and nothing is lost.
 def encode_fp8(x, dtype, saturate):
-    kept, bias, largest = {torch.float8_e4m3fn: (3, 7, 0x7E), torch.float8_e5m2: (2, 15, 0x7B)}[
-        dtype
-    ]
+    widths = {torch.float8_e4m3fn: (3, 7, 0x7E), torch.float8_e5m2: (2, 15, 0x7B)}
+    kept, bias, largest = widths[dtype]
     short = round_mantissa(x.abs(), kept).view(torch.int32)
     pattern = (short >> (23 - kept)) - ((127 - bias) << kept)
     # adding this number leaves one smallest step as its last bit

@@ -13,8 +13,8 @@ def stochastic_round(x, noise):
 
 
 # %% mistake: one_too_many
-# You count one noise too many: there are `k` whole numbers below `k`, and 0 is one of them. With `<=`
-# even a number that `bfloat16` holds goes up once in 65,536 times.
+# You count one noise too many: there are `k` whole numbers below `k`, and 0 is one of them. With
+# `<=` even a number that `bfloat16` holds goes up once in 65,536 times.
 def stochastic_round(x, noise):
     bits = x.view(torch.int32)
     up = (noise <= (bits & 0xFFFF)).int()
@@ -55,7 +55,8 @@ def stochastic_round(x, noise):
 
 # %% mistake: fixed_step
 # You scale the noise to the step that follows 1. The step of `bfloat16` doubles at every power of
-# two, so that this is right from 1 to 2 only. Add the noise to the bits: there every step is 65,536.
+# two, so that this is right from 1 to 2 only. Add the noise to the bits: there every step counts
+# 65,536.
 def stochastic_round(x, noise):
     moved = x + torch.copysign(noise * 2.0**-23, x)
     moved = torch.where((x.view(torch.int32) & 0xFFFF) == 0, x, moved)
