@@ -22,3 +22,27 @@ def decoded_one(student, pattern, exponent_bits, mantissa_bits):
 def rounded(student, x):
     """Return `x` rounded to bfloat16."""
     return student.round_to_bf16(x)
+
+
+@probe
+def sgd_trained(student, weight, grads, lr):
+    """Return a parameter that starts at `weight` after a step per row of `grads`, and the state."""
+    return _sgd(student, torch.nn.Parameter(weight.clone()), None, grads, lr)
+
+
+@probe(in_place=("state",))
+def sgd_resumed(student, weight, state, grads, lr):
+    """Return the same of a run that starts from an earlier one's weight and state."""
+    return _sgd(student, torch.nn.Parameter(weight.clone()), state, grads, lr)
+
+
+@probe(in_place=("memory", "weight"))
+def sgd_in_place(student, memory, weight, grads, lr):
+    """Step a parameter that is `weight` itself, a view into `memory`."""
+    _sgd(student, torch.nn.Parameter(weight), None, grads, lr)
+
+
+def _sgd(student, parameter, state, grads, lr):
+    for grad in grads:
+        state = student.sgd_step(parameter, grad, lr, state)
+    return {"weight": parameter.detach(), "state": state}

@@ -255,3 +255,122 @@ def round_to_bf16(x: torch.Tensor) -> torch.Tensor:
 
 # %% grade="round_to_bf16"
 grade("round_to_bf16")
+
+# %% [markdown] exercise="sgd_step"
+# title: A BF16 weight that keeps learning
+# minutes: 35
+# difficulty: 3
+# points: 6
+# prerequisites: [round_to_bf16]
+# teaches: >-
+#   why a small update to a bfloat16 weight vanishes, and two ways to keep what rounding drops: a
+#   float32 master copy and a compensation buffer.
+# leaves out: stochastic rounding, momentum, and optimisers with state of their own.
+# off limits: [torch.optim.SGD]
+
+# %% [markdown]
+# A step of gradient descent is $w \leftarrow w - \eta g$. The result has to be stored, and storing
+# it in `bfloat16` rounds it. Near 1 the `bfloat16` numbers lie $2^{-7}$ apart above and $2^{-8}$
+# apart below. An update of less than half that distance is rounded away, and the weight is the
+# same as before. The next step starts from the same weight, and loses its update too.
+
+# %%
+for dtype in [torch.float32, torch.bfloat16]:
+    weight = torch.nn.Parameter(torch.ones(1, dtype=dtype))
+    optimizer = torch.optim.SGD([weight], lr=6e-4)
+    for _ in range(100):
+        weight.grad = torch.ones_like(weight)
+        optimizer.step()
+    print(f"{str(dtype):>15} after 100 steps: {weight.item():.3f}")
+
+# %% [markdown]
+# One hundred gradients of 1 arrived, and not one was used. No error, no warning: the loss curve
+# just goes flat.
+#
+# **Predict.** The update $u = 2^k$ is subtracted from a `bfloat16` 1.0. What is the largest whole
+# number $k$ for which the result is still 1.0?
+
+# %%
+one = torch.ones((), dtype=torch.bfloat16)
+predict(..., lambda: max(k for k in range(-20, 0) if one - 2.0**k == one))
+
+# %% [markdown]
+# Computing the difference in `float32` does not help as long as nothing but the `bfloat16` weight
+# survives the step. What rounding drops must be kept somewhere. There are two classic places:
+#
+# - a **master copy**: a `float32` twin of the weight takes all the updates, and the `bfloat16`
+#   weight is a fresh rounding of it after every step;
+# - a **compensation buffer**: a tensor that holds what the weight still owes, because it was
+#   rounded off. It is added to the next update. Kahan described this for sums; here the sum is the
+#   weight.
+#
+# This is what a compensation buffer sees in the first four steps, with the debt kept in
+# `float32`:
+
+# %%
+weight, debt = torch.ones((), dtype=torch.bfloat16), torch.zeros(())
+for step in range(4):
+    wanted = weight.float() + debt - 6e-4
+    weight = wanted.to(torch.bfloat16)
+    debt = wanted - weight.float()
+    print(f"step {step + 1}: wanted {wanted:.4f}, stored {weight:.4f}, owes {debt:.4f}")
+
+# %% [markdown]
+# **Write `sgd_step(weight, grad, lr, state)`.** `weight` is a `bfloat16` parameter of any shape and
+# layout, `grad` a `bfloat16` tensor of the same shape, `lr` a Python number. `state` is `None` at
+# the first call, and after that what your previous call for this weight returned.
+#
+# - Change `weight` **in place**: write into the memory that it already has.
+# - Return the state for the next call: `None`, or **one tensor** of the weight's shape with at most
+#   four bytes per element. All that you need to know later must be in `weight` and `state`.
+# - After any number of calls (we go up to 200) each weight must lie within **one step of
+#   `bfloat16`** of $w_0 - \eta \sum g$. Half a step is the price of storing it in `bfloat16`; the
+#   other half leaves room for a buffer that is itself rounded.
+# - Leave `grad` alone.
+#
+# Nobody else changes `weight` between your calls. Autograd is switched off for you.
+#
+# <details><summary>Hint 1: which tensor must be exact?</summary>
+#
+# Something that lives from one call to the next must tell $w - 0.0006$ from $w$. A `bfloat16` copy
+# of the weight cannot. What can, in four bytes or less?
+#
+# </details>
+# <details><summary>Hint 2: the first call</summary>
+#
+# When `state` is `None`, make it: a `float32` copy of the weight, or zeros, since nothing is owed
+# yet. Then do in every call the same.
+#
+# </details>
+# <details><summary>Hint 3: what is owed</summary>
+#
+# With a buffer, read the weight back after you have written it. What is owed is what you wanted
+# to store minus what you find. With a master copy, never read the weight at all: it would bring
+# its rounding into the copy.
+#
+# </details>
+
+
+# %% solution="sgd_step"
+@torch.no_grad()
+def sgd_step(
+    weight: torch.Tensor, grad: torch.Tensor, lr: float, state: torch.Tensor | None
+) -> torch.Tensor | None:
+    """Take one step of gradient descent that loses nothing. Changes `weight` in place.
+
+    weight, grad: bfloat16, the same shape
+    state: None at first, then what the last call returned
+    returns: the next call's state, of the weight's shape, at most 4 bytes per element
+    """
+    ### BEGIN SOLUTION
+    master = weight.float() if state is None else state
+    # The copy is read and written in float32 alone. Only what is rounded for storage goes to the
+    # weight; nothing comes back from there.
+    master = master - lr * grad.float()
+    weight.copy_(master)
+    return master
+    ### END SOLUTION
+
+
+# %% grade="sgd_step"
+grade("sgd_step")
