@@ -374,3 +374,123 @@ def sgd_step(
 
 # %% grade="sgd_step"
 grade("sgd_step")
+
+# %% [markdown] exercise="compensated_sum"
+# title: A sum that does not stick
+# minutes: 35
+# difficulty: 3
+# points: 6
+# prerequisites: [decode]
+# teaches: >-
+#   why long sums stop growing, how to compute the error of an addition exactly, and what a
+#   compensated sum does with it.
+# leaves out: infinities, NaN, and sums that overflow on their way.
+# off limits: ["aten:sum", "aten:mean", "aten:cumsum", "cast:torch.float64", torch.Tensor.double, torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.__float__, torch.Tensor.numpy, math.fsum]
+
+# %% [markdown]
+# A running total grows, and the steps between neighbouring numbers grow with it. Once the steps
+# are twice as wide as what is added, the total no longer moves.
+
+# %%
+for dtype in [torch.bfloat16, torch.float16]:
+    total = torch.zeros((), dtype=dtype)
+    for _ in range(5000):
+        total = total + 1
+    print(f"{str(dtype):>15}: 5000 ones add up to {total.item():.0f}")
+
+# %% [markdown]
+# PyTorch's own `sum` knows this. For 16-bit inputs it keeps its running totals in `float32` and
+# rounds once, at the end. What decides is the dtype of the **accumulator**, not that of the input.
+
+# %%
+ones = torch.ones(5000, dtype=torch.bfloat16)
+print(ones.sum(dtype=torch.float32).item(), ones.sum().item())
+
+# %% [markdown]
+# The second number is the first one, rounded to `bfloat16`, where the steps are 32 wide. A wider
+# accumulator only moves the wall.
+#
+# **Predict.** Ones are added one by one to a `float32` total that starts at zero. At which value
+# $2^k$ does it stop? Write the exponent $k$.
+
+# %%
+predict(
+    ...,
+    lambda: next(k for k in range(64) if torch.tensor(2.0**k) + 1 == torch.tensor(2.0**k)),
+)
+
+# %% [markdown]
+# Here is the remarkable part: what an addition loses is itself a floating-point number, and two
+# more operations of the same precision compute it **exactly**. Let $t$ be the rounded sum of $s$
+# and $x$, and let $|s| \ge |x|$. Then $t - s$ is the part of $x$ that arrived, and $x - (t - s)$ is
+# the part that was lost.
+
+# %%
+s, x = torch.tensor(2.0**24), torch.tensor(1.0)
+t = s + x
+print(f"t = {t:.0f}, arrived: {t - s:.0f}, lost: {x - (t - s):.0f}")
+s, x = torch.tensor(2.0**24), torch.tensor(3.0)
+t = s + x
+print(f"t = {t:.0f}, arrived: {t - s:.0f}, lost: {x - (t - s):.0f}")
+
+# %% [markdown]
+# If $|s| < |x|$ the two change places. A **compensated sum** collects the losses in a second total
+# and adds it at the end. Kahan's original feeds the loss into the next term instead and never asks
+# which of the two is larger; Neumaier asks.
+#
+# **Write `compensated_sum(x)`.** `x` has shape `(n, columns)` and dtype `float32` or `bfloat16`;
+# either number may be zero. Return the sum of each column: a `float32` tensor of shape
+# `(columns,)`. All arithmetic is done in `float32`. Every result must lie within
+#
+# $$2^{-23}\,|S| + (n \cdot 2^{-24})^2 \sum |x_i|$$
+#
+# of the exact sum $S$ of its column. The first term is the price of one rounding. The second is
+# what the second total loses in turn, and it stays tiny even where $S$ is almost nothing because
+# large terms cancel. The sum over the columns runs in parallel, so work with rows: whole tensors,
+# one step per row.
+#
+# <details><summary>Hint 1: two totals</summary>
+#
+# Keep `total` and `lost`, both `float32` of shape `(columns,)`. For each row: add, find out what
+# the addition lost, add that to `lost`. At the end return `total + lost`.
+#
+# </details>
+# <details><summary>Hint 2: which one is larger</summary>
+#
+# Columns differ. `torch.where(total.abs() >= row.abs(), a, b)` picks for each column; compute both.
+#
+# </details>
+# <details><summary>Hint 3: the input's dtype</summary>
+#
+# `bfloat16` values are `float32` values. Convert each row before the first addition:
+# `bfloat16 + bfloat16` has been rounded to `bfloat16` before you see it.
+#
+# </details>
+
+
+# %% solution="compensated_sum"
+def compensated_sum(x: torch.Tensor) -> torch.Tensor:
+    """Sum each column in float32, and lose nothing on the way.
+
+    x: float32 or bfloat16, (n, columns)
+    returns: float32, (columns,)
+    """
+    ### BEGIN SOLUTION
+    total = torch.zeros(x.shape[1])
+    lost = torch.zeros(x.shape[1])
+    for row in x.float():
+        new = total + row
+        # The larger of the two keeps its leading bits in `new`; so the difference with it is
+        # exact, and shows how much of the smaller one arrived.
+        lost += torch.where(
+            total.abs() >= row.abs(),
+            row - (new - total),
+            total - (new - row),
+        )
+        total = new
+    return total + lost
+    ### END SOLUTION
+
+
+# %% grade="compensated_sum"
+grade("compensated_sum")
