@@ -494,3 +494,115 @@ def compensated_sum(x: torch.Tensor) -> torch.Tensor:
 
 # %% grade="compensated_sum"
 grade("compensated_sum")
+
+# %% [markdown] exercise="loss_scale_step"
+# title: Save the small gradients
+# minutes: 30
+# difficulty: 2
+# points: 6
+# prerequisites: [decode]
+# teaches: >-
+#   why float16 gradients vanish, how scaling the loss saves them, and how a scaler finds the scale
+#   by itself.
+# leaves out: autocast, gradient clipping, and one scale per optimiser.
+# off limits: [torch.amp.GradScaler, "aten:_amp_update_scale_", "aten:_amp_foreach_non_finite_check_and_unscale_"]
+
+# %% [markdown]
+# `float16` ends at $2^{-24}$, about $6 \cdot 10^{-8}$. Gradients are often smaller. They **underflow**:
+# what arrives is zero, and the weight does not learn. The cure is old and cheap. Multiply the
+# *loss* by a large scale before the backward pass. By the chain rule every gradient is multiplied
+# by it too, and stays in range. Afterwards divide by the scale, in `float32`, which has room for
+# the small numbers.
+#
+# Here the true gradient is $10^{-8}$:
+
+
+# %%
+def gradient(scale):
+    """Return the float16 gradient of a scaled loss, and what it is worth in float32."""
+    weight = torch.ones((), dtype=torch.float16, requires_grad=True)
+    factor = torch.tensor(1e-4, dtype=torch.float16)
+    loss = (weight * factor * factor).float()
+    (loss * scale).backward()
+    return weight.grad, weight.grad.float() / scale
+
+
+for scale in [1, 1024, 2.0**15, 2.0**20]:
+    got, unscaled = gradient(scale)
+    print(f"scale {scale:>9.0f}: float16 {got.item():>9.3g}, divided by the scale {unscaled.item():.3g}")
+
+# %% [markdown]
+# A scale of 1 is too small and gives zero; $2^{20}$ is too large and gives infinity.
+#
+# **Predict.** What is the smallest whole number $k$ for which the scale $2^k$ gives a gradient
+# other than zero?
+
+# %%
+predict(..., lambda: next(k for k in range(20) if gradient(2.0**k)[0] != 0))
+
+# %% [markdown]
+# Nobody knows the right scale beforehand, and it drifts while a network trains. **Dynamic loss
+# scaling** feels for it. Too large shows at once: some gradient is infinite, or a NaN. Too small
+# shows nowhere, so from time to time it tries a larger one. This is the rule of
+# `torch.amp.GradScaler`:
+#
+# - If any gradient holds an infinity or a NaN: throw the whole step away, halve the scale, and
+#   start counting anew.
+# - Otherwise the step counts as good. When `interval` good steps have come in a row, double the
+#   scale and start counting anew.
+#
+# A scale that is a power of two changes the exponents alone. Scaling then rounds nothing.
+#
+# **Write `loss_scale_step(grads, scale, streak, interval)`.** `grads` is a list of `float16` tensors
+# of any shapes: the gradients of the scaled loss. `scale` is a `float`, a power of two. `streak` is
+# the number of good steps since the count last started, less than `interval`. Return three things:
+#
+# 1. the list of the unscaled gradients, in `float32` and with nothing lost, in the same order and
+#    of the same shapes; or `None` if the step must be skipped;
+# 2. the new scale, a `float`;
+# 3. the new streak, an `int`.
+#
+# Change none of the gradients. The function keeps nothing between calls: all it needs comes in.
+#
+# <details><summary>Hint 1: where to divide</summary>
+#
+# The small numbers fit into `float32` and not into `float16`. Which comes first, the conversion or
+# the division? And which scale were these gradients made with?
+#
+# </details>
+# <details><summary>Hint 2: finding an overflow</summary>
+#
+# `torch.isfinite` is false for both infinities and for NaN. One bad element in one tensor spoils
+# the step, because all gradients come from the same backward pass.
+#
+# </details>
+# <details><summary>Hint 3: counting</summary>
+#
+# This step counts too: with `interval` 3 and `streak` 2, a good step is the third. With `interval`
+# 1 every good step doubles the scale. And after a doubling the count is back at zero.
+#
+# </details>
+
+
+# %% solution="loss_scale_step"
+def loss_scale_step(
+    grads: list[torch.Tensor], scale: float, streak: int, interval: int
+) -> tuple[list[torch.Tensor] | None, float, int]:
+    """Unscale the gradients, or skip the step; and say which scale comes next.
+
+    grads: float16, any shapes, of a loss that was multiplied by `scale`
+    returns: float32 gradients or None, the new scale, the new streak
+    """
+    ### BEGIN SOLUTION
+    # Element by element: a sum of large finite gradients may itself overflow.
+    if not all(bool(grad.isfinite().all()) for grad in grads):
+        return None, scale / 2, 0
+    unscaled = [grad.float() / scale for grad in grads]
+    if streak + 1 == interval:
+        return unscaled, scale * 2, 0
+    return unscaled, scale, streak + 1
+    ### END SOLUTION
+
+
+# %% grade="loss_scale_step"
+grade("loss_scale_step")
