@@ -86,3 +86,9 @@ def loss_scale_trained(student, factors, scale, interval, steps):
             weight = weight - unscaled[0]
         history.append((None if unscaled is None else unscaled[0], scale))
     return history
+
+
+@probe
+def quantized(student, x, axis):
+    """Return (q, scale, zero point) of `x`."""
+    return student.quantize(x, axis)

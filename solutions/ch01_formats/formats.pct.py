@@ -606,3 +606,126 @@ def loss_scale_step(
 
 # %% grade="loss_scale_step"
 grade("loss_scale_step")
+
+# %% [markdown] exercise="quantize"
+# title: Eight bits for a range
+# minutes: 35
+# difficulty: 3
+# points: 5
+# prerequisites: [decode]
+# teaches: >-
+#   affine quantization: a scale and a zero point chosen by minimum and maximum, per tensor and per
+#   channel, such that 0.0 is exact.
+# leaves out: symmetric schemes, histograms and other ways to choose the range, INT4.
+# off limits: [torch.quantize_per_tensor, torch.quantize_per_channel, torch.quantize_per_tensor_dynamic, torch.fake_quantize_per_tensor_affine, torch.fake_quantize_per_channel_affine, torch.ao.quantization.MinMaxObserver, torch.ao.quantization.PerChannelMinMaxObserver]
+
+# %% [markdown]
+# `int8` has no exponent and no mantissa. It is a whole number from −128 to 127, and it stands for a
+# real number only by agreement: a **scale** $s$ and a **zero point** $z$.
+#
+# $$\hat x = s \cdot (q - z) \qquad\qquad q = \mathrm{clamp}\big(\mathrm{round}(x / s) + z,\; -128,\; 127\big)$$
+#
+# The left formula reads, the right one writes. They are easy to mix up: $s \cdot (x - z)$ is often
+# called quantization, and it is the *reading* formula with the wrong letter.
+
+# %%
+x = torch.tensor([-1.0, 0.0, 0.264, 1.5, 1.6])
+read_back = torch.fake_quantize_per_tensor_affine(x, 0.01, -28, -128, 127)
+print("x        ", [round(value, 3) for value in x.tolist()])
+print("read back", [round(value, 3) for value in read_back.tolist()])
+
+# %% [markdown]
+# That function writes and reads in one go. The steps between neighbours are $s$ everywhere: a float
+# has a *relative* precision, a quantized number an *absolute* one. The largest number that this
+# pair stands for is $0.01 \cdot (127 + 28) = 1.55$. All above is clamped to it.
+#
+# The range is spread over the 255 steps between −128 and 127. **Min–max calibration** takes it from
+# the data:
+#
+# - $lo = \min(x_{\min}, 0)$ and $hi = \max(x_{\max}, 0)$. Zero is always in the range.
+# - $s = (hi - lo) / 255$, but at least `torch.finfo(torch.float32).eps`, so that a tensor of zeros
+#   does not divide by zero.
+# - $z = -128 - \mathrm{round}(lo / s)$: what stands for $lo$ lands on −128.
+#
+# The zero point is a whole number, and so $x = 0$ gives exactly $q = z$, which reads as exactly
+# 0.0. That matters more than it seems: padding, masks and the output of a ReLU are full of zeros.
+#
+# **Predict.** A ReLU's output runs from 0.0 to 5.1. Which zero point does it get?
+
+
+# %%
+def zero_point_of(x):
+    """Ask PyTorch's own observer."""
+    from torch.ao.quantization import MinMaxObserver
+
+    observer = MinMaxObserver(dtype=torch.qint8, qscheme=torch.per_tensor_affine)
+    observer(x)
+    return observer.calculate_qparams()[1].item()
+
+
+predict(..., lambda: zero_point_of(torch.tensor([0.0, 2.3, 5.1])))
+
+# %% [markdown]
+# The rows of a weight matrix often have very different ranges. A single scale must serve the
+# widest, and leaves the others a handful of steps. **Per channel** means: a scale and a zero point
+# for each index along one axis.
+#
+# **Write `quantize(x, axis)`.** `x` is a `float32` tensor of any shape and layout with at least one
+# element, all finite. Return `(q, scale, zero_point)`, by the formulas above with `round` to
+# nearest, ties to even:
+#
+# - `q`: `int8`, the shape of `x`
+# - `scale`: `float32`, and `zero_point`: `int32`. If `axis` is `None`, both have shape `()`. Else
+#   `axis` is a dimension, counted from 0, and both have shape `(x.shape[axis],)`: one pair for each
+#   index along that axis.
+#
+# You may round before or after you add $z$. Only ties can tell the difference, and we look at ties
+# only where the zero point is even, which makes the two the same.
+#
+# <details><summary>Hint 1: both cases at once</summary>
+#
+# `torch.aminmax` has no list of dimensions; `x.amin(dims)` and `x.amax(dims)` have. Per channel, the
+# dimensions to reduce are all except `axis`. With `keepdim=True` the results broadcast against
+# `x` by themselves.
+#
+# </details>
+# <details><summary>Hint 2: a range without zero</summary>
+#
+# If all values are positive, the range starts at zero all the same: `.clamp(max=0)` on the minimum,
+# `.clamp(min=0)` on the maximum.
+#
+# </details>
+# <details><summary>Hint 3: clamp before you convert</summary>
+#
+# `lo` and `hi` are rounded each on its own, so $q$ can come out as 128. Converting 128 to `int8`
+# wraps around to −128: the largest value becomes the smallest.
+#
+# </details>
+
+
+# %% solution="quantize"
+def quantize(
+    x: torch.Tensor, axis: int | None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Quantize to int8 with scale and zero point from minimum and maximum.
+
+    x: float32, any shape but empty
+    axis: None for one scale, or the dimension along which each index has its own
+    returns: q int8 like x; scale float32 and zero_point int32, () or (x.shape[axis],)
+    """
+    ### BEGIN SOLUTION
+    dims = [dim for dim in range(x.dim()) if dim != axis]
+    # Zero belongs to the range, whatever the data: it must be exact.
+    low = x.amin(dims, keepdim=True).clamp(max=0) if dims else x.clamp(max=0)
+    high = x.amax(dims, keepdim=True).clamp(min=0) if dims else x.clamp(min=0)
+    scale = ((high - low) / 255).clamp(min=torch.finfo(torch.float32).eps)
+    zero_point = -128 - torch.round(low / scale)
+    # In float32 these whole numbers are exact; int8 comes last, when all of them fit.
+    q = (torch.round(x / scale) + zero_point).clamp(-128, 127).to(torch.int8)
+    shape = () if axis is None else (x.shape[axis],)
+    return q, scale.reshape(shape), zero_point.to(torch.int32).reshape(shape)
+    ### END SOLUTION
+
+
+# %% grade="quantize"
+grade("quantize")
