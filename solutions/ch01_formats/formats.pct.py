@@ -729,3 +729,173 @@ def quantize(
 
 # %% grade="quantize"
 grade("quantize")
+
+# %% [markdown] exercise="quantized_add"
+# title: Add two quantized tensors
+# minutes: 25
+# difficulty: 3
+# points: 5
+# prerequisites: [quantize]
+# teaches: >-
+#   that codes cannot be added: each comes with a scale and a zero point of its own, and the result
+#   has a third pair.
+# leaves out: the fixed-point multipliers that replace the scales' ratios on integer hardware.
+# off limits: [torch.quantize_per_tensor, torch._make_per_tensor_quantized_tensor, torch.ops.quantized]
+
+# %% [markdown]
+# A residual connection adds two tensors, $x + y$. Quantized, each has a scale and a zero point of its
+# own, and calibration has given the sum a third pair. The codes alone say nothing: 50 may stand
+# for 1.0 in one tensor and for 1.6 in the other.
+
+# %%
+codes_x, codes_y = torch.tensor([50, -35, 10]), torch.tensor([50, 60, -90])
+real_x, real_y = 0.02 * (codes_x - 0), 0.04 * (codes_y - 10)
+print("x stands for  ", [round(value, 2) for value in real_x.tolist()])
+print("y stands for  ", [round(value, 2) for value in real_y.tolist()])
+print("x + y is      ", [round(value, 2) for value in (real_x + real_y).tolist()])
+print("sum of codes  ", (codes_x + codes_y).tolist())
+
+# %% [markdown]
+# There is no common factor that turns the last line into the line above it. Write the three
+# readings $s\,(q - z)$ into $x + y$ and solve for the code of the sum:
+#
+# $$q = z + \mathrm{round}\Big(\frac{s_x}{s}\,(q_x - z_x) + \frac{s_y}{s}\,(q_y - z_y)\Big)$$
+#
+# Both inputs lose their zero point, both are rescaled, and the sum is rounded once. Formulas that
+# rescale a single input, or that take one scale for all, are right only where the pairs happen to
+# be equal.
+#
+# **Predict.** The sum above is stored with scale 0.1 and zero point −20. Which code does its first
+# element get?
+
+# %%
+predict(..., lambda: round((0.02 * (50 - 0) + 0.04 * (50 - 10)) / 0.1) - 20)
+
+# %% [markdown]
+# **Write `quantized_add(x, y, scale, zero_point)`.** `x` and `y` are triples
+# `(q, scale, zero_point)` of an `int8` tensor, a `float` and an `int`; the two tensors have the same
+# shape. Return an `int8` tensor of that shape: for each element the code that stands for the
+# number **nearest to the exact sum**, under the given `scale` and `zero_point`; −128 or 127 where
+# the sum lies beyond the last code. We look at no sum within a hundredth of a step of a tie.
+#
+# <details><summary>Hint 1: room for the differences</summary>
+#
+# $q_x - z_x$ runs from −255 to 255. Which dtype must `q` have before you subtract?
+#
+# </details>
+# <details><summary>Hint 2: one rounding</summary>
+#
+# Rounding each rescaled input on its own is off by up to a whole step. Add first, then round.
+#
+# </details>
+# <details><summary>Hint 3: one clamp</summary>
+#
+# Clamp at the very end. A large $x$ and a large negative $y$ may each lie beyond the result's
+# range, and their sum well within it.
+#
+# </details>
+
+
+# %% solution="quantized_add"
+Quantized = tuple[torch.Tensor, float, int]
+
+
+def quantized_add(x: Quantized, y: Quantized, scale: float, zero_point: int) -> torch.Tensor:
+    """Add two quantized tensors.
+
+    x, y: (q, scale, zero_point), q int8 of the same shape
+    returns: the codes of x + y under scale and zero_point, int8, the same shape
+    """
+    ### BEGIN SOLUTION
+    total = 0.0
+    for q, its_scale, its_zero in (x, y):
+        # float32 holds every difference of codes exactly; int8 would wrap around
+        total = total + (its_scale / scale) * (q.float() - its_zero)
+    return (torch.round(total) + zero_point).clamp(-128, 127).to(torch.int8)
+    ### END SOLUTION
+
+
+# %% grade="quantized_add"
+grade("quantized_add")
+
+# %% [markdown] exercise="quantized_concat"
+# title: Concatenate quantized tensors
+# minutes: 15
+# difficulty: 2
+# points: 5
+# prerequisites: [quantized_add]
+# teaches: >-
+#   requantization: the same numbers under another scale and zero point, and why an operation
+#   without any arithmetic still needs it.
+# leaves out: choosing the output's range; copying without rounding where the pairs agree.
+# off limits: [torch.quantize_per_tensor, torch._make_per_tensor_quantized_tensor, torch.ops.quantized]
+
+# %% [markdown]
+# Concatenation computes nothing. In floats it copies. Quantized, the parts come with different
+# pairs of scale and zero point, and the result has room for one pair. So each part must be
+# **requantized**: read with its own pair, written with the result's.
+#
+# $$q' = \mathrm{clamp}\Big(z' + \mathrm{round}\big(\tfrac{s}{s'}\,(q - z)\big),\; -128,\; 127\Big)$$
+#
+# Codes that were merely glued together stand for other numbers:
+
+# %%
+left, right = torch.tensor([100, -50]), torch.tensor([100, -50])
+real = torch.cat([0.01 * (left - 0), 0.04 * (right - 20)])
+glued = 0.01 * (torch.cat([left, right]) - 0)
+print("the parts stand for       ", [round(value, 2) for value in real.tolist()])
+print("glued, with left's pair   ", [round(value, 2) for value in glued.tolist()])
+
+# %% [markdown]
+# **Predict.** What becomes of the right part's 100 when it is requantized to scale 0.05 and zero
+# point 3?
+
+# %%
+predict(..., lambda: 3 + round(0.04 / 0.05 * (100 - 20)))
+
+# %% [markdown]
+# **Write `quantized_concat(parts, dim, scale, zero_point)`.** `parts` is a list of one or more
+# triples `(q, scale, zero_point)` as before; their tensors differ in size at most along `dim`, which
+# counts from 0. Return one `int8` tensor: the parts in order along `dim`, each element the code
+# **nearest to the number it stood for**, under the given `scale` and `zero_point`; −128 or 127 where
+# the number lies beyond the last code. We look at nothing within a hundredth of a step of a tie.
+#
+# <details><summary>Hint 1: what is the same as before</summary>
+#
+# Adding rescaled two inputs and added them. Here each is rescaled, and none is added.
+#
+# </details>
+# <details><summary>Hint 2: every part</summary>
+#
+# No part is special. One that already has the result's pair comes out unchanged by the same
+# formula.
+#
+# </details>
+# <details><summary>Hint 3: the range</summary>
+#
+# A part with a large scale can hold numbers that the result cannot. Clamp before you convert to
+# `int8`.
+#
+# </details>
+
+
+# %% solution="quantized_concat"
+def quantized_concat(
+    parts: list[tuple[torch.Tensor, float, int]], dim: int, scale: float, zero_point: int
+) -> torch.Tensor:
+    """Concatenate quantized tensors along dim.
+
+    parts: (q, scale, zero_point) each, q int8
+    returns: the codes of all parts under scale and zero_point, int8
+    """
+    ### BEGIN SOLUTION
+    written = [
+        torch.round((its_scale / scale) * (q.float() - its_zero)) + zero_point
+        for q, its_scale, its_zero in parts
+    ]
+    return torch.cat(written, dim).clamp(-128, 127).to(torch.int8)
+    ### END SOLUTION
+
+
+# %% grade="quantized_concat"
+grade("quantized_concat")
