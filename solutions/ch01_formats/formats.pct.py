@@ -899,3 +899,111 @@ def quantized_concat(
 
 # %% grade="quantized_concat"
 grade("quantized_concat")
+
+# %% [markdown] exercise="int8_matmul"
+# title: Multiply INT8 matrices
+# minutes: 30
+# difficulty: 3
+# points: 5
+# prerequisites: [quantized_add]
+# teaches: >-
+#   why int8 products need int32 accumulators, and how zero points are handled by hardware that
+#   multiplies int8 and nothing else.
+# leaves out: requantizing the result to int8, and one scale per channel.
+# off limits: ["aten:mm", "aten:bmm", "aten:addmm", "aten:mv", "aten:dot", "aten:_int_mm"]
+
+# %% [markdown]
+# Converting the weights and the operators to `int8` does not make a network run in `int8`. The
+# product of two codes needs sixteen bits, and a sum of many products needs more. An `int8`
+# result has eight, and wraps around in silence:
+
+# %%
+a = torch.full((1, 33), 100, dtype=torch.int8)
+b = torch.full((33, 1), 100, dtype=torch.int8)
+print("torch.mm     ", torch.mm(a, b).dtype, torch.mm(a, b).item())
+print("the true sum ", 33 * 100 * 100)
+
+# %% [markdown]
+# **Predict.** A row of three times 100 is multiplied by a column of ones, by `torch.mm` in `int8`.
+# What is the result?
+
+# %%
+row, ones = torch.full((1, 3), 100, dtype=torch.int8), torch.ones(3, 1, dtype=torch.int8)
+predict(..., lambda: torch.mm(row, ones).item())
+
+# %% [markdown]
+# Matrix units of real processors take `int8` operands and add into `int32`. Here is one that is
+# easy to see through. It takes nothing but `int8`.
+
+# %%
+from collections.abc import Callable
+
+Multiply = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def int8_unit(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Multiply int8 matrices (m, k) and (k, n) into int32 (m, n)."""
+    if a.dtype is not torch.int8 or b.dtype is not torch.int8:
+        raise TypeError("The matrix unit takes int8 operands.")
+    return (a.int()[:, :, None] * b.int()[None]).sum(1).int()
+
+
+print("the unit     ", int8_unit(a, b).dtype, int8_unit(a, b).item())
+
+# %% [markdown]
+# Now the zero points. What the codes stand for is proportional to $a - z_a$ and $b - z_b$, and we
+# want
+#
+# $$C_{ij} = \sum_k (a_{ik} - z_a)(b_{kj} - z_b)$$
+#
+# But $a - z_a$ runs from −255 to 255 and is no `int8`: the unit will not take it. So multiply the
+# codes as they are, and repair the result. Multiply out the brackets under the sum: one of the four
+# terms is what the unit computes, and the other three are cheap.
+#
+# **Write `int8_matmul(a, a_zero, b, b_zero, multiply)`.** `a` is an `int8` tensor of shape `(m, k)`, `b`
+# one of shape `(k, n)`, in any layout, with $m, k, n \ge 1$ and $k \le 4096$; the zero points are
+# whole numbers from −128 to 127. `multiply` is a unit like the one above. Call it **exactly once**.
+# Return $C$, exact, as an `int32` tensor of shape `(m, n)`.
+#
+# <details><summary>Hint 1: the four terms</summary>
+#
+# $\sum a b \;-\; z_b \sum a \;-\; z_a \sum b \;+\; k\, z_a z_b$, all sums over $k$. Which of them depend on
+# $i$, which on $j$, which on neither?
+#
+# </details>
+# <details><summary>Hint 2: shapes</summary>
+#
+# The sum of a row of `a` belongs to a row of the result: shape `(m, 1)`. The sum of a column of `b`
+# belongs to a column: shape `(1, n)`. Broadcasting does the rest.
+#
+# </details>
+# <details><summary>Hint 3: exact to the last digit</summary>
+#
+# `a.sum(1)` of an `int8` tensor is an `int64` tensor: PyTorch widens sums of whole numbers. Stay with
+# whole numbers. A `float32` holds them exactly only up to $2^{24}$, and $C$ goes beyond.
+#
+# </details>
+
+
+# %% solution="int8_matmul"
+def int8_matmul(
+    a: torch.Tensor, a_zero: int, b: torch.Tensor, b_zero: int, multiply: Multiply
+) -> torch.Tensor:
+    """Multiply what two int8 matrices stand for, scales left aside.
+
+    a: int8 (m, k); b: int8 (k, n); multiply: int8 matrices in, their int32 product out
+    returns: int32 (m, n), the sum over k of (a - a_zero) * (b - b_zero)
+    """
+    ### BEGIN SOLUTION
+    k = a.shape[1]
+    rows = a.sum(1, keepdim=True)  # (m, 1), int64
+    columns = b.sum(0, keepdim=True)  # (1, n), int64
+    # Only the first term costs m * k * n multiplications. In a network b holds the weights, so that
+    # its column sums are computed once and kept.
+    product = multiply(a, b) - b_zero * rows - a_zero * columns + k * a_zero * b_zero
+    return product.to(torch.int32)
+    ### END SOLUTION
+
+
+# %% grade="int8_matmul"
+grade("int8_matmul")
