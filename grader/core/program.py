@@ -189,9 +189,9 @@ def _bound(node: ast.stmt) -> set[str]:
 def _used(node: ast.stmt) -> set[str]:
     """Names that a statement looks up outside itself, and the attributes it reads."""
     try:
-        code = compile(
-            ast.Module([node], []), "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        )
+        # not this file's `from __future__ import annotations`: a name in an annotation is used too
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        code = compile(ast.Module([node], []), "<cell>", "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError):
         return set()
     names: set[str] = set()
