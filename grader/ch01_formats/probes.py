@@ -133,7 +133,7 @@ def quantized_sum(student, qx, pair_x, qy, pair_y, scale, zero_point):
 @probe
 def quantized_joined(student, tensors, pairs, dim, scale, zero_point):
     """Return the codes of a concatenation; a pair is (scale, zero point)."""
-    parts = [(q, *pair) for q, pair in zip(tensors, pairs)]
+    parts = [(q, *pair) for q, pair in zip(tensors, pairs, strict=True)]
     return student.quantized_concat(parts, dim, scale, zero_point)
 
 
@@ -150,3 +150,18 @@ def int8_product(student, a, a_zero, b, b_zero):
         return (left.int()[:, :, None] * right.int()[None]).sum(1).int()
 
     return {"product": student.int8_matmul(a, a_zero, b, b_zero, multiply), "calls": len(calls)}
+
+
+@probe
+def bf16x3_product(student, a, b):
+    """Return the product, and the unit's work: the sum of m * k * n over its calls."""
+    work = []
+
+    def multiply(left, right):
+        if left.dtype is not torch.bfloat16 or right.dtype is not torch.bfloat16:
+            raise TypeError("The matrix unit takes bfloat16 operands.")
+        work.append(left.shape[0] * left.shape[1] * right.shape[1])
+        # no aten::mm here: it is off limits for whoever calls this
+        return (left.double()[:, :, None] * right.double()[None]).sum(1).float()
+
+    return {"product": student.matmul_bf16x3(a, b, multiply), "work": sum(work)}

@@ -26,7 +26,7 @@ def compare(column_sums, x):
     """
     got = column_sums.ask(x).value
     assert_tensor(got, dtype=torch.float32, shape=x.shape[1:])
-    for sums, column in zip(got, x.t().double()):
+    for sums, column in zip(got, x.t().double(), strict=True):
         values = column.tolist()
         spread = (len(values) * ROUNDING) ** 2 * math.fsum(map(abs, values))
         assert_close(
@@ -88,5 +88,6 @@ def test_any_layout(column_sums, terms):
     """Transposed, strided and expanded inputs; a single row."""
     nudged = terms.clone()
     nudged[0] = 2.0**34
-    for x in (nudged.t().contiguous().t(), nudged[::3, 1::4], nudged[:, :1].expand(200, 3), nudged[5:6]):
+    transposed, expanded = nudged.t().contiguous().t(), nudged[:, :1].expand(200, 3)
+    for x in (transposed, nudged[::3, 1::4], expanded, nudged[5:6]):
         compare(column_sums, x)

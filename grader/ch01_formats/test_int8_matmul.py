@@ -75,7 +75,10 @@ def test_both_zero_points(int8_product, rng, zeros):
 
 def test_large_sums(int8_product, rng):
     """Sums far beyond 2**24, exact to the last digit."""
-    high, low = torch.full((2, 4095), 127).to(torch.int8), torch.full((4095, 2), -128).to(torch.int8)
+    high, low = (
+        torch.full((2, 4095), 127).to(torch.int8),
+        torch.full((4095, 2), -128).to(torch.int8),
+    )
     high[0, 0], low[7, 1] = 126, -127
     for a, a_zero, b, b_zero in (
         (high, -128, high.t(), -127),

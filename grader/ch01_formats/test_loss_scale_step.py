@@ -35,9 +35,9 @@ def test_returns_three(loss_scale_stepped, grads):
         if unscaled is not None:
             if not isinstance(unscaled, list | tuple) or len(unscaled) != len(given):
                 raise Mismatch("There must be one unscaled gradient for each gradient.")
-            for mine, grad in zip(unscaled, given):
+            for mine, grad in zip(unscaled, given, strict=True):
                 assert_tensor(mine, dtype=torch.float32, shape=grad.shape)
-        for before, after in zip(given, evidence.inputs_after["grads"]):
+        for before, after in zip(given, evidence.inputs_after["grads"], strict=True):
             if not torch.equal(before, after):
                 raise Mismatch("Your code changed a gradient in place. Build a new tensor.")
 
@@ -93,14 +93,27 @@ def history(batches, scale, streak, interval):
 
 def compare(loss_scales, pattern, scale, streak, interval):
     batches = [[GOOD if letter == "g" else BAD] for letter in pattern]
-    got = loss_scales.ask(batches, scale, streak, interval).value
-    words = ", ".join("good" if letter == "g" else "overflow" for letter in pattern)
-    assert_equal(
-        [tuple(step[1:]) for step in got],
-        [step[1:] for step in history(batches, scale, streak, interval)],
-        f"(scale, streak) after each step of: {words}. "
-        f"It began with scale {scale:g}, streak {streak}, interval {interval}.",
+    got = [tuple(step[1:]) for step in loss_scales.ask(batches, scale, streak, interval).value]
+    expected = [step[1:] for step in history(batches, scale, streak, interval)]
+    try:
+        assert_equal(got, expected)
+    except Mismatch:
+        first = next(
+            i for i, pair in enumerate(zip(got, expected, strict=True)) if pair[0] != pair[1]
+        )
+        raise differs_at(first, got, expected, pattern, (scale, streak), interval) from None
+
+
+def differs_at(step, got, expected, pattern, start, interval):
+    """Return a mismatch that shows one step: what went in and what came out."""
+    scale, streak = expected[step - 1] if step else start
+    kind = "a good step" if pattern[step] == "g" else "an overflow"
+    rows = (
+        ("went in", f"scale {scale:g}, streak {streak}, interval {interval}"),
+        ("expected", f"scale {expected[step][0]:g}, streak {expected[step][1]}"),
+        ("got", f"scale {got[step][0]:g}, streak {got[step][1]}"),
     )
+    return Mismatch(f"Scale and streak differ after {kind}, number {step + 1} in its course.", rows)
 
 
 def test_grows(loss_scales):
@@ -122,19 +135,21 @@ def test_backs_off(loss_scales):
 def test_any_course(loss_scales, rng):
     """Random courses of 40 steps: the same scale and streak as PyTorch's scaler, throughout."""
     for interval in (1, 2, 4, 7):
-        draws = torch.rand(40, generator=rng) < 0.2
-        compare(loss_scales, "".join("b" if bad else "g" for bad in draws.tolist()), 2.0**16, 0, interval)
+        draws = (torch.rand(40, generator=rng) < 0.2).tolist()
+        pattern = "".join("b" if bad else "g" for bad in draws)
+        compare(loss_scales, pattern, 2.0**16, 0, interval)
 
 
 def test_training(loss_scale_trained):
-    """A gradient of 1e-8, from a scale far too large: the scale comes down, the gradient arrives."""
+    """From a scale far too large: the scale comes down, and a gradient of 1e-8 arrives."""
     factors = torch.tensor([1e-4, 1e-4], dtype=torch.float16)
     steps = loss_scale_trained.ask(factors, 2.0**40, 4, 40).value
     scale, streak = 2.0**40, 0
     for number, (gradient, next_scale) in enumerate(steps):
         arrived = torch.tensor(scale).half() * factors[0] * factors[1]
         skip, after, streak = history([[arrived]], scale, streak, 4)[0]
-        assert_equal((gradient is None, next_scale), (skip, after), f"Step {number}: (skipped, scale).")
+        what = f"Step {number}: (skipped, scale)."
+        assert_equal((gradient is None, next_scale), (skip, after), what)
         if gradient is not None:
             assert_close(
                 gradient, torch.tensor(1e-8), rtol=0.01, atol=0.0, because="float16 rounds 1e-4 too"

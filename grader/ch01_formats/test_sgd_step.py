@@ -63,13 +63,15 @@ def check_state(state, shape):
     if state is None:
         return
     if not isinstance(state, torch.Tensor):
-        raise Mismatch(f"The state must be None or one tensor; you returned a {type(state).__name__}.")
+        kind = type(state).__name__
+        raise Mismatch(f"The state must be None or one tensor; you returned a {kind}.")
     assert_tensor(state, shape=shape)
     if state.element_size() > STATE_BYTES:
+        got = f"{state.element_size()} ({state.dtype})"
         raise Mismatch(
             "The state takes more than four bytes per weight.",
-            (("expected", f"at most {STATE_BYTES}"), ("got", f"{state.element_size()} ({state.dtype})")),
-        )  # fmt: skip
+            (("expected", f"at most {STATE_BYTES}"), ("got", got)),
+        )
 
 
 def test_small_steps_add_up(sgd_trained, weight, grads):

@@ -929,7 +929,7 @@ for dtype in [torch.float32, torch.bfloat16]:
     for _ in range(100):
         weight.grad = torch.ones_like(weight)
         optimizer.step()
-    print(f"{str(dtype):>15} after 100 steps: {weight.item():.3f}")
+    print(f"{dtype!s:>15} after 100 steps: {weight.item():.3f}")
 
 # %% [markdown]
 # One hundred gradients of 1 arrived, and not one was used. No error, no warning: the loss curve
@@ -1044,7 +1044,7 @@ for dtype in [torch.bfloat16, torch.float16]:
     total = torch.zeros((), dtype=dtype)
     for _ in range(5000):
         total = total + 1
-    print(f"{str(dtype):>15}: 5000 ones add up to {total.item():.0f}")
+    print(f"{dtype!s:>15}: 5000 ones add up to {total.item():.0f}")
 
 # %% [markdown]
 # PyTorch's own `sum` knows this. For 16-bit inputs it keeps its running totals in `float32` and
@@ -1156,11 +1156,11 @@ grade("compensated_sum")
 # off limits: [torch.amp.GradScaler, "aten:_amp_update_scale_", "aten:_amp_foreach_non_finite_check_and_unscale_"]
 
 # %% [markdown]
-# `float16` ends at $2^{-24}$, about $6 \cdot 10^{-8}$. Gradients are often smaller. They **underflow**:
-# what arrives is zero, and the weight does not learn. The cure is old and cheap. Multiply the
-# *loss* by a large scale before the backward pass. By the chain rule every gradient is multiplied
-# by it too, and stays in range. Afterwards divide by the scale, in `float32`, which has room for
-# the small numbers.
+# `float16` ends at $2^{-24}$, about $6 \cdot 10^{-8}$. Gradients are often smaller. They
+# **underflow**: what arrives is zero, and the weight does not learn. The cure is old and cheap.
+# Multiply the *loss* by a large scale before the backward pass. By the chain rule every gradient is
+# multiplied by it too, and stays in range. Afterwards divide by the scale, in `float32`, which has
+# room for the small numbers.
 #
 # Here the true gradient is $10^{-8}$:
 
@@ -1176,8 +1176,8 @@ def gradient(scale):
 
 
 for scale in [1, 1024, 2.0**15, 2.0**20]:
-    got, unscaled = gradient(scale)
-    print(f"scale {scale:>9.0f}: float16 {got.item():>9.3g}, divided by the scale {unscaled.item():.3g}")
+    got, unscaled = (value.item() for value in gradient(scale))
+    print(f"scale {scale:>9.0f}: float16 {got:>9.3g}, divided by the scale {unscaled:.3g}")
 
 # %% [markdown]
 # A scale of 1 is too small and gives zero; $2^{20}$ is too large and gives infinity.
@@ -1201,9 +1201,10 @@ predict(..., lambda: next(k for k in range(20) if gradient(2.0**k)[0] != 0))
 #
 # A scale that is a power of two changes the exponents alone. Scaling then rounds nothing.
 #
-# **Write `loss_scale_step(grads, scale, streak, interval)`.** `grads` is a list of `float16` tensors
-# of any shapes: the gradients of the scaled loss. `scale` is a `float`, a power of two. `streak` is
-# the number of good steps since the count last started, less than `interval`. Return three things:
+# **Write `loss_scale_step(grads, scale, streak, interval)`.** `grads` is a list of `float16`
+# tensors of any shapes: the gradients of the scaled loss. `scale` is a `float`, a power of two.
+# `streak` is the number of good steps since the count last started, less than `interval`. Return
+# three things:
 #
 # 1. the list of the unscaled gradients, in `float32` and with nothing lost, in the same order and
 #    of the same shapes; or `None` if the step must be skipped;
@@ -1332,8 +1333,8 @@ predict(..., lambda: zero_point_of(torch.tensor([0.0, 2.3, 5.1])))
 #
 # <details><summary>Hint 1: both cases at once</summary>
 #
-# `torch.aminmax` has no list of dimensions; `x.amin(dims)` and `x.amax(dims)` have. Per channel, the
-# dimensions to reduce are all except `axis`. With `keepdim=True` the results broadcast against
+# `torch.aminmax` has no list of dimensions; `x.amin(dims)` and `x.amax(dims)` have. Per channel,
+# the dimensions to reduce are all except `axis`. With `keepdim=True` the results broadcast against
 # `x` by themselves.
 #
 # </details>
@@ -1352,9 +1353,7 @@ predict(..., lambda: zero_point_of(torch.tensor([0.0, 2.3, 5.1])))
 
 
 # %% solution="quantize"
-def quantize(
-    x: torch.Tensor, axis: int | None
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def quantize(x: torch.Tensor, axis: int | None) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Quantize to int8 with scale and zero point from minimum and maximum.
 
     x: float32, any shape but empty
@@ -1391,8 +1390,8 @@ grade("quantize")
 # off limits: [torch.quantize_per_tensor, torch._make_per_tensor_quantized_tensor, torch.ops.quantized]
 
 # %% [markdown]
-# A residual connection adds two tensors, $x + y$. Quantized, each has a scale and a zero point of its
-# own, and calibration has given the sum a third pair. The codes alone say nothing: 50 may stand
+# A residual connection adds two tensors, $x + y$. Quantized, each has a scale and a zero point of
+# its own, and calibration has given the sum a third pair. The codes alone say nothing: 50 may stand
 # for 1.0 in one tensor and for 1.6 in the other.
 
 # %%
@@ -1421,10 +1420,10 @@ predict(..., lambda: round((0.02 * (50 - 0) + 0.04 * (50 - 10)) / 0.1) - 20)
 
 # %% [markdown]
 # **Write `quantized_add(x, y, scale, zero_point)`.** `x` and `y` are triples
-# `(q, scale, zero_point)` of an `int8` tensor, a `float` and an `int`; the two tensors have the same
-# shape. Return an `int8` tensor of that shape: for each element the code that stands for the
-# number **nearest to the exact sum**, under the given `scale` and `zero_point`; −128 or 127 where
-# the sum lies beyond the last code. We look at no sum within a hundredth of a step of a tie.
+# `(q, scale, zero_point)` of an `int8` tensor, a `float` and an `int`; both tensors have the same
+# shape. Return an `int8` tensor of that shape: for each element the code that stands for the number
+# **nearest to the exact sum**, under the given `scale` and `zero_point`; −128 or 127 where the sum
+# lies beyond the last code. We look at no sum within a hundredth of a step of a tie.
 #
 # <details><summary>Hint 1: room for the differences</summary>
 #
@@ -1503,10 +1502,11 @@ predict(..., lambda: 3 + round(0.04 / 0.05 * (100 - 20)))
 
 # %% [markdown]
 # **Write `quantized_concat(parts, dim, scale, zero_point)`.** `parts` is a list of one or more
-# triples `(q, scale, zero_point)` as before; their tensors differ in size at most along `dim`, which
-# counts from 0. Return one `int8` tensor: the parts in order along `dim`, each element the code
-# **nearest to the number it stood for**, under the given `scale` and `zero_point`; −128 or 127 where
-# the number lies beyond the last code. We look at nothing within a hundredth of a step of a tie.
+# triples `(q, scale, zero_point)` as before; their tensors differ in size at most along `dim`,
+# which counts from 0. Return one `int8` tensor: the parts in order along `dim`, each element the
+# code **nearest to the number it stood for**, under the given `scale` and `zero_point`; −128 or 127
+# where the number lies beyond the last code. We look at nothing within a hundredth of a step of a
+# tie.
 #
 # <details><summary>Hint 1: what is the same as before</summary>
 #
@@ -1608,15 +1608,15 @@ print("the unit     ", int8_unit(a, b).dtype, int8_unit(a, b).item())
 # codes as they are, and repair the result. Multiply out the brackets under the sum: one of the four
 # terms is what the unit computes, and the other three are cheap.
 #
-# **Write `int8_matmul(a, a_zero, b, b_zero, multiply)`.** `a` is an `int8` tensor of shape `(m, k)`, `b`
-# one of shape `(k, n)`, in any layout, with $m, k, n \ge 1$ and $k \le 4096$; the zero points are
-# whole numbers from −128 to 127. `multiply` is a unit like the one above. Call it **exactly once**.
-# Return $C$, exact, as an `int32` tensor of shape `(m, n)`.
+# **Write `int8_matmul(a, a_zero, b, b_zero, multiply)`.** `a` is an `int8` tensor of shape
+# `(m, k)`, `b` one of shape `(k, n)`, in any layout, with $m, k, n \ge 1$ and $k \le 4096$; the zero
+# points are whole numbers from −128 to 127. `multiply` is a unit like the one above. Call it
+# **exactly once**. Return $C$, exact, as an `int32` tensor of shape `(m, n)`.
 #
 # <details><summary>Hint 1: the four terms</summary>
 #
-# $\sum a b \;-\; z_b \sum a \;-\; z_a \sum b \;+\; k\, z_a z_b$, all sums over $k$. Which of them depend on
-# $i$, which on $j$, which on neither?
+# $\sum a b \;-\; z_b \sum a \;-\; z_a \sum b \;+\; k\, z_a z_b$, all sums over $k$. Which of them
+# depend on $i$, which on $j$, which on neither?
 #
 # </details>
 # <details><summary>Hint 2: shapes</summary>
@@ -1627,8 +1627,8 @@ print("the unit     ", int8_unit(a, b).dtype, int8_unit(a, b).item())
 # </details>
 # <details><summary>Hint 3: exact to the last digit</summary>
 #
-# `a.sum(1)` of an `int8` tensor is an `int64` tensor: PyTorch widens sums of whole numbers. Stay with
-# whole numbers. A `float32` holds them exactly only up to $2^{24}$, and $C$ goes beyond.
+# `a.sum(1)` of an `int8` tensor is an `int64` tensor: PyTorch widens sums of whole numbers. Stay
+# with whole numbers. A `float32` holds them exactly only up to $2^{24}$, and $C$ goes beyond.
 #
 # </details>
 
@@ -1655,3 +1655,118 @@ def int8_matmul(
 
 # %% grade="int8_matmul"
 grade("int8_matmul")
+
+# %% [markdown] exercise="matmul_bf16x3"
+# title: FP32 accuracy from BF16 products
+# minutes: 40
+# difficulty: 4
+# points: 5
+# prerequisites: [round_to_bf16, int8_matmul]
+# teaches: >-
+#   that three bfloat16 numbers hold a float32 exactly, and which six of their nine products a
+#   float32-accurate matrix product needs.
+# leaves out: numbers so small or large that a piece or a product leaves the range.
+# off limits: ["aten:mm", "aten:bmm", "aten:addmm", "aten:mv", "aten:dot"]
+
+# %% [markdown]
+# Matrix units are at their fastest with 16-bit operands. Those of `bfloat16` add in `float32`, but
+# each operand has lost sixteen bits before the multiplication begins. This one adds exactly and
+# rounds its result to `float32` once; so all that goes wrong below is due to the operands.
+
+
+# %%
+def bf16_unit(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Multiply bfloat16 matrices (m, k) and (k, n) into float32 (m, n)."""
+    if a.dtype is not torch.bfloat16 or b.dtype is not torch.bfloat16:
+        raise TypeError("The matrix unit takes bfloat16 operands.")
+    return (a.double()[:, :, None] * b.double()[None]).sum(1).float()
+
+
+third, one = torch.tensor([[1 / 3]]), torch.ones(1, 1).bfloat16()
+print(f"1/3 in float32:   {third.item():.9f}")
+print(f"1/3 through it:   {bf16_unit(third.bfloat16(), one).item():.9f}")
+
+# %% [markdown]
+# **Predict.** 1024.5 is multiplied by 1 in such a unit. What comes out?
+
+# %%
+predict(..., lambda: bf16_unit(torch.tensor([[1024.5]]).bfloat16(), one).item())
+
+# %% [markdown]
+# The way out needs no new hardware. Round $x$ to `bfloat16` and call it $x_1$. What is left over,
+# $x - x_1$, is exact in `float32`, because the leading bits cancel. Round that to $x_2$, and what
+# is left over then to $x_3$. Each piece holds eight bits, a `float32` has 24:
+
+# %%
+rest = torch.tensor(1 / 3)
+for number in (1, 2, 3):
+    piece = rest.bfloat16().float()
+    rest = rest - piece
+    print(f"piece {number}: {piece.item():+.4e}, left over: {rest.item():+.4e}")
+
+# %% [markdown]
+# With $A = A_1 + A_2 + A_3$ and $B = B_1 + B_2 + B_3$ the product $AB$ falls into nine products of
+# `bfloat16` matrices. Each piece is at most $2^{-7}$ times the one before it, in most cases much
+# less. So the nine differ in size by far, and three of them are too small to matter. The other six
+# you need.
+#
+# **Write `matmul_bf16x3(a, b, multiply)`.** `a` is a `float32` tensor of shape `(m, k)`, `b` one of
+# shape `(k, n)`, in any layout, with $m, k, n \ge 1$. Elements are zero or between $2^{-40}$ and
+# $2^{40}$ in magnitude. `multiply` is a unit like the one above. Return the product in `float32`,
+# with an error of at most
+#
+# $$2^{-20} \sum_k |a_{ik}|\,|b_{kj}|$$
+#
+# in every element. All multiplying is the unit's work, and it may do no more than **six times** the
+# work of one plain product: the $m \cdot k \cdot n$ of all its calls add up to at most $6\,mkn$.
+#
+# Where the bound comes from: the three smallest products, left out, are below $2^{-21}$ together,
+# and adding six results rounds by $2^{-24}$ five times.
+#
+# <details><summary>Hint 1: splitting</summary>
+#
+# Subtract in `float32`: `rest = rest - piece.float()`. In `bfloat16` the difference would be
+# rounded away.
+#
+# </details>
+# <details><summary>Hint 2: which six</summary>
+#
+# The size of $A_i B_j$ goes down with $i + j$. There is one product with $i + j = 2$. Go on until
+# you have six.
+#
+# </details>
+# <details><summary>Hint 3: in which order</summary>
+#
+# Add in `float32`, and begin with the smallest: what would be rounded off beside a large number
+# still counts among small ones.
+#
+# </details>
+
+
+# %% solution="matmul_bf16x3"
+def matmul_bf16x3(a: torch.Tensor, b: torch.Tensor, multiply: Multiply) -> torch.Tensor:
+    """Multiply float32 matrices on a bfloat16 unit, as accurately as float32 can tell.
+
+    a: float32 (m, k); b: float32 (k, n); multiply: bfloat16 matrices in, float32 product out
+    returns: float32 (m, n)
+    """
+
+    ### BEGIN SOLUTION
+    def pieces(x: torch.Tensor) -> list[torch.Tensor]:
+        found = []
+        for _ in range(3):
+            piece = x.bfloat16()
+            x = x - piece.float()  # exact: the leading bits cancel
+            found.append(piece)
+        return found
+
+    a1, a2, a3 = pieces(a)
+    b1, b2, b3 = pieces(b)
+    total = multiply(a1, b3) + multiply(a3, b1) + multiply(a2, b2)  # 2**-16 of the whole
+    total = total + (multiply(a1, b2) + multiply(a2, b1))  # 2**-8
+    return total + multiply(a1, b1)
+    ### END SOLUTION
+
+
+# %% grade="matmul_bf16x3"
+grade("matmul_bf16x3")

@@ -74,8 +74,13 @@ def int8_matmul(a, a_zero, b, b_zero, multiply):
 # You sum rows and columns in `int8`, where they wrap around at 128. Sums need a wider dtype than
 # their terms.
 def int8_matmul(a, a_zero, b, b_zero, multiply):
-    rows, columns = a.sum(1, keepdim=True, dtype=torch.int8), b.sum(0, keepdim=True, dtype=torch.int8)
-    product = multiply(a, b) - b_zero * rows.int() - a_zero * columns.int() + a.shape[1] * a_zero * b_zero
+    rows, columns = (
+        a.sum(1, keepdim=True, dtype=torch.int8),
+        b.sum(0, keepdim=True, dtype=torch.int8),
+    )
+    product = (
+        multiply(a, b) - b_zero * rows.int() - a_zero * columns.int() + a.shape[1] * a_zero * b_zero
+    )
     return product.to(torch.int32)
 
 
@@ -84,7 +89,9 @@ def int8_matmul(a, a_zero, b, b_zero, multiply):
 # a few. Whole numbers stay exact in int32.
 def int8_matmul(a, a_zero, b, b_zero, multiply):
     rows, columns = a.float().sum(1, keepdim=True), b.float().sum(0, keepdim=True)
-    product = multiply(a, b).float() - b_zero * rows - a_zero * columns + a.shape[1] * a_zero * b_zero
+    product = (
+        multiply(a, b).float() - b_zero * rows - a_zero * columns + a.shape[1] * a_zero * b_zero
+    )
     return product.to(torch.int32)
 
 
@@ -120,5 +127,10 @@ def int8_matmul(a, a_zero, b, b_zero, multiply):
         torch.cat([a, torch.ones(1, k, dtype=torch.int8)]),
         torch.cat([b, torch.ones(k, 1, dtype=torch.int8)], dim=1),
     )
-    product, rows, columns, size = bordered[:m, :n], bordered[:m, n:], bordered[m:, :n], bordered[m, n]
+    product, rows, columns, size = (
+        bordered[:m, :n],
+        bordered[:m, n:],
+        bordered[m:, :n],
+        bordered[m, n],
+    )
     return product - b_zero * rows - a_zero * columns + size * a_zero * b_zero

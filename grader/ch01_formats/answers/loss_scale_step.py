@@ -156,7 +156,9 @@ def loss_scale_step(grads, scale, streak, interval):
 # %% alternate: unscales_first
 # Unscale all, and look at the results: an infinity divided stays one.
 def loss_scale_step(grads, scale, streak, interval):
-    unscaled = tuple(torch.ldexp(grad.float(), torch.tensor(-int(math.log2(scale)))) for grad in grads)
+    unscaled = tuple(
+        torch.ldexp(grad.float(), torch.tensor(-int(math.log2(scale)))) for grad in grads
+    )
     flat = torch.cat([grad.reshape(-1) for grad in unscaled])
     if bool((flat - flat != 0).any()):
         return None, scale / 2, 0

@@ -4,7 +4,11 @@ def quantize(x, axis):
     low, high = x.min().clamp(max=0), x.max().clamp(min=0)
     scale = (high - low) / 255
     zero_point = (-128 - torch.round(low / scale)).int()
-    return torch.quantize_per_tensor(x, scale, zero_point, torch.qint8).int_repr(), scale, zero_point
+    return (
+        torch.quantize_per_tensor(x, scale, zero_point, torch.qint8).int_repr(),
+        scale,
+        zero_point,
+    )
 
 
 # %% blocked: builtin_observer
@@ -138,7 +142,7 @@ def quantize(x, axis):
     dims = [dim for dim in range(x.dim()) if dim != axis]
     low = x.amin(dims, keepdim=True).clamp(max=0) if dims else x.clamp(max=0)
     high = x.amax(dims, keepdim=True).clamp(min=0) if dims else x.clamp(min=0)
-    scale = ((high - low) / 255)
+    scale = (high - low) / 255
     zero_point = -128 - torch.round(low / scale)
     q = (torch.round(x / scale) + zero_point).clamp(-128, 127).to(torch.int8)
     shape = () if axis is None else (x.shape[axis],)

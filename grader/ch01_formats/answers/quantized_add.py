@@ -34,7 +34,7 @@ def quantized_add(x, y, scale, zero_point):
 # You rescale the codes with their zero points still in them. Take $z_x$ and $z_y$ off first: only
 # $q - z$ is proportional to the number.
 def quantized_add(x, y, scale, zero_point):
-    (qx, sx, zx), (qy, sy, zy) = x, y
+    (qx, sx, _), (qy, sy, _) = x, y
     total = (sx / scale) * (qx.float()) + (sy / scale) * (qy.float())
     return (torch.round(total) + zero_point).clamp(-128, 127).to(torch.int8)
 
@@ -89,7 +89,9 @@ def quantized_add(x, y, scale, zero_point):
 # first, then round once.
 def quantized_add(x, y, scale, zero_point):
     (qx, sx, zx), (qy, sy, zy) = x, y
-    total = torch.round((sx / scale) * (qx.float() - zx)) + torch.round((sy / scale) * (qy.float() - zy))
+    total = torch.round((sx / scale) * (qx.float() - zx)) + torch.round(
+        (sy / scale) * (qy.float() - zy)
+    )
     return (torch.round(total) + zero_point).clamp(-128, 127).to(torch.int8)
 
 

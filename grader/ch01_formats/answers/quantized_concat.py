@@ -80,7 +80,9 @@ def quantized_concat(parts, dim, scale, zero_point):
 # its own.
 def quantized_concat(parts, dim, scale, zero_point):
     _, s, z = parts[0]
-    written = [torch.round((s / scale) * (q.float() - z)) + zero_point for q in [part[0] for part in parts]]
+    written = [
+        torch.round((s / scale) * (q.float() - z)) + zero_point for q in [part[0] for part in parts]
+    ]
     return torch.cat(written, dim).clamp(-128, 127).to(torch.int8)
 
 
@@ -96,6 +98,8 @@ def quantized_concat(parts, dim, scale, zero_point):
 def quantized_concat(parts, dim, scale, zero_point):
     def requantized(q, s, z):
         table = [round(s * (code - z) / scale) + zero_point for code in range(-128, 128)]
-        return torch.tensor([max(-128, min(127, code)) for code in table]).to(torch.int8)[q.long() + 128]
+        return torch.tensor([max(-128, min(127, code)) for code in table]).to(torch.int8)[
+            q.long() + 128
+        ]
 
     return torch.cat([requantized(*part) for part in parts], dim)

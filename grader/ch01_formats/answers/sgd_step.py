@@ -167,7 +167,9 @@ def sgd_step(weight, grad, lr, state):
 def sgd_step(weight, grad, lr, state):
     data = weight.detach()
     lower = 0 if state is None else state.to(torch.int32)
-    master = ((data.contiguous().view(torch.int16).to(torch.int32) << 16) + lower).view(torch.float32)
+    master = ((data.contiguous().view(torch.int16).to(torch.int32) << 16) + lower).view(
+        torch.float32
+    )
     bits = (master - lr * grad.float()).view(torch.int32)
     upper = (bits + 0x8000) >> 16
     data.copy_(upper.to(torch.int16).view(torch.bfloat16))
