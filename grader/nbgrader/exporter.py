@@ -46,7 +46,12 @@ class SubmissionExporter(NotebookExporter):
             self._take_in(autograde, course, chapter, folder)
         settings = GradeInBox(parent=autograde)
         try:
-            box = Box(chapter.probes, chapter.preload, trust=settings.trust_submissions)
+            box = Box(
+                chapter.probes,
+                chapter.preload,
+                settings.budget,
+                trust=settings.trust_submissions,
+            )
         except BoxUnavailable as error:
             self.log.error("No submission was graded: %s", error)
             raise NbGraderException(str(error)) from None

@@ -15,7 +15,7 @@ from nbformat.v4 import new_output
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from nbgrader.utils import is_grade
-from traitlets import Bool, Integer
+from traitlets import Bool, Float, Integer
 
 from grader.core.course import Chapter, source_of
 from grader.core.evidence import Interview, Raised
@@ -27,6 +27,7 @@ from grader.core.render import Report
 from grader.core.store import Store
 from grader.core.verdict import Message, Verdict, raised_message, without_checks
 from grader.engine.box import Box
+from grader.engine.budget import MIB, Budget
 
 _CALL = re.compile(r"""^\s*grade\(\s*["'](\w+)["']\s*\)\s*;?\s*$""")
 
@@ -89,6 +90,24 @@ class GradeInBox(NbGraderPreprocessor):
         False,
         help="Run submissions without a sandbox. For code that is as good as your own.",
     ).tag(config=True)
+    cpu_seconds = Float(
+        Budget.cpu_seconds, help="Processor time that one exercise of one submission may use."
+    ).tag(config=True)
+    wall_seconds = Float(
+        Budget.wall_seconds, help="How long one answer of a submission's code is waited for."
+    ).tag(config=True)
+    memory_mib = Integer(
+        Budget.memory_bytes // MIB, help="Memory of one exercise with all its processes, in MiB."
+    ).tag(config=True)
+
+    @property
+    def budget(self) -> Budget:
+        """What the code of one exercise may spend."""
+        return Budget(
+            cpu_seconds=self.cpu_seconds,
+            wall_seconds=self.wall_seconds,
+            memory_bytes=self.memory_mib * MIB,
+        )
 
     def preprocess(
         self, nb: NotebookNode, resources: dict[str, Any]
