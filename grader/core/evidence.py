@@ -118,8 +118,24 @@ class Evidence:
                 )
 
 
+TRANSCRIPT_LIMIT = 64 * 2**20
+"""Bytes of replies that are kept per exercise. Honest ones take one or two MiB; a hostile one could
+fill the disk. What is not kept cannot be judged again without running the code again."""
+
+ENDED = "ended"
+"""Where a transcript says which request ended the process, and how."""
+
+
+def request_key(request: bytes) -> str:
+    """Return the name under which the reply to a request is kept."""
+    return hashlib.sha256(request).hexdigest()
+
+
 class Interview:
-    """Asks one process about one program, remembers every answer, and counts what was broken."""
+    """Asks one process about one program, remembers every answer, and counts what was broken.
+
+    `replies` is the transcript: each reply by its request, and under `ENDED` how it ended early.
+    """
 
     def __init__(self, transport: Transport, off_limits: tuple[str, ...], seed: int) -> None:
         self._transport = transport
@@ -131,6 +147,7 @@ class Interview:
         self.printed = False
         self.stopped: dict[str, Raised] = {}
         self.replies: dict[str, bytes] = {}
+        self._room = TRANSCRIPT_LIMIT
 
     def load(self, program: Program) -> None:
         """Run the program's parts. What stops a part is remembered, not raised."""
@@ -151,7 +168,7 @@ class Interview:
                 "off_limits": list(self._off_limits),
                 "seed": self._seed,
             }
-            reply = self._exchange(request, "/".join(key))
+            reply = self._exchange(request)
             self.tripped += [str(rule) for rule in reply["tripped"] if rule not in self.tripped]
             self.printed = self.printed or bool(reply["stdout"].strip())
             self._cache[key] = Evidence(probe, data, reply)
@@ -166,22 +183,28 @@ class Interview:
         """End the process."""
         self._transport.close()
 
-    def _exchange(self, request: dict[str, Any], key: str = "") -> dict[str, Any]:
+    def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
         if self.ended is not None:
             raise self.ended
+        message = encode(request)
+        key = request_key(message)
         try:
-            reply = self._transport.ask(encode(request))
-            if key:
-                self.replies[key] = reply
+            reply = self._transport.ask(message)
+            self._keep(key, reply)
             return _reply(decode(reply), request["do"])
         except Ended as ended:
             self.ended = ended
-            raise
         except Malformed:
             self.ended = Ended(
                 Outcome.KILLED, "Your code disturbed the channel that carries its results."
             )
-            raise self.ended from None
+        self.replies[ENDED] = encode([key, self.ended.outcome.value, self.ended.detail])
+        raise self.ended
+
+    def _keep(self, key: str, reply: bytes) -> None:
+        self._room -= len(reply)
+        if self._room >= 0:
+            self.replies[key] = reply
 
 
 _SHAPES: dict[str, dict[str, Any]] = {

@@ -1,0 +1,50 @@
+"""Runs our commands within nbgrader's configuration: nbgrader_config.py counts for them, too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from nbgrader.apps import AutogradeApp
+from nbgrader.converters.base import NbGraderException
+
+from grader.core.course import CourseError
+from grader.nbgrader.parallel import ParallelAutograde, Tally
+
+
+def autograde_app(root: Path, chapter: str, student: str = "*", force: bool = False) -> AutogradeApp:
+    """Return nbgrader's autograde as its command line would set it up in the course at `root`."""
+    os.chdir(root)
+    # errors only: our commands say themselves what became of each submission
+    arguments = [chapter, f"--student={student}", "--log-level=ERROR", *["--force"] * force]
+    AutogradeApp.clear_instance()
+    app: AutogradeApp = AutogradeApp.instance()
+    app.initialize(arguments)
+    app.coursedir.assignment_id = chapter
+    return app
+
+
+def grade_chapter(
+    root: Path,
+    chapter: str,
+    jobs: int,
+    student: str,
+    force: bool,
+    seed: int,
+    trust: bool,
+    report: Callable[[Tally], None],
+) -> Tally:
+    """Grade a chapter's submissions in `jobs` processes, one for each core if 0."""
+    app = autograde_app(root, chapter, student, force)
+    if seed:
+        app.config.GradeInBox.seed = seed
+    if trust:
+        app.config.GradeInBox.trust_submissions = True
+    autograde = ParallelAutograde(coursedir=app.coursedir, parent=app)
+    autograde.jobs = jobs or len(os.sched_getaffinity(0))
+    autograde.report = report
+    try:
+        return autograde.start()
+    except NbGraderException as error:
+        raise CourseError(f"{error}.") from None
