@@ -208,9 +208,7 @@ Trust = Annotated[
 @app.command()
 def grade(
     chapter: ChapterArgument,
-    jobs: Annotated[
-        int, typer.Option(min=0, help="Worker processes; 0 is one for each core.")
-    ] = 0,
+    jobs: Annotated[int, typer.Option(min=0, help="Worker processes; 0 is one for each core.")] = 0,
     student: Annotated[str, typer.Option(help="Only these: a name, or a pattern.")] = "*",
     force: Annotated[bool, typer.Option("--force", help="Grade what is graded, too.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of all inputs; 0 draws a secret one.")] = 0,
@@ -235,6 +233,54 @@ def grade(
         raise typer.Exit(128 + tally.signal)
     if tally.left:
         raise typer.Exit(1)
+
+
+@app.command()
+def regrade(
+    chapter: ChapterArgument,
+    student: Annotated[str, typer.Option(help="Only these: a name, or a pattern.")] = "*",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show it, change nothing.")] = False,
+) -> None:
+    """Apply the present checks and points to kept evidence. No student code runs.
+
+    Shows whose verdict changed and why. Exit status: 0 all evidence could be judged, 1 an exercise
+    needs a real run because its probes or inputs changed.
+    """
+    from grader.nbgrader.commands import regrade_chapter
+    from grader.nbgrader.regrade import Change
+    from grader.progress import changes_table
+
+    find_course().chapter(chapter)
+    found = list(regrade_chapter(find_course().root, chapter, student, dry_run))
+    changes = [item for item in found if isinstance(item, Change)]
+    out.print(changes_table(changes) if changes else "No verdict changes.")
+    needs_run = [item for item in found if not isinstance(item, Change)]
+    for item in needs_run:
+        what = f"{item.student}, {item.exercise}" if item.exercise else item.student
+        out.print(f"Needs a real run: {what}: {item.why}.", soft_wrap=True, markup=False)
+    if changes and not dry_run:
+        out.print(f"Feedback pages are older now: nbgrader generate_feedback {chapter} --force")
+    if needs_run:
+        out.print(f"To run the code again: undertorch grade {chapter} --force", soft_wrap=True)
+        raise typer.Exit(1)
+
+
+@app.command()
+def evidence(
+    older_than: Annotated[float, typer.Option(help="Last written at least so many days ago.")] = 0,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete it for good.")] = False,
+) -> None:
+    """List kept evidence with its size, or delete what is old. Grades stay as they are."""
+    from grader.core.store import delete as delete_folder
+    from grader.core.store import kept
+
+    root, total = find_course().root, 0
+    for folder, size in kept(root, older_than):
+        total += size
+        if delete:
+            delete_folder(folder)
+        out.print(f"{size / 2**20:8.2f} MiB  {folder.relative_to(root)}", soft_wrap=True)
+    out.print(f"{total / 2**20:8.2f} MiB  {'deleted' if delete else 'in all'}")
 
 
 @app.command()

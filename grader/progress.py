@@ -1,4 +1,4 @@
-"""Shows how far a grading run has come, and sums it up at its end."""
+"""Shows how far a grading run has come, sums it up at its end, and tables what a regrade changed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from grader.nbgrader.parallel import Tally
+    from grader.nbgrader.regrade import Change
 
 
 @contextmanager
@@ -56,3 +61,15 @@ def summary(tally: Tally, chapter: str) -> str:
     if tally.left:
         lines.append(f"{tally.left} are not graded. To go on: undertorch grade {chapter}")
     return "\n".join(lines)
+
+
+def changes_table(changes: Sequence[Change]) -> Table:
+    """Return who changed, from what to what, and why."""
+    shown = Table(pad_edge=False)
+    for name in ("student", "exercise", "points", "why"):
+        shown.add_column(name, no_wrap=name != "why")
+    for change in changes:
+        points = f"{change.before.points:g} → {change.after.points:g}"
+        why = Text("; ".join(change.why))
+        shown.add_row(Text(change.student), change.exercise, points, why)
+    return shown

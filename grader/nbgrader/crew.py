@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -61,10 +62,8 @@ class Crew:
     def give(self, member: Member, task: Task) -> None:
         """Hand a task to a member. One that is dead by now is noticed when it is listened to."""
         member.tasks.append(task)
-        try:
+        with contextlib.suppress(OSError):
             member.channel.send(task)
-        except OSError:
-            pass
 
     @property
     def busy(self) -> bool:

@@ -93,9 +93,7 @@ def save(gradebook: Gradebook, place: Place, marks: Marks, late: AssignLatePenal
         gradebook.db.flush()
         gradebook.db.refresh(submitted)  # the sum of the new scores
         late.init_plugin()
-        penalty = late.plugin_inst.late_submission_penalty(
-            place.student, submitted.score, seconds
-        )
+        penalty = late.plugin_inst.late_submission_penalty(place.student, submitted.score, seconds)
         if penalty is not None:
             submitted.late_submission_penalty = late._check_late_penalty(submitted, penalty)
     gradebook.db.commit()

@@ -212,7 +212,7 @@ class ParallelAutograde(Autograde):
         directory, chapter = self.coursedir, self._batch.chapter.id
         source = directory.format_path(directory.source_directory, ".", chapter)
         spared = {os.path.join(source, name) for name in self.exclude_overwriting.get(chapter, [])}
-        for path in set(find_all_files(source, directory.ignore + ["*.ipynb"])) - spared:
+        for path in set(find_all_files(source, [*directory.ignore, "*.ipynb"])) - spared:
             target = os.path.join(staged, os.path.relpath(path, source))
             os.makedirs(os.path.dirname(target), exist_ok=True)
             Path(target).unlink(missing_ok=True)
@@ -252,7 +252,9 @@ def _halting() -> Iterator[None]:
     except GradebookBusy as error:
         raise Halt(f"{error}.") from None
     except SQLAlchemyError as error:
-        raise Halt(f"The gradebook could not be written: {getattr(error, 'orig', error)}.") from None
+        raise Halt(
+            f"The gradebook could not be written: {getattr(error, 'orig', error)}."
+        ) from None
     except OSError as error:
         raise Halt(f"{error.strerror}: {error.filename or 'the course folder'}.") from None
 

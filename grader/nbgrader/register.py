@@ -59,9 +59,7 @@ def _follow_points(chapter: Chapter, gradebook: Gradebook) -> bool:
         if known.max_score != exercise.points:
             known.max_score = exercise.points
             # nbgrader counts a grade cell's points in its checksum
-            gradebook.find_source_cell(*place).checksum = compute_checksum(
-                cells[exercise.grade_id]
-            )
+            gradebook.find_source_cell(*place).checksum = compute_checksum(cells[exercise.grade_id])
             changed = True
     gradebook.db.commit()
     return changed

@@ -29,7 +29,7 @@ from grader.core.replay import probe_versions
 from grader.core.submission import Unreadable, read_notebook, rebuild
 from grader.core.verdict import Message, Verdict, raised_message, without_checks
 from grader.engine.box import Box
-from grader.engine.budget import Budget
+from grader.engine.budget import Budget, changed
 from grader.engine.tiers import BoxUnavailable, choose
 
 _CALL = re.compile(r"""^\s*grade\(\s*["'](\w+)["']\s*\)\s*;?\s*$""")
@@ -91,7 +91,7 @@ class Run:
 
     def budget(self, exercise: Exercise) -> Budget:
         """Return what an exercise may spend: the course's limits, changed by its own card."""
-        return replace(self.terms.budget, **exercise.budget)
+        return changed(self.terms.budget, exercise.budget)
 
     @cached_property
     def probes(self) -> dict[str, Probe]:
@@ -172,11 +172,16 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
         name = str(cell.metadata.nbgrader.grade_id)
         verdict, replies = _one(run, cell, attempts, intake, open_for or run.open)
         graded.verdicts[name], graded.replies[name] = verdict, replies
-        bundle = Report(verdict)._repr_mimebundle_()
-        cell.outputs = [new_output("execute_result", data=bundle, execution_count=1)]
-        cell.execution_count = 1
+        show(cell, verdict)
     record["verdicts"] = [verdict.to_data() for verdict in graded.verdicts.values()]
     return graded
+
+
+def show(cell: NotebookNode, verdict: Verdict) -> None:
+    """Make a verdict the output of its grade cell."""
+    bundle = Report(verdict)._repr_mimebundle_()
+    cell.outputs = [new_output("execute_result", data=bundle, execution_count=1)]
+    cell.execution_count = 1
 
 
 def is_tested(cell: NotebookNode) -> bool:
