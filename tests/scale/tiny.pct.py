@@ -1,7 +1,9 @@
+# ruff: noqa: F821
 # %% [markdown] chapter="tiny"
 # title: Tiny
 # summary: A chapter for the tests of grading at scale.
 
+# ruff: noqa: F821
 # %% [markdown] exercise="double"
 # title: Double
 # minutes: 1
