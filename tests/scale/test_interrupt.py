@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -26,7 +27,7 @@ def until(process, true, seconds=120):
     """Wait until `true()`; the process must not end before."""
     deadline = time.monotonic() + seconds
     while not true():
-        assert process.poll() is None, process.communicate()[0]
+        assert process.poll() is None, process.said_until_end()
         assert time.monotonic() < deadline
         time.sleep(0.002)
 
@@ -48,8 +49,8 @@ def test_signals_at_several_moments(tmp_path):
         until(process, lambda moment=moment: len(course.all_graded()) >= moment)
         family = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(number)
-        said, _ = process.communicate(timeout=60)
-        assert process.returncode == status, said
+        said = process.said_until_end()
+        assert process.status == status, said
         psutil.wait_procs(family, timeout=20)
         assert not left_over(family)
         course.assert_whole(STUDENTS)
@@ -60,8 +61,8 @@ def test_signals_at_several_moments(tmp_path):
     until(process, lambda: len(course.all_graded()) >= 27)
     workers = psutil.Process(process.pid).children()
     workers[0].kill()
-    said, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, said
+    said = process.said_until_end()
+    assert process.status == 0, said
     course.assert_whole(STUDENTS)
     assert course.all_graded() == STUDENTS
     assert len(course.scores()) == 2 * len(STUDENTS)
@@ -75,8 +76,8 @@ def test_plain_nbgrader_grades_what_a_kill_left_half_done(tmp_path):
     process = course.command("nbgrader", "autograde", CHAPTER)
     half = course.autograded(STUDENTS[2])
     until(process, half.exists)
-    process.kill()  # in the middle of nbgrader's two steps, or soon after
-    process.communicate()
+    process.send_signal(signal.SIGKILL)  # in the middle of nbgrader's two steps, or soon after
+    process.said_until_end()
     course.autograded(STUDENTS[1]).chmod(0o644)
     course.autograded(STUDENTS[1]).write_text('{"cells": [')  # as a full disk leaves it
     course.run("nbgrader", "autograde", CHAPTER)
@@ -128,7 +129,9 @@ def test_a_submission_that_kills_its_worker_twice_needs_review(course, grade):
         course.hand_in(student)
     tally = grade()
     assert (tally.graded, tally.left, tally.stopped) == (5, 0, "")
-    reviews = {name: course.verdicts(name)["double-grade"]["review"] for name in course.all_graded()}
+    reviews = {
+        name: course.verdicts(name)["double-grade"]["review"] for name in course.all_graded()
+    }
     assert reviews.pop("dies") == REFUSED
     assert set(reviews.values()) == {"not run"}
 
@@ -204,8 +207,8 @@ def test_a_disk_that_runs_full_then_has_room(tmp_path):
         until(process, lambda: len(course.all_graded()) >= 5)
         filler = disk / "filler"
         fill(filler)
-        said, _ = process.communicate(timeout=60)
-        assert process.returncode == 1, said
+        said = process.said_until_end()
+        assert process.status == 1, said
         assert "Stopped: " in said and "To go on" in said
         filler.unlink()
         course.assert_whole(STUDENTS)
@@ -220,8 +223,6 @@ def fill(path):
     """Write until nothing more fits."""
     with path.open("wb", buffering=0) as file:
         for size in (65536, 512, 1):
-            try:
+            with suppress(OSError):
                 while True:
                     file.write(b"x" * size)
-            except OSError as error:
-                assert error.errno == errno.ENOSPC

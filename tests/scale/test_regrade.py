@@ -49,7 +49,9 @@ def test_a_dropped_check_gives_points_back(course):
 
 
 def test_new_inputs_need_a_real_run(course):
-    course.checks("double", DOUBLE.replace("ask(-x)", "ask(-x - 1)").replace("-x * 2", "(-x - 1) * 2"))
+    course.checks(
+        "double", DOUBLE.replace("ask(-x)", "ask(-x - 1)").replace("-x * 2", "(-x - 1) * 2")
+    )
     before = course.rows()
     said = course.run("undertorch", "regrade", CHAPTER, status=1)
     assert "ada, double: the probe `doubled` is asked for inputs that it was not asked" in said

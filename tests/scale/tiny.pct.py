@@ -1,9 +1,7 @@
-# ruff: noqa: F821
 # %% [markdown] chapter="tiny"
 # title: Tiny
 # summary: A chapter for the tests of grading at scale.
 
-# ruff: noqa: F821
 # %% [markdown] exercise="double"
 # title: Double
 # minutes: 1
@@ -17,6 +15,8 @@
 
 # %%
 import torch
+
+from grader import grade
 
 
 # %% solution="double"
