@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from grader.core.compare import Comparison, Mismatch, recording
 from grader.core.outcome import Ended, Outcome
 from grader.core.probe import Probe
 from grader.core.program import Program
+from grader.core.reply import checked_reply
 from grader.core.tensors import Malformed, facts, storage_from
 
 REPLIES_LIMIT = 256 * 2**20
@@ -136,8 +137,24 @@ def _tensors_in(value: object) -> Iterator[torch.Tensor]:
             yield from _tensors_in(item)
 
 
+TRANSCRIPT_LIMIT = 64 * 2**20
+"""Bytes of replies that are kept per exercise. Honest ones take one or two MiB; a hostile one could
+fill the disk. What is not kept cannot be judged again without running the code again."""
+
+ENDED = "ended"
+"""Where a transcript says which request ended the process, and how."""
+
+
+def request_key(request: bytes) -> str:
+    """Return the name under which the reply to a request is kept."""
+    return hashlib.sha256(request).hexdigest()
+
+
 class Interview:
-    """Asks one process about one program, remembers every answer, and counts what was broken."""
+    """Asks one process about one program, remembers every answer, and counts what was broken.
+
+    `replies` is the transcript: each reply by its request, and under `ENDED` how it ended early.
+    """
 
     def __init__(self, transport: Transport, off_limits: tuple[str, ...], seed: int) -> None:
         self._transport = transport
@@ -171,7 +188,7 @@ class Interview:
                 "off_limits": list(self._off_limits),
                 "seed": self._seed,
             }
-            reply = self._exchange(request, "/".join(key))
+            reply = self._exchange(request)
             self.tripped += [str(rule) for rule in reply["tripped"] if rule not in self.tripped]
             self.tampered += [
                 str(name) for name in reply["tampered"][:20] if name not in self.tampered
@@ -189,93 +206,27 @@ class Interview:
         """End the process."""
         self._transport.close()
 
-    def _exchange(self, request: dict[str, Any], key: str = "") -> dict[str, Any]:
+    def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
         if self.ended is not None:
             raise self.ended
+        message = encode(request)
+        key = request_key(message)
         try:
-            reply = self._transport.ask(encode(request))
-            self._received += len(reply)
-            if self._received > REPLIES_LIMIT:
-                raise Ended(Outcome.KILLED, "Your code's results are too large, all together.")
-            if key:
-                self.replies[key] = reply
-            return _reply(decode(reply), request["do"])
+            reply = self._transport.ask(message)
+            self._keep(key, reply)
+            return checked_reply(decode(reply), request["do"])
         except Ended as ended:
             self.ended = ended
-            raise
         except Malformed:
             self.ended = Ended(
                 Outcome.KILLED, "Your code disturbed the channel that carries its results."
             )
-            raise self.ended from None
+        self.replies[ENDED] = encode([key, self.ended.outcome.value, self.ended.detail])
+        raise self.ended
 
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_report(value: object) -> bool:
-    """Say whether a value is what `grader.core.raised.report` returns."""
-    return (
-        isinstance(value, dict)
-        and set(value) == {"type", "mro", "message", "where"}
-        and _is_text(value["type"])
-        and _is_text(value["message"])
-        and _is_list(value["mro"], _is_text)
-        and _is_list(value["where"], lambda line: _is_tuple(line, str, int, str))
-    )
-
-
-def _is_list(value: object, is_item: Callable[[object], bool]) -> bool:
-    return isinstance(value, list) and all(map(is_item, value))
-
-
-def _is_tuple(value: object, *kinds: type) -> bool:
-    return (
-        isinstance(value, tuple)
-        and len(value) == len(kinds)
-        and all(type(item) is kind for item, kind in zip(value, kinds, strict=True))
-    )
-
-
-def _is_dict(
-    value: object, is_key: Callable[[object], bool], is_item: Callable[[object], bool]
-) -> bool:
-    return isinstance(value, dict) and all(is_key(k) and is_item(v) for k, v in value.items())
-
-
-_SHAPES: dict[str, dict[str, Callable[[object], bool]]] = {
-    "load": {
-        "stopped": lambda value: _is_dict(value, _is_text, _is_report),
-        "stdout": _is_text,
-    },
-    "probe": {
-        "value": lambda value: value is None or isinstance(value, bytes),
-        "refused": lambda value: value is None or _is_text(value),
-        "raised": lambda value: value is None or _is_report(value),
-        "changed": lambda value: _is_dict(
-            value,
-            lambda number: type(number) is int and number >= 0,
-            lambda data: isinstance(data, bytes),
-        ),
-        "warnings": lambda value: _is_list(value, lambda pair: _is_tuple(pair, str, str)),
-        "stdout": _is_text,
-        "tripped": lambda value: _is_list(value, _is_text),
-        "tampered": lambda value: _is_list(value, _is_text),
-    },
-    "plain": {
-        "raised": lambda value: value is None or _is_report(value),
-        "stdout": _is_text,
-    },
-}
-
-
-def _reply(data: Any, kind: str) -> dict[str, Any]:
-    """Check the shape of a reply down to its last string: whoever sent it may be hostile."""
-    shape = _SHAPES[kind]
-    if not isinstance(data, dict) or set(data) != set(shape):
-        raise Malformed(f"a reply that is no answer to {kind!r}")
-    for name, fits in shape.items():
-        if not fits(data[name]):
-            raise Malformed(f"a reply without a proper {name!r}")
-    return data
+    def _keep(self, key: str, reply: bytes) -> None:
+        self._received += len(reply)
+        if self._received > REPLIES_LIMIT:
+            raise Ended(Outcome.KILLED, "Your code's results are too large, all together.")
+        if self._received <= TRANSCRIPT_LIMIT:
+            self.replies[key] = reply

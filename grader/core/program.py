@@ -154,14 +154,15 @@ def _parse(source: str) -> ast.Module | None:
         return None
 
 
-def _pieces(cell: Cell, reserved: frozenset[str]) -> list[_Piece]:
+@lru_cache(maxsize=4096)  # a chapter's given cells are the same in every submission
+def _pieces(cell: Cell, reserved: frozenset[str]) -> tuple[_Piece, ...]:
     source = plain_python(cell.source)
     tree = _parse(source)
     if cell.kind is Kind.SOLUTION:
         statements: Sequence[ast.stmt] = tree.body if tree else []
         binds = frozenset(name for node in statements for name in _bound(node))
         uses = frozenset(name for node in statements for name in _used(node))
-        return [_Piece(cell.kind, cell.label, source, binds | {cell.label}, uses)]
+        return (_Piece(cell.kind, cell.label, source, binds | {cell.label}, uses),)
     pieces = []
     for node in tree.body if tree else []:
         binds = frozenset(_bound(node))
@@ -172,7 +173,7 @@ def _pieces(cell: Cell, reserved: frozenset[str]) -> list[_Piece]:
         text = "\n" * (_first_line(node) - 1) + "\n".join(lines)
         always = isinstance(node, ast.ImportFrom) and any(n.name == "*" for n in node.names)
         pieces.append(_Piece(cell.kind, cell.label, text, binds, frozenset(_used(node)), always))
-    return pieces
+    return tuple(pieces)
 
 
 def _first_line(node: ast.stmt) -> int:

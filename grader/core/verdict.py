@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
@@ -64,6 +64,30 @@ class Verdict:
     def to_data(self) -> dict[str, Any]:
         """Return the verdict as JSON data."""
         return asdict(self)
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Verdict:
+        """Return the verdict that `to_data` gave, after a way through JSON too."""
+        checks = tuple(
+            CheckResult(
+                **{**check, "state": State(check["state"]), "message": _message(check["message"])}
+            )
+            for check in data["checks"]
+        )
+        parts = {
+            "outcome": Outcome(data["outcome"]),
+            "summary": _message(data["summary"]),
+            "checks": checks,
+            "notes": tuple(data["notes"]),
+        }
+        return cls(**{**data, **parts})
+
+
+def _message(data: Mapping[str, Any] | None) -> Message | None:
+    if data is None:
+        return None
+    rows = tuple((str(label), str(text)) for label, text in data["rows"])
+    return Message(data["what"], rows, data["link"])
 
 
 def without_checks(
