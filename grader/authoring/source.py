@@ -23,6 +23,7 @@ import yaml
 from nbformat import NotebookNode
 
 from grader.core.offlimits import describe_rule
+from grader.engine.budget import Budget, changed
 
 
 class SourceError(Exception):
@@ -39,7 +40,11 @@ CARD = {
     "leaves out": str,
     "off limits": list,
 }
-"""What every exercise's card declares. Difficulty runs from 1 to 5."""
+"""What every exercise's card declares. Difficulty runs from 1 to 5.
+
+One key may be left out: `budget`, what the exercise may spend where that differs from the course's
+limits, by the names of `grader.engine.budget.Budget`: `budget: {cpu_seconds: 60}`.
+"""
 
 _METADATA = {
     "kernelspec": {
@@ -138,9 +143,13 @@ def _card(path: Path, name: str, declared: dict[str, Any]) -> dict[str, Any]:
     for key, kind in CARD.items():
         if not isinstance(declared.get(key), kind):
             raise SourceError(f"{path}: the card of {name} needs `{key}`, a {kind.__name__}")
-    unknown = sorted(set(declared) - set(CARD))
+    unknown = sorted(set(declared) - set(CARD) - {"budget"})
     if unknown:
         raise SourceError(f"{path}: the card of {name} has unknown keys: {', '.join(unknown)}")
+    try:
+        changed(Budget(), declared.get("budget", {}))
+    except ValueError as error:
+        raise SourceError(f"{path}: the card of {name} has a wrong budget: {error}") from None
     return {key.replace(" ", "_"): value for key, value in declared.items()}
 
 

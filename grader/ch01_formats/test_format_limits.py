@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, gate
+from grader import NOTHING, Mismatch, assert_equal, compared, gate
 
 KEYS = ["max", "smallest_normal", "smallest_subnormal", "eps"]
 
@@ -23,7 +23,7 @@ def in_torch(dtype):
     info = torch.finfo(dtype)
     whole = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
     one = torch.ones(1, dtype=whole).view(dtype).double().item()
-    return dict(zip(KEYS, [info.max, info.smallest_normal, one, info.eps]))
+    return dict(zip(KEYS, [info.max, info.smallest_normal, one, info.eps], strict=True))
 
 
 def by_rule(exponent_bits, mantissa_bits):
@@ -36,7 +36,7 @@ def by_rule(exponent_bits, mantissa_bits):
         two ** (lowest - mantissa_bits),
         two**-mantissa_bits,
     ]
-    return dict(zip(KEYS, map(float, exact)))
+    return dict(zip(KEYS, map(float, exact), strict=True))
 
 
 def name_of(widths):
@@ -60,25 +60,28 @@ def wide():
 
 def compare(limits, formats, keys):
     answers = limits.ask(formats).value
-    got = [[answer.get(key) if isinstance(answer, dict) else None for key in keys] for answer in answers]
+    got = [
+        [answer.get(key) if isinstance(answer, dict) else None for key in keys]
+        for answer in answers
+    ]
     expected = []
     for widths in formats:
         named = NAMED.get(tuple(widths))
         values = in_torch(named) if named else by_rule(*widths)
         expected.append([values[key] for key in keys])
-    try:
-        assert_equal(got, expected)
-    except Mismatch:
-        row = next(i for i, (a, b) in enumerate(zip(got, expected)) if a != b)
-        column = next(i for i, (a, b) in enumerate(zip(got[row], expected[row])) if a != b)
+    compared(got)
+    wrong = [
+        (widths, key, theirs, ours)
+        for widths, row, right in zip(formats, got, expected, strict=True)
+        for key, theirs, ours in zip(keys, row, right, strict=True)
+        if theirs != ours
+    ]
+    if wrong:
+        widths, key, theirs, ours = wrong[0]
         raise Mismatch(
-            f"`{keys[column]}` is not what it should be.",
-            (
-                ("format", name_of(formats[row])),
-                ("expected", repr(expected[row][column])),
-                ("got", repr(got[row][column])),
-            ),
-        ) from None
+            f"{len(wrong)} of {len(formats) * len(keys)} limits are wrong. The first is `{key}`:",
+            (("format", name_of(widths)), ("expected", repr(ours)), ("got", repr(theirs))),
+        )
 
 
 @gate
@@ -86,7 +89,7 @@ def test_returns_four_floats(limits):
     """Returns a dict with the four keys and a float under each."""
     for answer in limits.ask([[5, 10], [8, 7]]).value:
         if answer is None:
-            raise Mismatch("`format_limits` returned None. Did you forget a `return`?")
+            raise Mismatch(NOTHING)
         if not isinstance(answer, dict):
             raise Mismatch(f"`format_limits` returned a {type(answer).__name__}, not a dict.")
         assert_equal(sorted(map(str, answer)), sorted(KEYS), "The keys are not the ones asked for.")

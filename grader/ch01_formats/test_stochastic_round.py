@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, assert_same_bits, assert_tensor, gate
+from grader import Mismatch, assert_same_bits, assert_tensor, compared, gate
 from grader.ch01_formats.patterns import as_float32, assert_all_nan, awkward, every_upper_half
 
 NOISES = 65_536
@@ -38,22 +38,22 @@ def go_up(by_chance, x, noise):
     step = got.view(torch.int16) - (bits >> 16).to(torch.int16)[:, None]
     up, stay = (step == 1).sum(1).tolist(), (step == 0).sum(1).tolist()
     lower = (bits & 0xFFFF).tolist()
-    try:
-        assert_equal(list(zip(up, stay)), [(k, NOISES - k) for k in lower])
-    except Mismatch:
-        wrong = [i for i, k in enumerate(lower) if (up[i], stay[i]) != (k, NOISES - k)]
-        first = min(wrong, key=lambda i: int(bits[i]).bit_count())
-        astray = NOISES - up[first] - stay[first]
-        raise Mismatch(
-            f"{len(wrong)} of {len(lower)} numbers do not go up as often as they should. "
-            "The simplest, over all 65,536 noises:",
-            (
-                ("input", f"0x{int(bits[first]) & 0xFFFF_FFFF:08X} = {float(x[first]):.9g}"),
-                ("expected", f"up {lower[first]} times, down {NOISES - lower[first]} times"),
-                ("got", f"up {up[first]} times, down {stay[first]} times"
-                 + (f", elsewhere {astray} times" if astray else "")),
-            ),
-        ) from None  # fmt: skip
+    compared([up, stay])
+    wrong = [i for i, k in enumerate(lower) if (up[i], stay[i]) != (k, NOISES - k)]
+    if not wrong:
+        return
+    first = min(wrong, key=lambda i: int(bits[i]).bit_count())
+    astray = NOISES - up[first] - stay[first]
+    elsewhere = f", elsewhere {astray} times" if astray else ""
+    raise Mismatch(
+        f"{len(wrong)} of {len(lower)} numbers do not go up as often as they should. "
+        "The simplest, over all 65,536 noises:",
+        (
+            ("input", f"0x{int(bits[first]) & 0xFFFF_FFFF:08X} = {float(x[first]):.9g}"),
+            ("expected", f"up {lower[first]} times, down {NOISES - lower[first]} times"),
+            ("got", f"up {up[first]} times, down {stay[first]} times{elsewhere}"),
+        ),
+    )
 
 
 def with_lower(upper):
@@ -64,7 +64,7 @@ def with_lower(upper):
 @gate
 def test_shape_and_dtype(by_chance, x, noise):
     """Returns a `bfloat16` tensor of the same shape, and leaves its inputs alone."""
-    for value, chance in zip(awkward(x), awkward(noise)):
+    for value, chance in zip(awkward(x), awkward(noise), strict=True):
         got = by_chance.ask(value, chance).value
         assert_tensor(got, dtype=torch.bfloat16, shape=value.shape)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ class Exercise:
     leaves_out: str
     off_limits: tuple[str, ...]
     stub: str
+    budget: Mapping[str, float] = field(default_factory=dict)
+    """What differs from the course's limits, by the names of `grader.engine.budget.Budget`."""
 
     @property
     def grade_id(self) -> str:
@@ -203,4 +205,5 @@ def _exercise(cell: Mapping[str, Any]) -> Exercise:
         leaves_out=card["leaves_out"],
         off_limits=tuple(card["off_limits"]),
         stub=source_of(cell),
+        budget=card.get("budget", {}),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,11 @@ from grader.core.compare import Comparison, Mismatch, recording
 from grader.core.outcome import Ended, Outcome
 from grader.core.probe import Probe
 from grader.core.program import Program
-from grader.core.tensors import Malformed, facts
+from grader.core.reply import checked_reply
+from grader.core.tensors import Malformed, facts, storage_from
+
+REPLIES_LIMIT = 256 * 2**20
+"""Most bytes of all replies of one interview, which are kept until it is judged."""
 
 
 MESSAGE_CHARACTERS = 2000
@@ -27,10 +31,6 @@ NAME_CHARACTERS = 200
 
 WHERE_LIMIT = 8
 """Most source lines of an exception, and most classes that it descends from."""
-
-REPLIES_LIMIT = 96 * 2**20
-"""Bytes of all replies to one interview: they are kept until the verdict. Twice the largest reply;
-the chapters' own come to 5 MiB at most."""
 
 
 @dataclass(frozen=True)
@@ -43,36 +43,27 @@ class Raised:
     where: tuple[tuple[str, int, str], ...]
 
     @classmethod
-    def from_data(cls, data: object) -> Raised:
-        """Return the exception that `inside` reported. Raises `Malformed` for anything else."""
-        match data:
-            case {"type": str(kind), "mro": list(mro), "message": str(message), "where": list(where)}:
-                lines = tuple(_line(place) for place in where[-WHERE_LIMIT:])
-                kinds = tuple(_short(name) for name in mro[:WHERE_LIMIT])
-                return cls(_short(kind), kinds, _clean(message, MESSAGE_CHARACTERS), lines)
-        raise Malformed("a report of an exception that is none")
+    def from_data(cls, data: Mapping[str, Any]) -> Raised:
+        """Return the exception that `inside` reported, shortened to what anyone reads."""
+        return cls(
+            _clean(data["type"]),
+            tuple(_clean(name) for name in data["mro"][:WHERE_LIMIT]),
+            _clean(data["message"], MESSAGE_CHARACTERS),
+            tuple(
+                (_clean(name), int(line), _clean(text))
+                for name, line, text in data["where"][-WHERE_LIMIT:]
+            ),
+        )
 
     def is_a(self, name: str) -> bool:
         """Say whether the exception is, or descends from, the class of that name."""
         return name in self.kinds
 
 
-def _line(place: object) -> tuple[str, int, str]:
-    match place:
-        case (str(name), int(number), str(text)):
-            return _short(name), number, _short(text)
-    raise Malformed("a line of source that is none")
-
-
-def _short(text: object) -> str:
-    if not isinstance(text, str):
-        raise Malformed("a word that is no text")
-    return _clean(text, NAME_CHARACTERS)
-
-
-def _clean(text: str, limit: int) -> str:
+def _clean(text: object, limit: int = NAME_CHARACTERS) -> str:
     """Return text without what a terminal obeys, turns around, or no file can hold."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text[:limit])
+    shown = (c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in str(text)[:limit])
+    return "".join(shown)
 
 
 class StudentRaised(AssertionError):
@@ -108,10 +99,13 @@ class Evidence:
         if raised is not None:
             raise StudentRaised(raised)
         if self._reply["refused"] is not None:
-            what = _short(self._reply["refused"])
+            what = _clean(self._reply["refused"])
             raise Mismatch(f"Your code gave {what}, where plain data is needed.")
         self._check_inputs()
-        return decode(self._reply["value"], known=self._after[1])
+        try:
+            return decode(self._reply["value"], known=self._after[1])
+        except Malformed:
+            raise Mismatch("What your code's process sent cannot be read.") from None
 
     @property
     def inputs_after(self) -> dict[str, Any]:
@@ -135,24 +129,52 @@ class Evidence:
         for index, data in self._reply["changed"].items():
             storage = storages[index] if index < len(storages) else None
             if storage is None or len(data) != storage.nbytes():
-                raise Malformed("an input came back with another size")
-            fresh = torch.frombuffer(bytearray(data), dtype=torch.uint8).untyped_storage()
-            storage.copy_(fresh)
+                raise Mismatch("Your code resized the storage of an input.")
+            storage.copy_(storage_from(data))
         return inputs, storages
 
     def _check_inputs(self) -> None:
         for name, value in self.inputs_after.items():
-            if name in self.probe.in_place or not isinstance(value, torch.Tensor):
+            if name in self.probe.in_place:
                 continue
-            if facts(value).storage in self._reply["changed"]:
+            if any(
+                facts(tensor).storage in self._reply["changed"] for tensor in _tensors_in(value)
+            ):
                 raise Mismatch(
                     f"Your code changed its input `{name}` in place. "
                     "Work on a copy, or build a new tensor."
                 )
 
 
+def _tensors_in(value: object) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors_in(item)
+
+
+TRANSCRIPT_LIMIT = 64 * 2**20
+"""Bytes of replies that are kept per exercise. Honest ones take one or two MiB; a hostile one could
+fill the disk. What is not kept cannot be judged again without running the code again."""
+
+ENDED = "ended"
+"""Where a transcript says which request ended the process, and how."""
+
+
+def request_key(request: bytes) -> str:
+    """Return the name under which the reply to a request is kept."""
+    return hashlib.sha256(request).hexdigest()
+
+
 class Interview:
-    """Asks one process about one program, remembers every answer, and counts what was broken."""
+    """Asks one process about one program, remembers every answer, and counts what was broken.
+
+    `replies` is the transcript: each reply by its request, and under `ENDED` how it ended early.
+    """
 
     def __init__(self, transport: Transport, off_limits: tuple[str, ...], seed: int) -> None:
         self._transport = transport
@@ -160,20 +182,19 @@ class Interview:
         # The run's seed stays on this side: whoever has it can draw every hidden input.
         self._seed = int.from_bytes(hashlib.sha256(f"inside/{seed}".encode()).digest()[:6], "big")
         self._cache: dict[tuple[str, str], Evidence] = {}
+        self._received = 0
         self.ended: Ended | None = None
         self.tripped: list[str] = []
+        self.tampered: list[str] = []
         self.printed = False
         self.stopped: dict[str, Raised] = {}
         self.replies: dict[str, bytes] = {}
-        self._room = REPLIES_LIMIT
 
     def load(self, program: Program) -> None:
         """Run the program's parts. What stops a part is remembered, not raised."""
         reply = self._exchange({"do": "load", "parts": [list(part) for part in program.parts]})
         self.stopped = {
-            label: Raised.from_data(reply["stopped"][label])
-            for label, _ in program.parts
-            if label in reply["stopped"]
+            str(label): Raised.from_data(data) for label, data in reply["stopped"].items()
         }
 
     def ask(self, probe: Probe, inputs: Mapping[str, Any]) -> Evidence:
@@ -188,9 +209,12 @@ class Interview:
                 "off_limits": list(self._off_limits),
                 "seed": self._seed,
             }
-            reply = self._exchange(request, "/".join(key))
+            reply = self._exchange(request)
+            # what is told to a person are our own words, not the sender's
             tripped = [rule for rule in self._off_limits if rule in reply["tripped"]]
             self.tripped += [rule for rule in tripped if rule not in self.tripped]
+            tampered = map(_clean, reply["tampered"][:20])
+            self.tampered += [name for name in tampered if name not in self.tampered]
             self.printed = self.printed or bool(reply["stdout"].strip())
             self._cache[key] = Evidence(probe, data, reply)
         return self._cache[key]
@@ -204,59 +228,27 @@ class Interview:
         """End the process."""
         self._transport.close()
 
-    def _exchange(self, request: dict[str, Any], key: str = "") -> dict[str, Any]:
+    def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
         if self.ended is not None:
             raise self.ended
+        message = encode(request)
+        key = request_key(message)
         try:
-            reply = self._transport.ask(encode(request))
-            self._room -= len(reply)
-            if self._room < 0:
-                mib = REPLIES_LIMIT // 2**20
-                raise Ended(Outcome.KILLED, f"Your code's results came to more than {mib} MiB.")
-            read = _reply(decode(reply), request["do"])
-            if key:
-                self.replies[key] = reply
-            return read
+            reply = self._transport.ask(message)
+            self._keep(key, reply)
+            return checked_reply(decode(reply), request["do"])
         except Ended as ended:
             self.ended = ended
-            raise
         except Malformed:
             self.ended = Ended(
                 Outcome.KILLED, "Your code disturbed the channel that carries its results."
             )
-            raise self.ended from None
+        self.replies[ENDED] = encode([key, self.ended.outcome.value, self.ended.detail])
+        raise self.ended
 
-
-_SHAPES: dict[str, dict[str, Any]] = {
-    "load": {"stopped": dict, "stdout": str},
-    "probe": {
-        "value": bytes | None,
-        "refused": str | None,
-        "raised": dict | None,
-        "changed": dict,
-        "warnings": list,
-        "stdout": str,
-        "tripped": list,
-    },
-    "plain": {"raised": dict | None, "stdout": str},
-}
-
-
-def _reply(data: Any, kind: str) -> dict[str, Any]:
-    """Check the shape of a reply, all but the value's: whoever sent it may be hostile."""
-    if not isinstance(data, dict):
-        raise Malformed("a reply that is no dict")
-    for name, wanted in _SHAPES[kind].items():
-        if name not in data or not isinstance(data[name], wanted):
-            raise Malformed(f"a reply without a proper {name!r}")
-    exceptions = [data.get("raised"), *data.get("stopped", {}).values()]
-    for exception in exceptions:
-        if exception is not None:
-            Raised.from_data(exception)
-    for index, after in data.get("changed", {}).items():
-        if type(index) is not int or index < 0 or not isinstance(after, bytes):
-            raise Malformed("a changed input that is none")
-    for pair in data.get("warnings", ()):
-        if not isinstance(pair, tuple) or not all(isinstance(text, str) for text in pair):
-            raise Malformed("a warning that is none")
-    return data
+    def _keep(self, key: str, reply: bytes) -> None:
+        self._received += len(reply)
+        if self._received > REPLIES_LIMIT:
+            raise Ended(Outcome.KILLED, "Your code's results are too large, all together.")
+        if self._received <= TRANSCRIPT_LIMIT:
+            self.replies[key] = reply

@@ -28,6 +28,7 @@ import torch
 from grader.core.channel import ChannelError, receive_frame, send_frame
 from grader.core.codec import decode, decode_with_storages, encode
 from grader.core.offlimits import Tripwire
+from grader.core.pristine import replaced, snapshot
 from grader.core.probe import Probe, Student, load_probes
 from grader.core.raised import report, text
 from grader.core.tensors import Refused, storage_bytes
@@ -96,6 +97,7 @@ class Inside:
         self._names = names
         self._live = live
         self._stopped: dict[str, dict[str, Any]] = {}
+        self._pristine = snapshot()
 
     def answer(self, request: bytes) -> bytes:
         """Return the reply to one request."""
@@ -104,7 +106,7 @@ class Inside:
             case "load":
                 return encode(self._load(body["parts"]))
             case "probe":
-                return encode(self._probe(body))
+                return _encoded(self._probe(body))
             case "plain":
                 return encode(self._plain(body["source"]))
         raise ValueError(f"unknown request {body['do']!r}")
@@ -157,6 +159,8 @@ class Inside:
                 reply["value"] = encode(result[0], known=storages)
             except Refused as refused:
                 reply["refused"] = str(refused)
+            except Exception as error:  # reading it ran the student's code, such as a property
+                reply["refused"] = f"something that raises {type(error).__name__} when it is read"
         after = [storage_bytes(storage) for storage in storages]
         reply["changed"] = {
             index: new
@@ -166,7 +170,15 @@ class Inside:
         reply["warnings"] = [(w.category.__name__, text(w.message)) for w in warned[:20]]
         reply["stdout"] = output.text
         reply["tripped"] = tripwire.tripped
+        reply["tampered"] = replaced(self._pristine)
         return reply
+
+
+def _encoded(reply: dict[str, Any]) -> bytes:
+    try:
+        return encode(reply)
+    except Refused as refused:  # each part crossed, together they are too large
+        return encode({**reply, "value": None, "changed": {}, "refused": str(refused)})
 
 
 def _run_cell(label: str, source: str, names: dict[str, Any]) -> None:

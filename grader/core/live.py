@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import os
 import sys
@@ -15,7 +16,7 @@ from grader.core.course import Chapter, CourseError, find_course
 from grader.core.fork import Fork, Here
 from grader.core.grading import Attempt, ExerciseGrader
 from grader.core.probe import Probe, load_probes
-from grader.core.program import Program
+from grader.core.program import Program, binds
 from grader.core.render import Report, Trouble
 from grader.core.submission import Unreadable, read_notebook
 
@@ -91,12 +92,26 @@ def live_attempt(exercise: str, names: dict[str, Any]) -> Attempt:
             if (source and not code.co_filename.endswith(".py")) or "ipykernel" in code.co_filename:
                 cells[code.co_filename] = source
                 pending += [used for used in code.co_names if used in names]
-    own = next(iter(cells.values()), None) if _codes(names.get(exercise)) else None
+    if not cells:
+        cells = _last_tried(exercise, names)
+    own = next(iter(cells.values()), None)
     return Attempt(Program(exercise, tuple(cells.items())), own, loaded=True)
 
 
+def _last_tried(exercise: str, names: dict[str, Any]) -> dict[str, str]:
+    """Return the last cell that binds the name, from the kernel's history, by what a traceback shows.
+
+    The stub of a class raises before it binds; `name = torch.something` has no code of its own.
+    """
+    history = names.get("In")
+    texts = [str(text) for text in history] if isinstance(history, list) else []
+    numbers = [number for number, text in enumerate(texts) if binds(text, exercise)]
+    return {f"In [{numbers[-1]}]": texts[numbers[-1]]} if numbers else {}
+
+
 def _codes(value: object) -> list[CodeType]:
-    """Return the code of a function, or of a class's methods."""
+    """Return the code of a function, under its decorators, or of a class's methods."""
+    value = inspect.unwrap(value) if callable(value) else value
     if isinstance(value, FunctionType):
         return [value.__code__]
     if isinstance(value, type):

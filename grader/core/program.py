@@ -171,6 +171,12 @@ def names_in(source: str) -> set[str]:
     return {name for name in found if isinstance(name, str)}
 
 
+def binds(source: str, name: str) -> bool:
+    """Say whether a cell's text binds that name at its top level, in whatever way."""
+    tree = _parse(plain_python(source))
+    return tree is not None and any(name in _bound(node) for node in tree.body)
+
+
 def is_stub(source: str, stub: str) -> bool:
     """Say whether a solution cell still holds the stub, up to white space and comments."""
     tree, untouched = _parse(plain_python(source)), _parse(plain_python(stub))
@@ -207,12 +213,13 @@ def _parse(source: str) -> ast.Module | None:
         return None
 
 
-def _pieces(cell: Cell, reserved: frozenset[str]) -> list[_Piece]:
+@lru_cache(maxsize=4096)  # a chapter's given cells are the same in every submission
+def _pieces(cell: Cell, reserved: frozenset[str]) -> tuple[_Piece, ...]:
     source = plain_python(cell.source)
     if cell.kind is Kind.SOLUTION:
         tree = _parse(source)
         binds, uses = _names(tree.body if tree else [])
-        return [_Piece(cell.kind, cell.label, 0, source, binds | {cell.label}, uses)]
+        return (_Piece(cell.kind, cell.label, 0, source, binds | {cell.label}, uses),)
     pieces = []
     for line, text, nodes in _statements(source):
         binds, uses = _names(nodes)
@@ -225,7 +232,7 @@ def _pieces(cell: Cell, reserved: frozenset[str]) -> list[_Piece]:
             for node in nodes
         )
         pieces.append(_Piece(cell.kind, cell.label, line, text, binds, uses, always))
-    return pieces
+    return tuple(pieces)
 
 
 def _names(nodes: Iterable[ast.stmt]) -> tuple[frozenset[str], frozenset[str]]:

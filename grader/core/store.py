@@ -1,8 +1,9 @@
 """Keeps evidence: `evidence/<student>/<chapter>/`, private, apart from what nbgrader copies.
 
 `record.json` says what was graded, with which seed, versions and tier, and the verdicts;
-`<exercise>.replies` holds the raw replies, compressed. A change of rubric can so be applied
-without running anyone's code again.
+`<grade cell>.replies` holds the raw replies, compressed. A change of rubric can so be applied
+without running anyone's code again. The record is written last: where there is none, the
+submission is not graded.
 """
 
 from __future__ import annotations
@@ -10,17 +11,24 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
+import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from grader.core.codec import MESSAGE_LIMIT, decode, encode
-from grader.core.verdict import Verdict
+SCHEMA = 2
+"""Version of the layout of records and replies. A reader refuses any other."""
 
-SCHEMA = 1
-"""Version of the layout of a record. A reader refuses what is newer."""
+_LEVEL = 1
+"""Of compression. Level 6 takes five times as long for files a tenth smaller."""
+
+
+class OtherSchema(Exception):
+    """The evidence was kept by another version of Undertorch; the message says what to do."""
 
 
 class Store:
@@ -38,37 +46,41 @@ class Store:
             if path.is_file():
                 path.unlink()
 
-    def keep(self, exercise: str, replies: Mapping[str, bytes]) -> None:
-        """Write the replies of one exercise, unless they are larger than one message may be."""
-        if sum(map(len, replies.values())) > MESSAGE_LIMIT:
-            return  # no chapter's are; the verdict stands without them
+    def keep(self, grade_id: str, replies: Mapping[str, bytes]) -> None:
+        """Write the transcript of one grade cell: its replies by request."""
         if replies:
-            self._write(f"{exercise}.replies", zlib.compress(encode(dict(replies)), 6))
+            index = json.dumps({key: len(reply) for key, reply in replies.items()}).encode()
+            packer = zlib.compressobj(_LEVEL)
+            parts = [packer.compress(part) for part in (index, b"\n", *replies.values())]
+            self._write(f"{grade_id}.replies", b"".join([*parts, packer.flush()]))
 
-    def replies(self, exercise: str) -> dict[str, bytes]:
-        """Return the replies of one exercise, by probe and inputs; none if there are none."""
-        path = self.folder / f"{exercise}.replies"
+    def replies(self, grade_id: str) -> dict[str, bytes]:
+        """Return the transcript of one grade cell; empty if none was kept."""
+        path = self.folder / f"{grade_id}.replies"
         if not path.is_file():
             return {}
-        found: dict[str, bytes] = decode(zlib.decompress(path.read_bytes()))
+        index, _, rest = zlib.decompress(path.read_bytes()).partition(b"\n")
+        found, start = {}, 0
+        for key, length in json.loads(index).items():
+            found[key] = rest[start : start + length]
+            start += length
         return found
 
-    def record(self, header: Mapping[str, Any], verdicts: Sequence[Verdict]) -> None:
-        """Write the record: `header` (submission's hash, seed, tier), versions, verdicts."""
-        record = {
-            "schema": SCHEMA,
-            **header,
-            "versions": versions(),
-            "verdicts": [verdict.to_data() for verdict in verdicts],
-        }
-        self._write("record.json", json.dumps(record, indent=1).encode("utf-8"))
+    def record(self, record: Mapping[str, Any]) -> None:
+        """Write the record: submission's hash, seed, tier, verdicts; schema and versions added."""
+        whole = {"schema": SCHEMA, **record, "versions": versions()}
+        self._write("record.json", json.dumps(whole, indent=1).encode("utf-8"))
 
     def read(self) -> dict[str, Any] | None:
-        """Return the record, or None if there is none."""
+        """Return the record, or None if there is none. Raises `OtherSchema`."""
         path = self.folder / "record.json"
         if not path.is_file():
             return None
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if record["schema"] != SCHEMA:
+            raise OtherSchema(
+                f"{path} has schema {record['schema']}, this version reads {SCHEMA}: grade again."
+            )
         return record
 
     def _write(self, name: str, content: bytes) -> None:
@@ -80,6 +92,23 @@ class Store:
         os.replace(partial, self.folder / name)
 
 
+def kept(root: Path, older_than_days: float) -> Iterator[tuple[Path, int]]:
+    """Return the folders whose evidence was last written that long ago, and their bytes."""
+    limit = time.time() - older_than_days * 86_400
+    for folder in sorted((root / "evidence").glob("*/*")):
+        files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+        if max((path.stat().st_mtime for path in files), default=0.0) < limit:
+            yield folder, sum(path.stat().st_size for path in files)
+
+
+def delete(folder: Path) -> None:
+    """Delete the evidence of one submission, and the student's folder if it is empty then."""
+    shutil.rmtree(folder)
+    if not any(folder.parent.iterdir()):
+        folder.parent.rmdir()
+
+
+@cache
 def versions() -> dict[str, str]:
     """Return the versions that a verdict depends on."""
     found = {"python": platform.python_version()}

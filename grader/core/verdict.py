@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -41,6 +41,7 @@ class CheckResult:
     earned: float
     state: State
     message: Message | None = None
+    claimed: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,30 @@ class Verdict:
     def to_data(self) -> dict[str, Any]:
         """Return the verdict as JSON data."""
         return asdict(self)
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Verdict:
+        """Return the verdict that `to_data` gave, after a way through JSON too."""
+        checks = tuple(
+            CheckResult(
+                **{**check, "state": State(check["state"]), "message": _message(check["message"])}
+            )
+            for check in data["checks"]
+        )
+        parts = {
+            "outcome": Outcome(data["outcome"]),
+            "summary": _message(data["summary"]),
+            "checks": checks,
+            "notes": tuple(data["notes"]),
+        }
+        return cls(**{**data, **parts})
+
+
+def _message(data: Mapping[str, Any] | None) -> Message | None:
+    if data is None:
+        return None
+    rows = tuple((str(label), str(text)) for label, text in data["rows"])
+    return Message(data["what"], rows, data["link"])
 
 
 def without_checks(
@@ -90,7 +115,10 @@ def score(exercise: Exercise, runs: Sequence[CheckRun]) -> tuple[CheckResult, ..
         message = message_for(run.error)
         results.append(CheckResult(check.name, check.rubric, share, 0.0, State.FAILED, message))
         over = check.weight == 0 or isinstance(run.error, Ended)
-    return tuple(results)
+    return tuple(
+        replace(result, claimed=run.check.claimed)
+        for result, run in zip(results, runs, strict=True)
+    )
 
 
 def _shares(points: float, checks: Sequence[Check]) -> list[float]:

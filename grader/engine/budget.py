@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 
 MIB = 2**20
 
@@ -41,3 +42,14 @@ class Budget:
 
     open_files: int = 1024
     """Descriptors of one process: the usual soft limit, which loader workers are tuned for."""
+
+
+def changed(budget: Budget, limits: Mapping[str, float]) -> Budget:
+    """Return the budget with other limits. Raises ValueError for one that is none."""
+    kinds = {field.name: type(getattr(budget, field.name)) for field in fields(Budget)}
+    for name, value in limits.items():
+        if name not in kinds:
+            raise ValueError(f"there is no limit {name!r}; there are {', '.join(kinds)}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            raise ValueError(f"{name} is {value!r}, not a number above 0")
+    return replace(budget, **{name: kinds[name](value) for name, value in limits.items()})

@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import FileStore
 
 from grader.core.channel import ChannelError, receive_frame, send_frame
 from grader.core.codec import decode, encode
@@ -60,7 +61,9 @@ class _Rank:
         return self.answer is None and not self.gone
 
 
-def on_ranks(world_size: int, body: Callable[[int], object], *, seconds: float = SECONDS) -> list[Any]:
+def on_ranks(
+    world_size: int, body: Callable[[int], object], *, seconds: float = SECONDS
+) -> list[Any]:
     """Run `body(rank)` in `world_size` forks with a gloo process group; return the results by rank.
 
     What `body` returns must be plain data (see `grader.core.codec`). Each rank has the memory of
@@ -123,7 +126,7 @@ def _group(rank: int, world_size: int, store: Path, seconds: float) -> Iterator[
     """The default process group, with a patience beyond ours: hanging is for the parent to see."""
     dist.init_process_group(
         "gloo",
-        store=dist.FileStore(str(store), world_size),
+        store=FileStore(str(store), world_size),
         rank=rank,
         world_size=world_size,
         timeout=timedelta(seconds=2 * seconds + 10),

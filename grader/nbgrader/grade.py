@@ -1,62 +1,19 @@
-"""nbgrader's steps for grading: run the exercises in the box, write verdicts into the notebook."""
+"""nbgrader's steps for grading: forget the last scores, grade in the box, save the new ones."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 import secrets
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import cached_property
-from html import escape
 from typing import Any
 
 from nbformat import NotebookNode
-from nbformat.v4 import new_output
-from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
-from nbgrader.utils import is_grade
+from nbgrader.api import Gradebook
+from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor
 from traitlets import Bool, Float, Integer
 
-from grader.core.course import Chapter, source_of
-from grader.core.evidence import Interview, Raised
-from grader.core.grading import Attempt, ExerciseGrader
-from grader.core.outcome import Ended, Outcome
-from grader.core.probe import Probe, load_probes
-from grader.core.program import Cell, Kind, Program, slice_program
-from grader.core.render import Report
 from grader.core.store import Store
-from grader.core.verdict import Message, Verdict, raised_message, without_checks
-from grader.engine.box import Box
 from grader.engine.budget import MIB, Budget
-
-_CALL = re.compile(r"""^\s*grade\(\s*["'](\w+)["']\s*\)\s*;?\s*$""")
-
-
-class Run:
-    """One grading run of a chapter: its box, its secret seed, its graders."""
-
-    def __init__(self, chapter: Chapter, box: Box, seed: int) -> None:
-        self.chapter = chapter
-        self.box = box
-        self.seed = seed or secrets.randbits(48)
-        self.tier = str(box.tier)
-        self._graders: dict[str, ExerciseGrader] = {}
-
-    def __deepcopy__(self, memo: object) -> Run:
-        return self  # nbconvert copies the resources that it hands from step to step
-
-    @cached_property
-    def probes(self) -> dict[str, Probe]:
-        """The chapter's probes."""
-        return load_probes(self.chapter.probes)
-
-    def grader(self, exercise: str) -> ExerciseGrader:
-        """Return the grader of an exercise, which keeps what it computes for this run."""
-        if exercise not in self._graders:
-            found = self.chapter.exercise(exercise)
-            self._graders[exercise] = ExerciseGrader(self.chapter, found, self.probes)
-        return self._graders[exercise]
+from grader.nbgrader.gradebook import Place, forget, in_one_transaction, marks_of, save
+from grader.nbgrader.run import Graded, Run, Terms, grade_notebook
 
 
 class ResetScores(NbGraderPreprocessor):
@@ -66,18 +23,8 @@ class ResetScores(NbGraderPreprocessor):
         self, nb: NotebookNode, resources: dict[str, Any]
     ) -> tuple[NotebookNode, dict[str, Any]]:
         """Mark every grade of this submission as not known."""
-        names = resources["nbgrader"]
-        with Gradebook(names["db_url"]) as gradebook:
-            try:
-                submission = gradebook.find_submission_notebook(
-                    names["notebook"], names["assignment"], names["student"]
-                )
-            except MissingEntry:
-                return nb, resources
-            for grade in submission.grades:
-                grade.auto_score = None
-                grade.needs_manual_grade = True
-            gradebook.db.commit()
+        with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:
+            forget(gradebook, _place(resources))
         return nb, resources
 
 
@@ -110,155 +57,44 @@ class GradeInBox(NbGraderPreprocessor):
             memory_bytes=self.memory_mib * MIB,
         )
 
+    def terms(self) -> Terms:
+        """Return the terms of one run; draws its seed."""
+        return Terms(self.seed or secrets.randbits(48), self.budget, self.trust_submissions)
+
     def preprocess(
         self, nb: NotebookNode, resources: dict[str, Any]
     ) -> tuple[NotebookNode, dict[str, Any]]:
         """Write a verdict into each grade cell, and keep the evidence."""
         run: Run = resources["undertorch"]
-        names = resources["nbgrader"]
-        store = Store(run.chapter.root, names["student"], run.chapter.id)
+        store = _store(resources)
         store.begin()
-        intake = nb.metadata.pop("undertorch_intake", {"notes": {}})
-        try:
-            programs = _programs(run.chapter, nb)
-        except Exception:  # every cell then says that it could not be graded
-            self.log.exception("The code of %s could not be taken apart", names["student"])
-            programs = {}
-        verdicts: dict[str, Verdict] = {}
-        for cell in nb.cells:
-            cell.pop("outputs", None) if cell.cell_type != "code" else cell.update(outputs=[])
-            if cell.cell_type == "code" and is_grade(cell) and not cell.metadata.nbgrader.solution:
-                grade_id = cell.metadata.nbgrader.grade_id
-                verdict = self._verdict(run, store, cell, programs, intake)
-                verdicts[grade_id] = verdict
-                cell.outputs = [_output(verdict)]
-                cell.execution_count = 1
-        resources["verdicts"] = verdicts
-        header = {
-            "student": names["student"],
-            "chapter": run.chapter.id,
-            "submission": _digest(nb),
-            "seed": run.seed,
-            "tier": run.tier,
-            "intake": intake,
-        }
-        store.record(header, list(verdicts.values()))
+        graded = grade_notebook(run, nb)
+        for grade_id, replies in graded.replies.items():
+            store.keep(grade_id, replies)
+        resources["graded"] = graded
+        return graded.notebook, resources
+
+
+class SaveVerdicts(NbGraderPreprocessor):
+    """Stores scores, comments and the late penalty, and which grades need a person's eye."""
+
+    def preprocess(
+        self, nb: NotebookNode, resources: dict[str, Any]
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        """Write the gradebook's rows, then the record that says so."""
+        graded: Graded = resources["graded"]
+        marks, late = marks_of(nb, graded.verdicts), AssignLatePenalties(parent=self.parent)
+        with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:
+            in_one_transaction(gradebook, lambda: save(gradebook, _place(resources), marks, late))
+        _store(resources).record(graded.record)
         return nb, resources
 
-    def _verdict(
-        self,
-        run: Run,
-        store: Store,
-        cell: NotebookNode,
-        programs: Mapping[str, Attempt],
-        intake: Mapping[str, Any],
-    ) -> Verdict:
-        call = _CALL.match(cell.source)
-        notes = intake["notes"]
-        try:
-            if call is None:
-                verdict, said = _plain(run, cell, programs), ()
-            else:
-                exercise = run.chapter.exercise(call.group(1))
-                said = tuple(notes.get(exercise.id, ()))
-                if "unreadable" in intake:
-                    message = Message(f"Your submission could not be read: {intake['unreadable']}.")
-                    verdict = without_checks(
-                        exercise, Outcome.NEEDS_REVIEW, message, "The submission is unreadable."
-                    )
-                else:
-                    verdict, replies = run.grader(exercise.id).interview(
-                        programs[exercise.id], run.box.open, run.seed, run.box.open
-                    )
-                    store.keep(exercise.id, replies)
-        except Exception as error:  # whatever it was, the submission must not vanish
-            self.log.exception("Grading %s failed", cell.metadata.nbgrader.grade_id)
-            return _needs_review(cell, f"The grader itself failed ({type(error).__name__}).")
-        everywhere = tuple(notes.get("", ()))
-        review = verdict.review or (" ".join(everywhere) if everywhere else "")
-        return replace(verdict, notes=(*said, *everywhere), review=review, tier=run.tier)
+
+def _place(resources: dict[str, Any]) -> Place:
+    names = resources["nbgrader"]
+    return Place(names["assignment"], names["notebook"], names["student"])
 
 
-class SaveVerdicts(SaveAutoGrades):
-    """nbgrader's step that stores scores; it adds which need a person's eye, and why."""
-
-    def _add_score(self, cell: NotebookNode, resources: dict[str, Any]) -> None:
-        super()._add_score(cell, resources)
-        verdict = resources.get("verdicts", {}).get(cell.metadata.nbgrader.grade_id)
-        if verdict is not None and verdict.review:
-            grade = self._find(self.gradebook.find_grade, cell)
-            grade.needs_manual_grade = True
-            self.gradebook.db.commit()
-
-    def _add_comment(self, cell: NotebookNode, resources: dict[str, Any]) -> None:
-        super()._add_comment(cell, resources)
-        grade_id = f"{cell.metadata.nbgrader.grade_id}-grade"
-        verdict = resources.get("verdicts", {}).get(grade_id)
-        if verdict is not None and verdict.review:
-            comment = self._find(self.gradebook.find_comment, cell)
-            # nbgrader renders comments as Markdown, in which HTML is HTML
-            comment.auto_comment = f"Needs review. {escape(verdict.review)}"
-            self.gradebook.db.commit()
-
-    def _find(self, find: Any, cell: NotebookNode) -> Any:
-        return find(
-            cell.metadata.nbgrader.grade_id, self.notebook_id, self.assignment_id, self.student_id
-        )
-
-
-def _programs(chapter: Chapter, nb: NotebookNode) -> dict[str, Attempt]:
-    """Return the attempt at each exercise that a rebuilt notebook holds."""
-    cells = []
-    for number, cell in enumerate(nb.cells):
-        role = cell.metadata.get("nbgrader", {})
-        if cell.cell_type != "code" or role.get("grade"):
-            continue
-        if role.get("solution"):
-            cells.append(Cell(Kind.SOLUTION, role["grade_id"], cell.source))
-        else:
-            own = re.fullmatch(r"own-(\d+)", str(cell.get("id", "")))
-            label = f"your cell {int(own.group(1)) + 1}" if own else f"given cell {number}"
-            cells.append(Cell(Kind.OWN if own else Kind.GIVEN, label, cell.source))
-    names = [exercise.id for exercise in chapter.exercises]
-    sources = {cell.label: cell.source for cell in cells if cell.kind is Kind.SOLUTION}
-    return {
-        name: Attempt(slice_program(name, names, cells), sources.get(name, "")) for name in names
-    }
-
-
-def _plain(run: Run, cell: NotebookNode, programs: Mapping[str, Attempt]) -> Verdict:
-    """Run a hand-written test cell in the box, after everything that the student wrote.
-
-    Its text is beside the student's code, which could tamper with it: weaker than a probe.
-    """
-    points = float(cell.metadata.nbgrader.points)
-    name = str(cell.metadata.nbgrader.grade_id)
-    parts = dict(part for attempt in programs.values() for part in attempt.program.parts)
-    interview = Interview(run.box.open(), (), run.seed)
-    raised: Raised | None
-    try:
-        interview.load(Program(name, tuple(parts.items())))
-        raised = interview.run_plain(source_of(cell))
-    except Ended as ended:
-        return Verdict(name, name, 0.0, points, ended.outcome, Message(ended.detail))
-    finally:
-        interview.close()
-    if raised is None:
-        return Verdict(name, name, points, points, Outcome.PASSED)
-    return Verdict(name, name, 0.0, points, Outcome.FAILED, raised_message(raised))
-
-
-def _needs_review(cell: NotebookNode, why: str) -> Verdict:
-    name, points = str(cell.metadata.nbgrader.grade_id), float(cell.metadata.nbgrader.points)
-    message = Message("This could not be graded. It is not your fault until someone says so.")
-    return Verdict(name, name, 0.0, points, Outcome.NEEDS_REVIEW, message, review=why)
-
-
-def _output(verdict: Verdict) -> NotebookNode:
-    bundle = Report(verdict)._repr_mimebundle_()
-    return new_output("execute_result", data=bundle, execution_count=1)
-
-
-def _digest(nb: NotebookNode) -> str:
-    text = "\0".join(cell.source for cell in nb.cells)
-    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
+def _store(resources: dict[str, Any]) -> Store:
+    names = resources["nbgrader"]
+    return Store(resources["undertorch"].chapter.root, names["student"], names["assignment"])

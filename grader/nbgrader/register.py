@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import nbformat
 from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.preprocessors import CheckCellMetadata, ComputeChecksums, SaveCells
+from nbgrader.preprocessors import CheckCellMetadata, ComputeChecksums, OverwriteCells, SaveCells
+from nbgrader.utils import compute_checksum
 
 from grader.core.course import Chapter
 
@@ -13,16 +17,49 @@ def register(chapter: Chapter, db_url: str, course_id: str) -> bool:
     """Make sure that the gradebook knows the chapter; return whether it had to be told.
 
     A fresh clone has released notebooks and no gradebook. What is registered already is left as
-    it is, hidden tests included.
+    it is, hidden tests included; only points follow the exercises' cards.
     """
     with Gradebook(db_url, course_id) as gradebook:
         try:
             gradebook.find_notebook(chapter.name, chapter.id)
-            return False
+            return _follow_points(chapter, gradebook)
         except MissingEntry:
             gradebook.update_or_create_assignment(chapter.id)
     notebook = nbformat.read(chapter.released, as_version=4)
-    resources = {"nbgrader": {"notebook": chapter.name, "assignment": chapter.id, "db_url": db_url}}
     for preprocessor in (ComputeChecksums(), SaveCells(), CheckCellMetadata()):
-        notebook, resources = preprocessor.preprocess(notebook, resources)
+        notebook, _ = preprocessor.preprocess(notebook, _resources(chapter, db_url))
     return True
+
+
+def as_registered(chapter: Chapter, db_url: str) -> dict[str, Any]:
+    """Return the released notebook with the gradebook's test cells, points and checksums."""
+    notebook = nbformat.read(chapter.released, as_version=4)
+    for preprocessor in (OverwriteCells(), CheckCellMetadata()):
+        notebook, _ = preprocessor.preprocess(notebook, _resources(chapter, db_url))
+    plain: dict[str, Any] = json.loads(json.dumps(notebook))
+    return plain
+
+
+def _resources(chapter: Chapter, db_url: str) -> dict[str, Any]:
+    return {"nbgrader": {"notebook": chapter.name, "assignment": chapter.id, "db_url": db_url}}
+
+
+def _follow_points(chapter: Chapter, gradebook: Gradebook) -> bool:
+    """Give grade cells the points that their exercises have now; return whether any changed."""
+    cells = {
+        cell.metadata.get("nbgrader", {}).get("grade_id"): cell
+        for cell in nbformat.read(chapter.released, as_version=4).cells
+    }
+    changed = False
+    for exercise in chapter.exercises:
+        if exercise.grade_id not in cells:
+            continue
+        place = exercise.grade_id, chapter.name, chapter.id
+        known = gradebook.find_grade_cell(*place)
+        if known.max_score != exercise.points:
+            known.max_score = exercise.points
+            # nbgrader counts a grade cell's points in its checksum
+            gradebook.find_source_cell(*place).checksum = compute_checksum(cells[exercise.grade_id])
+            changed = True
+    gradebook.db.commit()
+    return changed

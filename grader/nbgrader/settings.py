@@ -19,16 +19,13 @@ def apply(config: Config) -> None:
     config.CourseDirectory.release_directory = "chapters"
     config.CourseDirectory.ignore = IGNORED
     config.Autograde.exporter_class = "grader.nbgrader.exporter.SubmissionExporter"
-    config.Autograde.sanitize_preprocessors = [
-        "grader.nbgrader.grade.ResetScores",
-        "nbgrader.preprocessors.OverwriteCells",
-        "nbgrader.preprocessors.CheckCellMetadata",
-    ]
+    # nbgrader's OverwriteCells and CheckCellMetadata are done once per run, on the notebook that
+    # every submission is rebuilt from; SaveVerdicts does the work of its SaveAutoGrades and
+    # AssignLatePenalties in one transaction
+    config.Autograde.sanitize_preprocessors = ["grader.nbgrader.grade.ResetScores"]
     config.Autograde.autograde_preprocessors = [
         "grader.nbgrader.grade.GradeInBox",
         "grader.nbgrader.grade.SaveVerdicts",
-        "nbgrader.preprocessors.AssignLatePenalties",
-        "nbgrader.preprocessors.CheckCellMetadata",
     ]
     # our own feedback page: nbgrader's loads scripts from other hosts
     config.GenerateFeedback.HTMLExporter.template_name = "undertorch"

@@ -68,7 +68,6 @@ def encode_fp8(x, dtype, saturate):
     moved = (bits & 0x7FFFFFFF) - ((127 - bias) << 23)
     normal = (moved + (1 << (drop - 1)) - 1 + ((moved >> drop) & 1)) >> drop
     small = x.abs() < 2.0 ** (1 - bias)
-    steps = torch.where(small, x.abs(), 0.0) * 2.0 ** (bias - 1 + mantissa_bits)
     pattern = torch.where(small, 0, normal)
     pattern = torch.where(pattern > largest, largest if saturate else largest + 1, pattern)
     pattern = torch.where(x.isnan(), 0x7F, pattern)
@@ -85,7 +84,6 @@ def encode_fp8(x, dtype, saturate):
     moved = (bits & 0x7FFFFFFF) - ((127 - bias) << 23)
     normal = (moved + (1 << (drop - 1)) - 1 + ((moved >> drop) & 1)) >> drop
     small = x.abs() < 2.0 ** (1 - bias)
-    steps = torch.where(small, x.abs(), 0.0) * 2.0 ** (bias - 1 + mantissa_bits)
     pattern = torch.where(small, normal.clamp(min=0), normal)
     pattern = torch.where(pattern > largest, largest if saturate else largest + 1, pattern)
     pattern = torch.where(x.isnan(), 0x7F, pattern)
@@ -121,7 +119,9 @@ def encode_fp8(x, dtype, saturate):
     small = x.abs() < 2.0 ** (1 - bias)
     steps = torch.where(small, x.abs(), 0.0) * 2.0 ** (bias - 1 + mantissa_bits)
     pattern = torch.where(small, torch.round(steps).int(), normal)
-    pattern = torch.where(pattern > largest, largest if saturate else 0x7F - 3 * (bias == 15), pattern)
+    pattern = torch.where(
+        pattern > largest, largest if saturate else 0x7F - 3 * (bias == 15), pattern
+    )
     pattern = torch.where(x.isnan(), 0x7F, pattern)
     return (pattern | ((bits >> 24) & 0x80)).to(torch.uint8)
 
@@ -223,7 +223,9 @@ def encode_fp8(x, dtype, saturate):
     small = x.abs() < 2.0 ** (1 - bias)
     steps = torch.where(small, x.abs(), 0.0) * 2.0 ** (bias - 1 + mantissa_bits)
     pattern = torch.where(small, torch.round(steps).int(), normal)
-    pattern = torch.where(x.abs() > torch.finfo(dtype).max, largest if saturate else largest + 1, pattern)
+    pattern = torch.where(
+        x.abs() > torch.finfo(dtype).max, largest if saturate else largest + 1, pattern
+    )
     pattern = torch.where(x.isnan(), 0x7F, pattern)
     return (pattern | ((bits >> 24) & 0x80)).to(torch.uint8)
 
@@ -315,12 +317,13 @@ def encode_fp8(x, dtype, saturate):
 # %% alternate: shortens_first
 # Normal numbers by the exercise before; then the rest of the mantissa is zero and nothing is lost.
 def encode_fp8(x, dtype, saturate):
-    kept, bias, largest = {torch.float8_e4m3fn: (3, 7, 0x7E), torch.float8_e5m2: (2, 15, 0x7B)}[dtype]
+    widths = {torch.float8_e4m3fn: (3, 7, 0x7E), torch.float8_e5m2: (2, 15, 0x7B)}
+    kept, bias, largest = widths[dtype]
     short = round_mantissa(x.abs(), kept).view(torch.int32)
     pattern = (short >> (23 - kept)) - ((127 - bias) << kept)
     # adding this number leaves one smallest step as its last bit
     big = 1.5 * 2.0 ** (24 - bias - kept)
-    steps = ((x.abs() + big).view(torch.int32) - torch.tensor(big).view(torch.int32))
+    steps = (x.abs() + big).view(torch.int32) - torch.tensor(big).view(torch.int32)
     pattern = torch.where(x.abs() < 2.0 ** (1 - bias), steps, pattern)
     too_large = pattern > largest
     pattern[too_large] = largest if saturate else largest + 1

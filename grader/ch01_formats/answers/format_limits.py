@@ -1,7 +1,9 @@
 # %% blocked: asks_finfo
 # `torch.finfo` is the table that the exercise asks you to derive, and it has five rows only.
 def format_limits(exponent_bits, mantissa_bits):
-    info = torch.finfo({(5, 10): torch.float16, (8, 7): torch.bfloat16}[exponent_bits, mantissa_bits])
+    info = torch.finfo(
+        {(5, 10): torch.float16, (8, 7): torch.bfloat16}[exponent_bits, mantissa_bits]
+    )
     return {
         "max": info.max,
         "smallest_normal": info.smallest_normal,

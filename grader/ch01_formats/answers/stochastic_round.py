@@ -13,8 +13,8 @@ def stochastic_round(x, noise):
 
 
 # %% mistake: one_too_many
-# You count one noise too many: there are `k` whole numbers below `k`, and 0 is one of them. With `<=`
-# even a number that `bfloat16` holds goes up once in 65,536 times.
+# You count one noise too many: there are `k` whole numbers below `k`, and 0 is one of them. With
+# `<=` even a number that `bfloat16` holds goes up once in 65,536 times.
 def stochastic_round(x, noise):
     bits = x.view(torch.int32)
     up = (noise <= (bits & 0xFFFF)).int()
@@ -46,16 +46,25 @@ def stochastic_round(x, noise):
 def stochastic_round(x, noise):
     bits = x.view(torch.int32)
     bits = bits + noise
-    return torch.where(x.isnan(), 0x7FC0, (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).to(torch.int16).view(torch.bfloat16)
+    return (
+        torch.where(x.isnan(), 0x7FC0, (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)
+        .to(torch.int16)
+        .view(torch.bfloat16)
+    )
 
 
 # %% mistake: fixed_step
 # You scale the noise to the step that follows 1. The step of `bfloat16` doubles at every power of
-# two, so that this is right from 1 to 2 only. Add the noise to the bits: there every step is 65,536.
+# two, so that this is right from 1 to 2 only. Add the noise to the bits: there every step counts
+# 65,536.
 def stochastic_round(x, noise):
     moved = x + torch.copysign(noise * 2.0**-23, x)
     moved = torch.where((x.view(torch.int32) & 0xFFFF) == 0, x, moved)
-    return torch.where(x.isnan(), 0x7FC0, moved.view(torch.int32) >> 16).to(torch.int16).view(torch.bfloat16)
+    return (
+        torch.where(x.isnan(), 0x7FC0, moved.view(torch.int32) >> 16)
+        .to(torch.int16)
+        .view(torch.bfloat16)
+    )
 
 
 # %% mistake: negative_upside_down
@@ -65,7 +74,11 @@ def stochastic_round(x, noise):
     bits = x.view(torch.int32)
     lower = bits & 0xFFFF
     part = torch.where((bits < 0) & (lower > 0), 65_536 - lower, lower)
-    return torch.where(x.isnan(), 0x7FC0, (bits >> 16) + (noise < part).int()).to(torch.int16).view(torch.bfloat16)
+    return (
+        torch.where(x.isnan(), 0x7FC0, (bits >> 16) + (noise < part).int())
+        .to(torch.int16)
+        .view(torch.bfloat16)
+    )
 
 
 # %% mistake: one_draw_for_all

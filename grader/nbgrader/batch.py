@@ -1,0 +1,112 @@
+"""Opens a batch of submissions, before nbgrader or a worker touches any: registers the chapter,
+clears what must not be copied, and undoes what an interrupted run left half done.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbgrader.converters import Autograde
+from nbgrader.utils import rmtree
+
+from grader.core.course import Chapter, Course, CourseError
+from grader.core.store import Store
+from grader.nbgrader.intake import take_in
+from grader.nbgrader.register import as_registered, register
+from grader.nbgrader.run import INTAKE
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A chapter that is about to be graded. `notes` are intake's, by submission folder.
+
+    `released` is the released notebook as the gradebook knows it.
+    """
+
+    chapter: Chapter
+    released: Mapping[str, Any]
+    notes: Mapping[Path, list[str]]
+
+
+def open_batch(autograde: Autograde) -> Batch | None:
+    """Prepare all submissions that nbgrader found; None for an assignment that is no chapter."""
+    directory = autograde.coursedir
+    course = Course(Path(directory.root).resolve())
+    try:
+        chapter = course.chapter(directory.assignment_id)
+    except CourseError:
+        return None  # an assignment of another kind; nbgrader's own ways apply
+    register(chapter, directory.db_url, directory.course_id)
+    notes = {}
+    for folder in _submissions(autograde):
+        said = _take_in(autograde, course, chapter, folder)
+        if said is not None:
+            notes[folder] = said
+    for folder in notes:
+        _undo_half_done(autograde, chapter, folder.parent.name)
+        _forget_untimed(autograde, chapter, folder)
+    return Batch(chapter, as_registered(chapter, directory.db_url), notes)
+
+
+def _submissions(autograde: Autograde) -> list[Path]:
+    """Return the folders handed in, those without a notebook too."""
+    directory = autograde.coursedir
+    pattern = directory.format_path(
+        directory.submitted_directory, directory.student_id, directory.assignment_id
+    )
+    return [Path(folder) for folder in sorted(glob.glob(pattern))]  # as nbgrader finds them
+
+
+def _take_in(
+    autograde: Autograde, course: Course, chapter: Chapter, folder: Path
+) -> list[str] | None:
+    """Clear a submission's folder; return what was done, or None if it is not to be graded."""
+    student = folder.parent.name
+    store = Store(course.root, student, chapter.id)
+    expected = f"{chapter.name}.ipynb"
+    try:
+        # a line break would end nbgrader's whole batch, bytes that are no text its database's
+        if not student.isprintable():
+            raise OSError(f"{student!a} can be no student's id: rename the folder")
+        said = take_in(folder, store.folder / "quarantine", expected)
+    except OSError as error:
+        autograde.log.error("%a: %s. It is not graded.", student, error)
+        autograde.assignments.pop(str(folder), None)
+        return None
+    for line in said:
+        autograde.log.warning("%s: %s", student, line)
+    # nbgrader passes over a folder in which its pattern matched no notebook, and would grade
+    # every other notebook that lies there
+    autograde.assignments[str(folder)] = [str(folder / expected)]
+    return said
+
+
+def _undo_half_done(autograde: Autograde, chapter: Chapter, student: str) -> None:
+    """Remove an autograded folder without verdicts: nbgrader would take it for graded for ever.
+
+    A run that is killed between nbgrader's two steps leaves one, or half a file.
+    """
+    folder = Path(autograde._format_dest(chapter.id, student))
+    notebook = folder / f"{chapter.name}.ipynb"
+    if not folder.is_dir():
+        return
+    text = notebook.read_text(encoding="utf-8", errors="replace") if notebook.is_file() else ""
+    if not text.rstrip().endswith("}") or f'"{INTAKE}"' in text:
+        autograde.log.warning("%s was not graded to the end; it is graded again.", student)
+        rmtree(str(folder))
+
+
+def _forget_untimed(autograde: Autograde, chapter: Chapter, folder: Path) -> None:
+    """Remove what was graded without a time if what lies here now has one.
+
+    nbgrader compares times to see what was handed in again, and would pass over this.
+    """
+    student, stamp = folder.parent.name, "timestamp.txt"
+    graded = Path(autograde._format_dest(chapter.id, student))
+    if graded.is_dir() and (folder / stamp).is_file() and not (graded / stamp).exists():
+        autograde.log.warning("%s was graded without a time before; it is graded again.", student)
+        rmtree(str(graded))

@@ -1,0 +1,68 @@
+"""Runs our commands within nbgrader's configuration: nbgrader_config.py counts for them, too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from nbgrader.apps import AutogradeApp
+from nbgrader.converters import Autograde
+from nbgrader.converters.base import NbGraderException
+
+from grader.core.course import Course, CourseError
+from grader.nbgrader.batch import Batch
+from grader.nbgrader.parallel import ParallelAutograde, Tally
+from grader.nbgrader.register import as_registered, register
+from grader.nbgrader.regrade import Change, NeedsRun, Regrade
+
+
+def autograde_app(
+    root: Path, chapter: str, student: str = "*", force: bool = False
+) -> AutogradeApp:
+    """Return nbgrader's autograde as its command line would set it up in the course at `root`."""
+    os.chdir(root)
+    # errors only: our commands say themselves what became of each submission
+    arguments = [chapter, f"--student={student}", "--log-level=ERROR", *["--force"] * force]
+    AutogradeApp.clear_instance()
+    app: AutogradeApp = AutogradeApp.instance()
+    app.initialize(arguments)
+    app.coursedir.assignment_id = chapter
+    return app
+
+
+def grade_chapter(
+    root: Path,
+    chapter: str,
+    jobs: int,
+    student: str,
+    force: bool,
+    seed: int,
+    trust: bool,
+    report: Callable[[Tally], None],
+) -> Tally:
+    """Grade a chapter's submissions in `jobs` processes, one for each core if 0."""
+    app = autograde_app(root, chapter, student, force)
+    if seed:
+        app.config.GradeInBox.seed = seed
+    if trust:
+        app.config.GradeInBox.trust_submissions = True
+    autograde = ParallelAutograde(coursedir=app.coursedir, parent=app)
+    autograde.jobs = jobs or len(os.sched_getaffinity(0))
+    autograde.report = report
+    try:
+        return autograde.start()
+    except NbGraderException as error:
+        raise CourseError(f"{error}.") from None
+
+
+def regrade_chapter(
+    root: Path, chapter: str, student: str, dry: bool
+) -> Iterator[Change | NeedsRun]:
+    """Apply the present checks to the kept evidence of a chapter; change nothing if `dry`."""
+    app = autograde_app(root, chapter, student)
+    found, directory = Course(root).chapter(chapter), app.coursedir
+    if not dry:
+        register(found, directory.db_url, directory.course_id)
+    batch = Batch(found, as_registered(found, directory.db_url), {})
+    return Regrade(Autograde(coursedir=directory, parent=app), batch, dry=dry)()

@@ -1,0 +1,278 @@
+"""nbgrader's autograde with several worker processes and one writer to the gradebook.
+
+For each submission the order is: forget the old scores, remove the old autograded folder, grade,
+lay the new folder out beside its place, commit the gradebook's rows, write the record, move the
+folder into place. Wherever it is cut off, the submission is graded, or has no autograded folder
+and is graded next time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.converters import Autograde
+from nbgrader.converters.base import BaseConverter, NbGraderException
+from nbgrader.preprocessors import AssignLatePenalties
+from nbgrader.utils import find_all_files, rmtree
+from sqlalchemy.exc import SAWarning, SQLAlchemyError
+
+from grader.core.store import Store
+from grader.nbgrader.batch import Batch, open_batch
+from grader.nbgrader.crew import Crew, Member
+from grader.nbgrader.grade import GradeInBox
+from grader.nbgrader.gradebook import GradebookBusy, Place, forget, in_one_transaction, save
+from grader.nbgrader.worker import Done, Stopped, Task, work
+
+REFUSED = "The grader died twice on this submission. Its code was not run again."
+
+
+@dataclass
+class Tally:
+    """How far a run has come. `troubles` are submissions that were not graded, with the reason;
+    `stopped` is why the run ended early, `signal` the signal that ended it."""
+
+    total: int = 0
+    graded: int = 0
+    review: int = 0
+    skipped: int = 0
+    troubles: dict[str, str] = field(default_factory=dict)
+    stopped: str = ""
+    signal: int = 0
+
+    @property
+    def left(self) -> int:
+        """How many are neither graded nor skipped."""
+        return self.total - self.graded - self.skipped
+
+
+class Halt(Exception):
+    """The run cannot go on; the message says why."""
+
+
+class ParallelAutograde(Autograde):
+    """Grades as nbgrader's Autograde with Undertorch's settings does, in `jobs` processes."""
+
+    jobs = 1
+    serve: Callable[..., None] = staticmethod(work)
+    report: Callable[[Tally], None] = staticmethod(lambda tally: None)
+    _staging = False
+
+    def start(self) -> Tally:
+        """Grade what is to be graded. Raises `NbGraderException` if there is nothing at all."""
+        self.tally = Tally()
+        self.init_notebooks()
+        batch = open_batch(self)
+        if batch is None:
+            raise NbGraderException(f"{self.coursedir.assignment_id} is no chapter of this course")
+        self._batch, self._late = batch, AssignLatePenalties(parent=self)
+        self._queue = deque(sorted(map(Path, self.assignments)))
+        self._again: deque[Task] = deque()
+        self._deaths: dict[str, int] = {}
+        self.tally.total = len(self._queue)
+        terms = GradeInBox(parent=self).terms()
+        arguments = (batch.chapter, terms, batch.released)
+        with (
+            _signals(self.tally) as wake,
+            Gradebook(self.coursedir.db_url, self.coursedir.course_id) as self._gradebook,
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore", SAWarning)  # of nbgrader's own add_submission
+            crew = Crew(max(1, min(self.jobs, self.tally.total)), self.serve, arguments)
+            try:
+                self._grade_all(crew, wake)
+            except Halt as halt:
+                self.tally.stopped = str(halt)
+            finally:
+                crew.close()
+        return self.tally
+
+    def _grade_all(self, crew: Crew, wake: int) -> None:
+        while not self.tally.signal:
+            for member in crew.with_room():
+                task = self._again.popleft() if self._again else self._next_task()
+                if task is None:
+                    break
+                crew.give(member, task)
+            if not (crew.busy or self._again or self._queue):
+                return
+            for member, event in crew.listen(wake):
+                if isinstance(event, Done):
+                    with _halting():
+                        self._finish(event)
+                elif isinstance(event, Stopped):
+                    raise Halt(event.why)
+                elif event is None:
+                    self._after_death(crew, member)
+                self.report(self.tally)
+
+    def _after_death(self, crew: Crew, member: Member) -> None:
+        """Give the tasks of a dead worker to others; the one it died on twice is not run again."""
+        if not member.ready:
+            raise Halt("A worker ended before it was ready. Its last words are above.")
+        tasks = list(member.tasks)
+        if tasks:
+            student = tasks[0].student
+            self._deaths[student] = self._deaths.get(student, 0) + 1
+            if self._deaths[student] > 1:
+                first = tasks[0]
+                tasks[0] = Task(first.student, first.notebook, first.notes, REFUSED)
+        self._again.extendleft(reversed(tasks))
+        crew.replace(member)
+
+    def _next_task(self) -> Task | None:
+        """Return the next submission that is to be graded, its old results forgotten."""
+        while self._queue:
+            folder = self._queue.popleft()
+            student = self._student(folder)
+            if not folder.is_dir():
+                self.tally.troubles[student] = f"{folder} is gone"
+            elif self._wanted(student):
+                with _halting():
+                    self._forget(student)
+                notes = tuple(self._batch.notes.get(folder, ()))
+                return Task(student, folder / f"{self._batch.chapter.name}.ipynb", notes)
+            else:
+                self.tally.skipped += 1
+            self.report(self.tally)
+        return None
+
+    def _student(self, folder: Path) -> str:
+        pattern = self._format_source("(?P<assignment_id>.*)", "(?P<student_id>.*)", escape=True)
+        match = re.match(pattern, str(folder))
+        if match is None:
+            raise NbGraderException(f"{folder} does not fit nbgrader's directory_structure")
+        return match.group("student_id")
+
+    def _wanted(self, student: str) -> bool:
+        """Say whether nbgrader would grade it: not excluded, and new, newer, or with --force."""
+        directory = self.coursedir
+        if student in directory.student_id_exclude.split(","):
+            return False
+        autograded = self._format_dest(self._batch.chapter.id, student)
+        if self.force or not os.path.exists(autograded):
+            return True
+        submitted = self._format_source(self._batch.chapter.id, student)
+        new, old = map(directory.get_existing_timestamp, (submitted, autograded))
+        return new is not None and old is not None and new > old
+
+    def _forget(self, student: str) -> None:
+        in_one_transaction(self._gradebook, lambda: forget(self._gradebook, self._place(student)))
+        record = self._store(student).folder / "record.json"
+        record.unlink(missing_ok=True)
+        autograded = self._format_dest(self._batch.chapter.id, student)
+        if os.path.exists(autograded):
+            rmtree(autograded)
+
+    def _finish(self, done: Done) -> None:
+        """Write all of a graded submission, in the order that this file's first lines give."""
+        try:
+            if not os.path.isdir(self._format_source(self._batch.chapter.id, done.student)):
+                raise FileNotFoundError("The submission is gone")
+            staged = self._stage(done)
+            in_one_transaction(self._gradebook, lambda: self._write_rows(done))
+        except (MissingEntry, FileNotFoundError) as error:
+            self.tally.troubles[done.student] = str(error)
+            return
+        self._store(done.student).record(done.record)
+        os.rename(staged, self._format_dest(self._batch.chapter.id, done.student))
+        self.tally.graded += 1
+        self.tally.review += any(verdict["review"] for verdict in done.record["verdicts"])
+
+    def _stage(self, done: Done) -> str:
+        """Lay out the autograded folder beside its place: the notebook and what came with it."""
+        chapter = self._batch.chapter
+        self._staging = True
+        try:
+            staged = self._format_dest(chapter.id, done.student)
+            shutil.rmtree(staged, ignore_errors=True)
+            os.makedirs(staged)
+            BaseConverter.init_assignment(self, chapter.id, done.student)
+            self._copy_given_files(staged)
+            notebook = Path(staged, f"{chapter.name}.ipynb")
+            notebook.write_text(done.text, encoding="utf-8")
+            self.set_permissions(chapter.id, done.student)
+        finally:
+            self._staging = False
+        return staged
+
+    def _copy_given_files(self, staged: str) -> None:
+        """Copy what lies beside the source notebook, over what was submitted, as Autograde does."""
+        directory, chapter = self.coursedir, self._batch.chapter.id
+        source = directory.format_path(directory.source_directory, ".", chapter)
+        spared = {os.path.join(source, name) for name in self.exclude_overwriting.get(chapter, [])}
+        for path in set(find_all_files(source, [*directory.ignore, "*.ipynb"])) - spared:
+            target = os.path.join(staged, os.path.relpath(path, source))
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            Path(target).unlink(missing_ok=True)
+            shutil.copy(path, target)
+
+    def _format_dest(self, assignment_id: str, student_id: str, escape: bool = False) -> str:
+        path = os.path.normpath(super()._format_dest(assignment_id, student_id, escape))
+        folder, name = os.path.split(path)
+        return os.path.join(folder, f".{name}.partial") if self._staging else path
+
+    def _write_rows(self, done: Done) -> None:
+        book, chapter, student = self._gradebook, self._batch.chapter.id, done.student
+        if self.create_student:
+            book.update_or_create_student(student)
+        else:
+            book.find_student(student)
+        stamp = self.coursedir.get_existing_timestamp(self._format_source(chapter, student))
+        when: dict[str, Any] = {"timestamp": stamp} if stamp else {}
+        book.update_or_create_submission(chapter, student, **when)
+        save(book, self._place(student), done.marks, self._late)
+
+    def _place(self, student: str) -> Place:
+        return Place(self._batch.chapter.id, self._batch.chapter.name, student)
+
+    def _store(self, student: str) -> Store:
+        return Store(self._batch.chapter.root, student, self._batch.chapter.id)
+
+    _batch: Batch
+    _gradebook: Gradebook
+
+
+@contextmanager
+def _halting() -> Iterator[None]:
+    """Turn what this machine refuses into the end of the run."""
+    try:
+        yield
+    except GradebookBusy as error:
+        raise Halt(f"{error}.") from None
+    except SQLAlchemyError as error:
+        raise Halt(
+            f"The gradebook could not be written: {getattr(error, 'orig', error)}."
+        ) from None
+    except OSError as error:
+        raise Halt(f"{error.strerror}: {error.filename or 'the course folder'}.") from None
+
+
+@contextmanager
+def _signals(tally: Tally) -> Iterator[int]:
+    """Note SIGINT and SIGTERM in the tally and wake the loop: nothing is cut off in between."""
+    wake, alarm = os.pipe()
+
+    def note(number: int, _: FrameType | None) -> None:
+        tally.signal = number
+        os.write(alarm, b"!")
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield wake
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(wake)
+        os.close(alarm)

@@ -1,0 +1,329 @@
+"""Grades one submission: a rebuilt notebook goes in; verdicts, transcripts and the notebook that
+shows them come out. Plain nbgrader, the parallel command and a regrade all do it here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import torch
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+from traitlets.log import get_logger
+
+from grader.core.channel import Transport
+from grader.core.course import Chapter, Exercise, source_of
+from grader.core.evidence import Interview, Raised
+from grader.core.grading import Attempt, ExerciseGrader
+from grader.core.outcome import Ended, Outcome
+from grader.core.probe import Probe, load_probes
+from grader.core.program import Cell, Kind, Program, slice_program
+from grader.core.render import Report
+from grader.core.replay import probe_versions
+from grader.core.submission import Unreadable, read_notebook, rebuild
+from grader.core.verdict import Message, Verdict, raised_message, without_checks
+from grader.engine.box import Box
+from grader.engine.budget import Budget, changed
+from grader.engine.tiers import BoxUnavailable, choose
+from grader.nbgrader.intake import printable
+
+_CALL = re.compile(r"""^\s*grade\(\s*["'](\w+)["']\s*\)\s*;?\s*$""")
+
+INTAKE = "undertorch_intake"
+"""Metadata of a notebook that is rebuilt and not graded yet: what was noted on the way."""
+
+OpenFor = Callable[[str, Budget], Transport]
+"""Opens the transport for a grade cell's exercise, under a budget."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a grading run grades. `seed` is the secret that all inputs are drawn from."""
+
+    seed: int
+    budget: Budget = Budget()
+    trust: bool = False
+
+
+class Run:
+    """One grading run of a chapter: its terms, its box, its graders.
+
+    `released` is the released notebook as the gradebook knows it.
+    """
+
+    def __init__(self, chapter: Chapter, terms: Terms, released: Mapping[str, Any]) -> None:
+        self.chapter = chapter
+        self.terms = terms
+        self.released = released
+        self.tier = str(choose(trust=terms.trust))
+        self._box: Box | None = None
+        self._graders: dict[str, ExerciseGrader] = {}
+
+    def __deepcopy__(self, memo: object) -> Run:
+        return self  # nbconvert copies the resources that it hands from step to step
+
+    def start(self) -> None:
+        """Start the box, if there is none. Raises `BoxUnavailable`."""
+        # what checks expect must not depend on this machine's width; --jobs fills the cores
+        torch.set_num_threads(1)
+        if self._box is None:
+            self._box = Box(
+                self.chapter.probes,
+                self.chapter.preload,
+                self.terms.budget,
+                trust=self.terms.trust,
+            )
+
+    def close(self) -> None:
+        """End the box and all that runs in it."""
+        if self._box is not None:
+            self._box.close()
+            self._box = None
+
+    def open(self, _: str, budget: Budget) -> Transport:
+        """Return a fresh child of the box."""
+        self.start()
+        assert self._box is not None
+        return self._box.open(budget)
+
+    def budget(self, exercise: Exercise) -> Budget:
+        """Return what an exercise may spend: the course's limits, changed by its own card."""
+        return changed(self.terms.budget, exercise.budget)
+
+    @cached_property
+    def probes(self) -> dict[str, Probe]:
+        """The chapter's probes."""
+        return load_probes(self.chapter.probes)
+
+    @cached_property
+    def probe_versions(self) -> dict[str, str]:
+        """A digest of each probe's code."""
+        return probe_versions(self.chapter.probes, self.probes)
+
+    def grader(self, exercise: str) -> ExerciseGrader:
+        """Return the grader of an exercise, which keeps what it computes for this run."""
+        if exercise not in self._graders:
+            found = self.chapter.exercise(exercise)
+            self._graders[exercise] = ExerciseGrader(self.chapter, found, self.probes)
+        return self._graders[exercise]
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What grading one submission came to. Verdicts and transcripts are by grade cell."""
+
+    notebook: NotebookNode
+    record: dict[str, Any]
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    replies: dict[str, dict[str, bytes]] = field(default_factory=dict)
+
+    def __deepcopy__(self, memo: object) -> Graded:
+        return self
+
+
+def take_notebook(run: Run, path: Path, student: str, notes: list[str]) -> NotebookNode:
+    """Return a submission rebuilt from the released notebook; that one alone if it is unreadable."""
+    found = _the_notebook(path)
+    said: dict[str, list[str]] = {"": list(notes)}
+    intake: dict[str, Any] = {"student": student, "notes": said}
+    try:
+        rebuilt = rebuild(run.chapter, read_notebook(found), run.released)
+        notebook = rebuilt.notebook
+        for key, more in rebuilt.notes.items():
+            said.setdefault(key, []).extend(more)
+    except Unreadable as error:
+        notebook, intake["unreadable"] = dict(run.released), str(error)
+    except Exception as error:  # whatever it was, no submission may keep an old score by it
+        get_logger().exception("%s: the notebook could not be rebuilt", student)
+        notebook = dict(run.released)
+        intake["unreadable"] = f"rebuilding it failed ({type(error).__name__})"
+    if "unreadable" in intake:
+        get_logger().warning("%s: %s. It needs review.", student, intake["unreadable"])
+    elif found != path:
+        for exercise in run.chapter.exercises:
+            name = f"`{printable(found.name)}`, the only notebook handed in, was graded."
+            said.setdefault(exercise.id, []).append(name)
+    node = nbformat.from_dict(notebook)
+    node.metadata[INTAKE] = intake
+    return node
+
+
+def _the_notebook(path: Path) -> Path:
+    """Return the notebook to grade: the one of that name, or the only one under another."""
+    if path.exists() or path.is_symlink():
+        return path
+    others = [other for other in path.parent.glob("*.ipynb") if not other.is_symlink()]
+    return others[0] if len(others) == 1 else path
+
+
+def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) -> Graded:
+    """Write a verdict into each grade cell of a rebuilt notebook; return all that came of it.
+
+    Student code runs where `open_for` opens, in children of the run's box if left out.
+    """
+    intake = nb.metadata.pop(INTAKE)
+    record = {
+        "student": intake.pop("student"),
+        "chapter": run.chapter.id,
+        "submission": digest(nb),
+        "seed": run.terms.seed,
+        "tier": run.tier,
+        "intake": intake,
+        "probes": run.probe_versions,
+    }
+    graded = Graded(nb, record)
+    try:
+        attempts = _attempts(run.chapter, nb)
+    except Exception:  # each grade cell then says that it could not be graded
+        get_logger().exception("The code of %s could not be taken apart", record["student"])
+        attempts = {}
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []
+        if not is_tested(cell):
+            continue
+        name = str(cell.metadata.nbgrader.grade_id)
+        verdict, replies = _one(run, cell, attempts, intake, open_for or run.open)
+        graded.verdicts[name], graded.replies[name] = verdict, replies
+        show(cell, verdict)
+    record["verdicts"] = [verdict.to_data() for verdict in graded.verdicts.values()]
+    return graded
+
+
+def show(cell: NotebookNode, verdict: Verdict) -> None:
+    """Make a verdict the output of its grade cell."""
+    bundle = Report(verdict)._repr_mimebundle_()
+    cell.outputs = [new_output("execute_result", data=bundle, execution_count=1)]
+    cell.execution_count = 1
+
+
+def is_tested(cell: NotebookNode) -> bool:
+    """Say whether a cell is a grade cell that runs: not one that a person grades."""
+    role = cell.metadata.get("nbgrader", {})
+    return cell.cell_type == "code" and bool(role.get("grade")) and not role.get("solution")
+
+
+def digest(nb: NotebookNode) -> str:
+    """Return a digest of a notebook's text."""
+    text = "\0".join(cell.source for cell in nb.cells)
+    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
+
+
+def _one(
+    run: Run,
+    cell: NotebookNode,
+    attempts: Mapping[str, Attempt],
+    intake: Mapping[str, Any],
+    open_for: OpenFor,
+) -> tuple[Verdict, dict[str, bytes]]:
+    """Judge one grade cell; if the box died on the way, once more in a fresh one."""
+    for trial in (1, 2):
+        try:
+            verdict, replies = _judge(run, cell, attempts, intake, open_for)
+            break
+        except Exception as error:  # whatever it was, the submission must not vanish
+            get_logger().exception("Grading %s failed", cell.metadata.nbgrader.grade_id)
+            if isinstance(error, BoxUnavailable):
+                run.close()
+                run.start()
+                if trial == 1:
+                    continue
+            why = f"The grader itself failed ({type(error).__name__}); its log says more."
+            verdict, replies = _needs_review(cell, why), {}
+    everywhere = tuple(intake["notes"].get("", ()))
+    own = tuple(intake["notes"].get(verdict.exercise, ()))
+    return (
+        replace(
+            verdict,
+            notes=(*verdict.notes, *own, *everywhere),
+            review=verdict.review or " ".join(everywhere),
+            tier=run.tier,
+        ),
+        replies,
+    )
+
+
+def _judge(
+    run: Run,
+    cell: NotebookNode,
+    attempts: Mapping[str, Attempt],
+    intake: Mapping[str, Any],
+    open_for: OpenFor,
+) -> tuple[Verdict, dict[str, bytes]]:
+    call = _CALL.match(cell.source)
+    if call is None:
+        return _plain(run, cell, attempts, open_for)
+    exercise = run.chapter.exercise(call.group(1))
+    if "refused" in intake:
+        return _needs_review(cell, intake["refused"]), {}
+    if "unreadable" in intake:
+        message = Message(f"Your submission could not be read: {intake['unreadable']}.")
+        return without_checks(
+            exercise, Outcome.NEEDS_REVIEW, message, "The submission is unreadable."
+        ), {}
+    budget, grade_id = run.budget(exercise), cell.metadata.nbgrader.grade_id
+    return run.grader(exercise.id).interview(
+        attempts[exercise.id],
+        lambda: open_for(grade_id, budget),
+        run.terms.seed,
+        lambda: run.open("", budget),
+    )
+
+
+def _attempts(chapter: Chapter, nb: NotebookNode) -> dict[str, Attempt]:
+    """Return the attempt at each exercise that a rebuilt notebook holds."""
+    cells = []
+    for number, cell in enumerate(nb.cells):
+        role = cell.metadata.get("nbgrader", {})
+        if cell.cell_type != "code" or role.get("grade"):
+            continue
+        if role.get("solution"):
+            cells.append(Cell(Kind.SOLUTION, role["grade_id"], cell.source))
+        else:
+            own = re.fullmatch(r"own-(\d+)", str(cell.get("id", "")))
+            label = f"your cell {int(own.group(1)) + 1}" if own else f"given cell {number}"
+            cells.append(Cell(Kind.OWN if own else Kind.GIVEN, label, cell.source))
+    names = [exercise.id for exercise in chapter.exercises]
+    sources = {cell.label: cell.source for cell in cells if cell.kind is Kind.SOLUTION}
+    return {
+        name: Attempt(slice_program(name, names, cells), sources.get(name, "")) for name in names
+    }
+
+
+def _plain(
+    run: Run, cell: NotebookNode, attempts: Mapping[str, Attempt], open_for: OpenFor
+) -> tuple[Verdict, dict[str, bytes]]:
+    """Run a hand-written test cell in the box, after everything that the student wrote.
+
+    Its text is beside the student's code, which could tamper with it: weaker than a probe.
+    """
+    points = float(cell.metadata.nbgrader.points)
+    name = str(cell.metadata.nbgrader.grade_id)
+    parts = dict.fromkeys(part for attempt in attempts.values() for part in attempt.program.parts)
+    interview = Interview(open_for(name, run.terms.budget), (), run.terms.seed)
+    raised: Raised | None
+    try:
+        interview.load(Program(name, tuple(parts)))
+        raised = interview.run_plain(source_of(cell))
+    except Ended as ended:
+        verdict = Verdict(name, name, 0.0, points, ended.outcome, Message(ended.detail))
+        return verdict, interview.replies
+    finally:
+        interview.close()
+    if raised is None:
+        return Verdict(name, name, points, points, Outcome.PASSED), interview.replies
+    message = raised_message(raised)
+    return Verdict(name, name, 0.0, points, Outcome.FAILED, message), interview.replies
+
+
+def _needs_review(cell: NotebookNode, why: str) -> Verdict:
+    name, points = str(cell.metadata.nbgrader.grade_id), float(cell.metadata.nbgrader.points)
+    message = Message("This could not be graded. It is not your fault until someone says so.")
+    return Verdict(name, name, 0.0, points, Outcome.NEEDS_REVIEW, message, review=why)

@@ -1,0 +1,75 @@
+"""Shows how far a grading run has come, sums it up at its end, and tables what a regrade changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from grader.nbgrader.parallel import Tally
+    from grader.nbgrader.regrade import Change
+
+
+@contextmanager
+def show_progress(console: Console) -> Iterator[Callable[[Tally], None]]:
+    """Give a function that shows a tally: graded, for review, per second, time left."""
+    progress = Progress(
+        MofNCompleteColumn(),
+        BarColumn(),
+        TextColumn("{task.fields[counts]}"),
+        TimeRemainingColumn(),
+        console=console,
+        auto_refresh=False,  # its thread would be in the way of forks
+        disable=not console.is_terminal,
+    )
+    task = progress.add_task("", total=None, counts="starting")
+    start = time.monotonic()
+
+    def report(tally: Tally) -> None:
+        speed = tally.graded / max(time.monotonic() - start, 1e-9)
+        counts = (
+            f"{tally.graded} graded, {tally.review} for review, {len(tally.troubles)} failed, "
+            f"{tally.skipped} skipped, {speed:.1f}/s"
+        )
+        done = tally.graded + tally.skipped + len(tally.troubles)
+        progress.update(task, total=tally.total, completed=done, counts=counts, refresh=True)
+
+    with progress:
+        yield report
+
+
+def summary(tally: Tally, chapter: str) -> str:
+    """Return what became of a run in a few lines."""
+    lines = [
+        f"{tally.graded} graded, {tally.review} of them need review; "
+        f"{tally.skipped} were graded before."
+    ]
+    if tally.signal:
+        lines.append("Interrupted.")
+    if tally.stopped:
+        lines.append(f"Stopped: {tally.stopped}")
+    lines += [f"Not graded: {name}: {why}." for name, why in sorted(tally.troubles.items())]
+    if tally.left:
+        lines.append(f"{tally.left} are not graded. To go on: undertorch grade {chapter}")
+    return "\n".join(lines)
+
+
+def changes_table(changes: Sequence[Change]) -> Table:
+    """Return who changed, from what to what, and why."""
+    shown = Table(pad_edge=False)
+    for name in ("student", "exercise", "points", "why"):
+        shown.add_column(name, no_wrap=name != "why")
+    for change in changes:
+        points = f"{change.before.points:g} → {change.after.points:g}"
+        why = Text("; ".join(change.why))
+        shown.add_row(Text(change.student), change.exercise, points, why)
+    return shown
