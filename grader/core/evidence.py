@@ -62,7 +62,10 @@ class Raised:
 
 def _clean(text: object, limit: int = NAME_CHARACTERS) -> str:
     """Return text without what a terminal obeys, turns around, or no file can hold."""
-    shown = (c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in str(text)[:limit])
+    shown = (
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+        for c in str(text)[:limit]
+    )
     return "".join(shown)
 
 
@@ -214,7 +217,7 @@ class Interview:
             tripped = [rule for rule in self._off_limits if rule in reply["tripped"]]
             self.tripped += [rule for rule in tripped if rule not in self.tripped]
             tampered = map(_clean, reply["tampered"][:20])
-            self.tampered += [name for name in tampered if name not in self.tampered]
+            self.tampered = list(dict.fromkeys([*self.tampered, *tampered]))[:20]
             self.printed = self.printed or bool(reply["stdout"].strip())
             self._cache[key] = Evidence(probe, data, reply)
         return self._cache[key]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import math
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -90,7 +91,11 @@ def _is_taken_from_a_module(node: ast.AST, module: str) -> bool:
     """`torch.serialization.struct` is `struct`, too. `x.numpy()` is not `numpy`."""
     if _is_getattr(node, module):
         return True
-    return isinstance(node, ast.Attribute) and node.attr == module and not hasattr(torch.Tensor, module)
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == module
+        and not hasattr(torch.Tensor, module)
+    )
 
 
 def _is_call_of(node: ast.AST, name: str) -> bool:
@@ -113,7 +118,9 @@ def _is_getattr(node: ast.AST, name: str) -> bool:
 def _is_import_call(node: ast.AST, module: str) -> bool:
     return (
         isinstance(node, ast.Call)
-        and (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", ""))
+        and (
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        )
         in ("__import__", "import_module")
         and any(isinstance(arg, ast.Constant) and arg.value == module for arg in node.args)
     )
@@ -286,7 +293,7 @@ def _writes_number(func: Any, arg: object) -> bool:
     name = func._schema.name.removeprefix("aten::").removeprefix("new_")
     if type(arg) is not float or not name.startswith(("fill", "full")):
         return False
-    return arg == arg and arg not in (0.0, float("inf"), float("-inf"))
+    return bool(math.isfinite(arg) and arg != 0.0)
 
 
 def _dtype(rule: str) -> torch.dtype | None:

@@ -17,7 +17,6 @@ from types import CodeType
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-
 MAGICS_LIMIT = 50
 """Most magics and shell lines of a cell that are transformed: IPython reads the whole cell again for
 each, and gives up at 500."""
@@ -25,8 +24,20 @@ each, and gives up at 500."""
 _MAGIC = re.compile(r"^\s*[%!?]|\?\s*$|=\s*[%!]", re.MULTILINE)
 
 _DYNAMIC = frozenset(
-    "exec eval globals locals vars modules __import__ __main__ __dict__ __globals__ __builtins__ "
-    "__setattr__".split()
+    [
+        "exec",
+        "eval",
+        "globals",
+        "locals",
+        "vars",
+        "modules",
+        "__import__",
+        "__main__",
+        "__dict__",
+        "__globals__",
+        "__builtins__",
+        "__setattr__",
+    ]
 )
 """Words by which code reaches names that it does not spell out."""
 
