@@ -284,7 +284,7 @@ def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
 
 def _is_allocation(func: Any) -> bool:
     """`zeros_like(x)` and `x.new_zeros(n)` take nothing of `x` but its shape."""
-    name = func._schema.name.removeprefix("aten::")
+    name = str(func._schema.name).removeprefix("aten::")
     return name.endswith("_like") or name.startswith("new_")
 
 
@@ -293,7 +293,7 @@ def _writes_number(func: Any, arg: object) -> bool:
     name = func._schema.name.removeprefix("aten::").removeprefix("new_")
     if type(arg) is not float or not name.startswith(("fill", "full")):
         return False
-    return bool(math.isfinite(arg) and arg != 0.0)
+    return math.isfinite(arg) and arg != 0.0
 
 
 def _dtype(rule: str) -> torch.dtype | None:
