@@ -62,7 +62,10 @@ class Raised:
 
 def _clean(text: object, limit: int = NAME_CHARACTERS) -> str:
     """Return text without what a terminal obeys, turns around, or no file can hold."""
-    shown = (c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in str(text)[:limit])
+    shown = (
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+        for c in str(text)[:limit]
+    )
     return "".join(shown)
 
 

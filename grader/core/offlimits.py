@@ -90,7 +90,11 @@ def _is_taken_from_a_module(node: ast.AST, module: str) -> bool:
     """`torch.serialization.struct` is `struct`, too. `x.numpy()` is not `numpy`."""
     if _is_getattr(node, module):
         return True
-    return isinstance(node, ast.Attribute) and node.attr == module and not hasattr(torch.Tensor, module)
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == module
+        and not hasattr(torch.Tensor, module)
+    )
 
 
 def _is_call_of(node: ast.AST, name: str) -> bool:
@@ -113,7 +117,9 @@ def _is_getattr(node: ast.AST, name: str) -> bool:
 def _is_import_call(node: ast.AST, module: str) -> bool:
     return (
         isinstance(node, ast.Call)
-        and (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", ""))
+        and (
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        )
         in ("__import__", "import_module")
         and any(isinstance(arg, ast.Constant) and arg.value == module for arg in node.args)
     )
@@ -277,7 +283,7 @@ def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
 
 def _is_allocation(func: Any) -> bool:
     """`zeros_like(x)` and `x.new_zeros(n)` take nothing of `x` but its shape."""
-    name = func._schema.name.removeprefix("aten::")
+    name: str = func._schema.name.removeprefix("aten::")
     return name.endswith("_like") or name.startswith("new_")
 
 

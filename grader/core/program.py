@@ -17,7 +17,6 @@ from types import CodeType
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-
 MAGICS_LIMIT = 50
 """Most magics and shell lines of a cell that are transformed: IPython reads the whole cell again for
 each, and gives up at 500."""
@@ -25,8 +24,7 @@ each, and gives up at 500."""
 _MAGIC = re.compile(r"^\s*[%!?]|\?\s*$|=\s*[%!]", re.MULTILINE)
 
 _DYNAMIC = frozenset(
-    "exec eval globals locals vars modules __import__ __main__ __dict__ __globals__ __builtins__ "
-    "__setattr__".split()
+    ["exec", "eval", "globals", "locals", "vars", "modules", "__import__", "__main__", "__dict__", "__globals__", "__builtins__", "__setattr__"]
 )
 """Words by which code reaches names that it does not spell out."""
 
@@ -50,10 +48,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Program:
-    """What is loaded for one exercise, in order: pairs of label and Python source."""
+    """What is loaded for one exercise, in order: pairs of label and Python source.
+
+    `given` are the labels of parts that the released notebook wrote, not the student.
+    """
 
     exercise: str
     parts: tuple[tuple[str, str], ...]
+    given: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=512)
@@ -98,7 +100,9 @@ def slice_program(exercise: str, names: Iterable[str], cells: Sequence[Cell]) ->
     ]
     always = [index for index, piece in enumerate(pieces) if piece.always]
     chosen = _reached(pieces, [*first, *always] if first else [])
-    return Program(exercise, _parts([pieces[index] for index in sorted(chosen)]))
+    taken = [pieces[index] for index in sorted(chosen)]
+    given = frozenset(piece.label for piece in taken if piece.kind is Kind.GIVEN)
+    return Program(exercise, _parts(taken), given)
 
 
 def judged_text(program: Program) -> list[str]:
@@ -111,6 +115,8 @@ def judged_text(program: Program) -> list[str]:
     pieces = []
     dynamic = False
     for label, source in program.parts:
+        if label in program.given:
+            continue  # a chapter's own examples may show what is off limits
         for line, text, nodes in _statements(source):
             binds, uses = _names(nodes)
             dynamic = dynamic or bool((binds | uses) & _DYNAMIC)

@@ -89,7 +89,9 @@ def _as_version_4(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the cells of a notebook of format 3 or 4, and nothing else of it."""
     cells = data.get("cells") if data["nbformat"] == 4 else _cells_of_version_3(data)
     if not isinstance(cells, list):
-        raise Unreadable(f"it has no cells as format 3 or 4 keeps them (it says {data['nbformat']})")
+        raise Unreadable(
+            f"it has no cells as format 3 or 4 keeps them (it says {data['nbformat']})"
+        )
     if len(cells) > CELLS_LIMIT:
         raise Unreadable(f"it has {len(cells)} cells, over {CELLS_LIMIT}")
     read = [_cell(number, cell) for number, cell in enumerate(cells, 1)]
@@ -119,7 +121,9 @@ def _cell(number: int, cell: Any) -> dict[str, Any]:
     if not isinstance(source, str):
         raise Unreadable(f"its cell {number} has no text")
     if cell.get("cell_type") == "code" and len(source) > CELL_LIMIT:
-        raise Unreadable(f"its cell {number} has {len(source)} characters of code, over {CELL_LIMIT}")
+        raise Unreadable(
+            f"its cell {number} has {len(source)} characters of code, over {CELL_LIMIT}"
+        )
     metadata = cell.get("metadata")
     return {
         "cell_type": str(cell.get("cell_type")),

@@ -21,7 +21,9 @@ def graded(tmp_path_factory):
     token = f"{secrets.randbits(47) | 1 << 46:x}"
     with socket.create_server(("127.0.0.1", 0)) as sentinel:
         sentinel.settimeout(0)
-        course = harness.make_class(tmp_path_factory.mktemp("course"), token, sentinel.getsockname()[1])
+        course = harness.make_class(
+            tmp_path_factory.mktemp("course"), token, sentinel.getsockname()[1]
+        )
         right = harness.right_answers(course)
         for victim in harness.VICTIMS:
             harness.hand_in(course, victim, right)

@@ -90,12 +90,16 @@ def read_attack(path: Path) -> Attack:
     head = dict(re.findall(r"^# (\w+): (.*)$", title, flags=re.MULTILINE))
     parts = [section.partition("\n")[::2] for section in sections]
     return Attack(
-        path, VERDICTS[folder], head, tuple((kind.strip(), text.strip("\n")) for kind, text in parts)
+        path,
+        VERDICTS[folder],
+        head,
+        tuple((kind.strip(), text.strip("\n")) for kind, text in parts),
     )
 
 
 ATTACKS = tuple(
-    read_attack(path) for path in sorted(HERE.glob(os.environ.get("UNDERTORCH_ATTACKS", "*/*/*.py")))
+    read_attack(path)
+    for path in sorted(HERE.glob(os.environ.get("UNDERTORCH_ATTACKS", "*/*/*.py")))
 )
 """All of them, or with `UNDERTORCH_ATTACKS='killed/*/*.py'` those one works on."""
 
@@ -212,7 +216,9 @@ def right_answers(course: Class) -> dict:
     path = course.root / "chapters" / CHAPTER / "formats.ipynb"
     notebook = json.loads(path.read_text("utf-8"))
     answers = {}
-    reference = json.loads((REPOSITORY / "solutions" / CHAPTER / "formats.ipynb").read_text("utf-8"))
+    reference = json.loads(
+        (REPOSITORY / "solutions" / CHAPTER / "formats.ipynb").read_text("utf-8")
+    )
     for cell in reference["cells"]:
         answers[cell["metadata"].get("nbgrader", {}).get("grade_id")] = cell["source"]
     for cell in notebook["cells"]:

@@ -13,7 +13,9 @@ def attack(request):
 
 def test_outcome_and_points(graded, attack):
     record = graded.record(attack.student)
-    shown = {name: (v["outcome"], v["points"], v["summary"], v["review"]) for name, v in record.items()}
+    shown = {
+        name: (v["outcome"], v["points"], v["summary"], v["review"]) for name, v in record.items()
+    }
     assert {name: v["outcome"] for name, v in record.items()} == attack.expected(), shown
     assert {name: v["points"] for name, v in record.items()} == attack.points(graded.most), shown
 
@@ -40,7 +42,9 @@ def test_review_and_feedback_say_why(graded, attack):
 
 
 def test_nothing_leaks(graded, attack):
-    for name, content in graded.files(f"autograded/{attack.student}", f"feedback/{attack.student}").items():
+    for name, content in graded.files(
+        f"autograded/{attack.student}", f"feedback/{attack.student}"
+    ).items():
         for secret in graded.secrets():
             assert secret.encode() not in content, name
 
@@ -71,9 +75,7 @@ def test_nobody_called(graded):
 def test_every_student_has_every_row(graded):
     rows = graded.rows()
     wanted = {f"{name}-grade" for name in EXERCISES}
-    assert {student: set(found) for student, found in rows.items()} == {
-        student: wanted for student in [*VICTIMS, *(attack.student for attack in ATTACKS)]
-    }
+    assert {student: set(found) for student, found in rows.items()} == dict.fromkeys([*VICTIMS, *(attack.student for attack in ATTACKS)], wanted)
 
 
 def test_a_log_line_for_what_could_not_be_read(graded):

@@ -60,7 +60,9 @@ def test_a_step_that_fails_leaves_no_old_score(course):
     before = config.read_text()
     (course.root / "broken.py").write_text(BROKEN)
     lines = "\nimport sys\nsys.path.insert(0, '.')\n"
-    config.write_text(f"{before}{lines}c.Autograde.autograde_preprocessors.insert(0, 'broken.Step')\n")
+    config.write_text(
+        f"{before}{lines}c.Autograde.autograde_preprocessors.insert(0, 'broken.Step')\n"
+    )
     course.nbgrader("autograde", harness.CHAPTER, "--force", ok=False)
     assert course.rows()["ada"] == {f"{name}-grade": (None, True) for name in harness.EXERCISES}
     config.write_text(before)

@@ -15,7 +15,15 @@ from grader.core.program import Program
 from grader.core.store import Store
 from grader.core.tensors import Malformed
 
-GOOD = {"value": b"", "refused": None, "raised": None, "changed": {}, "warnings": [], "stdout": "", "tripped": []}
+GOOD = {
+    "value": b"",
+    "refused": None,
+    "raised": None,
+    "changed": {},
+    "warnings": [],
+    "stdout": "",
+    "tripped": [],
+}
 
 
 @probe
@@ -73,7 +81,9 @@ def interview(reply, rules=()):
         message({"size": [-(10**4000)]}),
         message({"range": [1, 2, 0]}),
         message({"device": "moon"}),
-        message({"tensor": {"s": 0, "t": "float32", "n": [2**40], "r": [1], "o": 0}}, (), [{"known": 0}]),
+        message(
+            {"tensor": {"s": 0, "t": "float32", "n": [2**40], "r": [1], "o": 0}}, (), [{"known": 0}]
+        ),
         message({"set": list(range(MEMBERS_LIMIT + 1))}),
     ],
 )
@@ -122,7 +132,11 @@ def test_only_rules_of_the_exercise_trip():
 
 
 def test_what_a_student_says_is_short_and_plain():
-    raised = {"type": "E" * 9000, "mro": ["E"] * 99, "message": "\x1b[2J\u202e\ud800ok\n" + "x" * 9000}
+    raised = {
+        "type": "E" * 9000,
+        "mro": ["E"] * 99,
+        "message": "\x1b[2J\u202e\ud800ok\n" + "x" * 9000,
+    }
     raised["where"] = [("f", 1, "y" * 9000)] * 99
     found = interview(GOOD | {"raised": raised}).ask(asked, {"x": 1}).raised
     assert found.message.startswith("�[2J��ok\n")

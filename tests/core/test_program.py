@@ -2,7 +2,15 @@
 
 import pytest
 
-from grader.core.program import Cell, Kind, defines, is_stub, judged_text, plain_python, slice_program
+from grader.core.program import (
+    Cell,
+    Kind,
+    defines,
+    is_stub,
+    judged_text,
+    plain_python,
+    slice_program,
+)
 
 GIVEN = Cell(Kind.GIVEN, "given cell 1", "import math\nimport torch")
 
@@ -37,7 +45,11 @@ def run(found):
         ("def h(): return late()\ndef late(): return 8", "def f(): return h()", 8),
         ("a, (b, *c) = 1, (2, 3, 4)", "def f(): return c[1]", 4),
         ("if True:\n    y = 5\nelse:\n    y = 6", "def f(): return y", 5),
-        ("try:\n    import missing\nexcept ImportError:\n    missing = 9", "def f(): return missing", 9),
+        (
+            "try:\n    import missing\nexcept ImportError:\n    missing = 9",
+            "def f(): return missing",
+            9,
+        ),
         ("k = 1; w = 2", "def f(): return w", 2),
         ('s = """\n"""; w = 2', "def f(): return w", 2),
         ("p = 3\x0c\nq = '\u2028'; r = 4", "def f(): return p + r", 7),
@@ -52,7 +64,15 @@ def test_what_a_solution_names_comes_along(own, solution, value):
 
 @pytest.mark.parametrize(
     "own",
-    ["print(1)", "open('no such file')", "unused = 1 / 0", "def f(): return 0", "f = None", "((", "g = f"],
+    [
+        "print(1)",
+        "open('no such file')",
+        "unused = 1 / 0",
+        "def f(): return 0",
+        "f = None",
+        "((",
+        "g = f",
+    ],
 )
 def test_the_rest_stays_away(own):
     assert own not in text(program("def f(): return 1", own, "def h(): pass"))
@@ -60,7 +80,11 @@ def test_the_rest_stays_away(own):
 
 def test_statements_keep_their_lines():
     found = program("def f(): return b", "a = 1\n\n\n\n@staticmethod\ndef b():\n    pass")
-    assert dict(found.parts)["your cell 0"].split("\n")[4:] == ["@staticmethod", "def b():", "    pass"]
+    assert dict(found.parts)["your cell 0"].split("\n")[4:] == [
+        "@staticmethod",
+        "def b():",
+        "    pass",
+    ]
 
 
 def test_a_cell_is_one_part_however_many_statements_it_gives():
@@ -72,7 +96,10 @@ def test_a_cell_is_one_part_however_many_statements_it_gives():
 
 
 def test_another_exercise_is_what_its_cell_says():
-    cells = [Cell(Kind.SOLUTION, "g", "def g(): return 1"), Cell(Kind.OWN, "own", "def g(): return 2")]
+    cells = [
+        Cell(Kind.SOLUTION, "g", "def g(): return 1"),
+        Cell(Kind.OWN, "own", "def g(): return 2"),
+    ]
     cells.append(Cell(Kind.SOLUTION, "f", "def f(): return g()"))
     assert run(slice_program("f", ["f", "g"], cells))() == 1
 
@@ -104,7 +131,9 @@ def test_hundreds_of_magics_are_left_alone():
     assert plain_python("!ls\n" * 1000) == "!ls\n" * 1000
 
 
-@pytest.mark.parametrize("source", ["((", "'", "\0", "def", "-" * 60_000 + "1", "a" + ".b" * 30_000, "\ud800"])
+@pytest.mark.parametrize(
+    "source", ["((", "'", "\0", "def", "-" * 60_000 + "1", "a" + ".b" * 30_000, "\ud800"]
+)
 def test_what_cannot_be_read_stops_nothing(source):
     found = program(source, source)
     judged_text(found)

@@ -108,7 +108,7 @@ def test_patience_is_for_all_answers_together(box):
     budget = Budget(wall_seconds=10.0, waiting_seconds=0.5)
     with box.open(budget) as child:
         ask(child, "import time; time.sleep(0.3); result = 1")
-        with pytest.raises(Ended, match="more than 0.5 s in all"):
+        with pytest.raises(Ended, match=r"more than 0\.5 s in all"):
             ask(child, "import time; time.sleep(0.3); result = 1")
 
 

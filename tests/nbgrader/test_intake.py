@@ -45,7 +45,10 @@ def test_ordinary_files_stay(folder, take):
         (lambda path, host: path.symlink_to("nowhere"), "a link"),
         (lambda path, host: os.link(host, path), "hard link"),
         (lambda path, host: os.mkfifo(path), "no regular file"),
-        (lambda path, host: socket.socket(socket.AF_UNIX).bind(os.path.relpath(path)), "no regular file"),
+        (
+            lambda path, host: socket.socket(socket.AF_UNIX).bind(os.path.relpath(path)),
+            "no regular file",
+        ),
         (lambda path, host: (path.touch(), os.truncate(path, 30 * 2**20)), "30 MB"),
     ],
 )
@@ -98,7 +101,9 @@ def test_a_file_in_the_folders_place(folder, take):
     assert folder.is_dir()
 
 
-@pytest.mark.parametrize("text", [b"yesterday", b"\xff\xfe", b"", b"2030-99-99", b"1" * 5000, b"\0"])
+@pytest.mark.parametrize(
+    "text", [b"yesterday", b"\xff\xfe", b"", b"2030-99-99", b"1" * 5000, b"\0"]
+)
 def test_times_that_are_none(folder, take, text):
     (folder / "timestamp.txt").write_bytes(text)
     assert take() == ["timestamp.txt held no time: when it was handed in is unknown."]
