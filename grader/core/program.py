@@ -7,6 +7,7 @@ text comes out; nothing is executed here.
 from __future__ import annotations
 
 import ast
+import dis
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -105,7 +106,8 @@ def judged_text(program: Program) -> list[str]:
         if not fresh:
             return [statements[index][1] for index in sorted(chosen)]
         chosen |= fresh
-        wanted |= {name for index in fresh for name in _used(statements[index][0])}
+        # not attributes: `x.dtype` does not reach a loop `for dtype in …` in a demonstration
+        wanted |= {name for index in fresh for name in _looked_up(statements[index][0])}
 
 
 def defines(source: str, name: str) -> bool:
@@ -208,16 +210,27 @@ def _bound(node: ast.stmt) -> set[str]:
 
 def _used(node: ast.stmt) -> set[str]:
     """Names that a statement looks up outside itself, and the attributes it reads."""
+    return {name for code in _compiled(node) for name in (*code.co_names, *code.co_freevars)}
+
+
+def _looked_up(node: ast.stmt) -> set[str]:
+    """Names that a statement looks up outside itself, attributes left out."""
+    return {
+        step.argval
+        for code in _compiled(node)
+        for step in dis.get_instructions(code)
+        if step.opname.startswith("LOAD_") and ("GLOBAL" in step.opname or "NAME" in step.opname)
+    }
+
+
+def _compiled(node: ast.stmt) -> list[CodeType]:
+    """Return the code of a statement and of all that it defines; nothing if it does not compile."""
     try:
         # without dont_inherit this file's own `from __future__` would hide annotations
         tree, flags = ast.Module([node], []), ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        code = compile(tree, "<cell>", "exec", flags, dont_inherit=True)
+        found = [compile(tree, "<cell>", "exec", flags, dont_inherit=True)]
     except (SyntaxError, ValueError, RecursionError):
-        return set()
-    names: set[str] = set()
-    pending = [code]
-    while pending:
-        current = pending.pop()
-        names |= {*current.co_names, *current.co_freevars}
-        pending += [const for const in current.co_consts if isinstance(const, CodeType)]
-    return names
+        return []
+    for code in found:  # grows while it is walked
+        found += [const for const in code.co_consts if isinstance(const, CodeType)]
+    return found
