@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from nbformat import from_dict  # noqa: F401 (for floor.py)
 from nbformat.v4 import new_code_cell, new_notebook, writes
 
 ROOT = Path(__file__).parents[1]
@@ -105,7 +106,7 @@ def _write_grader(root: Path, name: str) -> None:
     checks = "import torch\n\nfrom grader import assert_close\n" + "".join(
         f'\n\ndef test_{kind}({name}_of, rng):\n    """Right for: {kind}."""\n'
         f"    x = {made.format(rng=', generator=rng')}\n"
-        f"    assert_close({name}_of.ask(x).value, {EXPECTED[name]}, atol=1e-5)\n"
+        f'    assert_close({name}_of.ask(x).value, {EXPECTED[name]}, rtol=1e-5, atol=1e-5, because="float32")\n'
         for kind, made in INPUTS.items()
     )
     write(root, f"grader/{CHAPTER}/test_{name}.py", checks)
