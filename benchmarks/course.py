@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -153,9 +154,11 @@ class Processor:
             (self._folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def close(self) -> None:
-        """Remove the group, which must be empty."""
+        """Leave the group and remove it."""
         if self._folder is not None:
-            self._folder.rmdir()
+            (self._folder.parent / "cgroup.procs").write_text(str(os.getpid()))
+            with suppress(OSError):  # a straggler is in it; an empty group costs nothing
+                self._folder.rmdir()
 
 
 PROCESSOR = Processor()
