@@ -17,6 +17,7 @@ _HOMES = {
     "predict": "grader.core.predict",
     "probe": "grader.core.probe",
     "facts": "grader.core.tensors",
+    "claimed": "grader.core.checks",
     "gate": "grader.core.checks",
     "points": "grader.core.checks",
     "Mismatch": "grader.core.compare",

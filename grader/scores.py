@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rich.table import Table
@@ -50,22 +52,33 @@ def read_scores(chapter: Chapter) -> list[Row]:
 
 
 def table(chapter: Chapter, rows: list[Row]) -> Table:
-    """Return the rows as a table for a terminal, one line per exercise."""
+    """Return the rows as a table for a terminal. What passed is counted; the rest has a line each."""
     shown = Table(title=chapter.card["title"], title_justify="left", pad_edge=False)
     shown.add_column("student", no_wrap=True)
-    shown.add_column("points", justify="right")
+    shown.add_column("points", justify="right", no_wrap=True)
     shown.add_column("exercise", no_wrap=True)
     shown.add_column("outcome", no_wrap=True)
     shown.add_column("diagnosis")
     for row in rows:
         most = sum(most for _, most, _, _ in row.results.values())
         shown.add_section()
-        shown.add_row(
-            Text(row.student, "bold"), Text(f"{row.total:g} / {most:g}", "bold"), "", "", ""
-        )
-        for exercise, (points, maximum, outcome, mistake) in row.results.items():
+        name, total = Text(row.student, "bold"), Text(f"{row.total:g} / {most:g}", "bold")
+        shown.add_row(name, total, "", "", "")
+        for points, exercise, outcome, mistake in _lines(row):
             style = _STYLES.get(outcome, "magenta")
-            shown.add_row("", f"{points:g} / {maximum:g}", exercise, Text(outcome, style), mistake)
+            shown.add_row("", points, exercise, Text(outcome, style), mistake)
         if row.review:
             shown.add_row("", "", Text("review", "yellow"), "", Text(row.review, "yellow"))
     return shown
+
+
+def _lines(row: Row) -> Iterator[tuple[str, str, str, str]]:
+    """Yield points, exercise, outcome, diagnosis; exercises that came to the same share a line."""
+    counts = Counter(outcome for _, _, outcome, _ in row.results.values())
+    shared = [outcome for outcome in counts if outcome == "passed" or counts[outcome] > 2]
+    said = [o for o in shared if not any(m for _, _, x, m in row.results.values() if x == o)]
+    for outcome in said:
+        yield "", f"{counts[outcome]} exercises", outcome, ""
+    for exercise, (points, most, outcome, mistake) in row.results.items():
+        if outcome not in said:
+            yield f"{points:g} / {most:g}", exercise, outcome, mistake

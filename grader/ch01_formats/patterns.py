@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from grader import Mismatch, compared
+
 
 def as_float32(patterns: torch.Tensor) -> torch.Tensor:
     """Return int64 patterns 0 … 2**32 - 1 as the float32 they stand for, the same shape."""
@@ -30,3 +32,17 @@ def awkward(x: torch.Tensor) -> list[torch.Tensor]:
         x[5].clone(),
         x[:0].clone().reshape(0, 4),
     ]
+
+
+def assert_all_nan(got: torch.Tensor, *, of: torch.Tensor) -> None:
+    """Fail unless every element of `got` is a NaN. `of` holds the float32 input of each."""
+    found = got.isnan()
+    compared(found)
+    if bool(found.all()):
+        return
+    where = int((~found).reshape(-1).nonzero()[0])
+    bits = int(of.reshape(-1).view(torch.int32)[where]) & 0xFFFF_FFFF
+    raise Mismatch(
+        f"{int((~found).sum())} of {found.numel()} NaN did not stay NaN. The first:",
+        (("input", f"0x{bits:08X}"), ("got", f"{float(got.reshape(-1)[where])}")),
+    )

@@ -28,17 +28,30 @@ def points(weight: float) -> Callable[[_Check], _Check]:
     return pytest.mark.undertorch_points(weight)
 
 
+MARKERS = (
+    "undertorch_points(weight): a check's weight; 0 makes it a gate",
+    "undertorch_claimed: a check of what was observed",
+)
+
 gate = pytest.mark.undertorch_points(0)
 """A check that a trivial answer may pass: worth nothing, and if it fails nothing else counts."""
 
 
+claimed = pytest.mark.undertorch_claimed
+"""A check of what instruments saw (ops, allocations, saved tensors) beside the student's code."""
+
+
 @dataclass(frozen=True)
 class Check:
-    """One check: its name, its rubric line (the docstring's first) and its weight. 0 is a gate."""
+    """One check: its name, its rubric line (the docstring's first) and its weight. 0 is a gate.
+
+    `claimed` says that it rests on what was observed, not on values that prove themselves.
+    """
 
     name: str
     rubric: str
     weight: float
+    claimed: bool = False
 
 
 @dataclass(frozen=True)
@@ -176,7 +189,8 @@ def _collect(path: Path, plugins: list[object]) -> Session:
     with _environment("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"), _environment("PYTEST_ADDOPTS", ""):
         config = _prepareconfig(arguments, plugins)
         session = Session.from_config(config)
-        config.addinivalue_line("markers", "undertorch_points(weight): see grader.points")
+        for mark in MARKERS:
+            config.addinivalue_line("markers", mark)
         config.hook.pytest_sessionstart(session=session)
         session.perform_collect()
     return session
@@ -202,4 +216,6 @@ def _describe(item: pytest.Item) -> Check:
     rubric = (function.__doc__ or "").strip().split("\n")[0]
     if not rubric:
         raise ValueError(f"{item.name} in {item.path} needs a docstring: it is the rubric line")
-    return Check(item.name, rubric, weight)
+    return Check(
+        item.name, rubric, weight, item.get_closest_marker("undertorch_claimed") is not None
+    )

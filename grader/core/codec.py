@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -36,6 +36,10 @@ HEADER_LIMIT = 8 * 2**20
 
 DEPTH_LIMIT = 40
 """Deepest nesting; deeper than any evidence, shallower than the interpreter's recursion limit."""
+
+KEY_LIMIT = 10_000
+"""Most keys and members of a message that are not text or bytes. Hashes of numbers can be made to
+collide, and then n of them take n² comparisons: this many take a second, a header full an hour."""
 
 _MAGIC = b"UT01"
 _NAMES: dict[str, object] = {
@@ -84,7 +88,9 @@ def decode_with_storages(
     """Return the value and its storages, in the order in which the message numbers them."""
     try:
         return _decode(data, known)
-    except (KeyError, TypeError, ValueError, RecursionError, struct.error, RuntimeError) as error:
+    except Malformed:
+        raise
+    except Exception as error:
         # json, int() and torch's own checks; whatever they say, the sender's bytes are wrong
         raise Malformed(f"{type(error).__name__}: {error}") from None
 
@@ -97,6 +103,7 @@ class _Writer:
         self._seen: dict[tuple[int, int], int] = {}
         self._keep: list[torch.UntypedStorage] = []  # an address means nothing once it is freed
         self._room = MESSAGE_LIMIT
+        self._keys = 0
 
     def node(self, value: object, depth: int) -> Any:
         if depth > DEPTH_LIMIT:
@@ -107,8 +114,9 @@ class _Writer:
             if value.bit_length() > 4096:  # json's own limit lies at 4300 digits
                 raise Refused("a whole number of more than 4096 bits")
             return value
-        if type(value) is list:
-            return [self.node(item, depth + 1) for item in value]
+        if isinstance(value, list):
+            # here and below the base class's own methods: a subclass crosses as what it is made of
+            return [self.node(item, depth + 1) for item in list.__iter__(value)]
         return self._tagged(value, depth)
 
     def _tagged(self, value: object, depth: int) -> dict[str, Any]:
@@ -129,12 +137,15 @@ class _Writer:
         if isinstance(value, complex):
             return {"complex": nodes([value.real, value.imag])}
         if isinstance(value, tuple):
-            return {"tuple": nodes(value)}
+            return {"tuple": nodes(tuple.__iter__(value))}
         if isinstance(value, dict):
-            return {"dict": [nodes(pair) for pair in value.items()]}
-        if isinstance(value, set | frozenset):
-            members = sorted(nodes(value), key=lambda node: json.dumps(node))
-            return {"frozenset" if isinstance(value, frozenset) else "set": members}
+            pairs = list(dict.items(value))
+            self._count_keys(key for key, _ in pairs)
+            return {"dict": [nodes(pair) for pair in pairs]}
+        if isinstance(value, frozenset):
+            return {"frozenset": self._members(list(frozenset.__iter__(value)), depth)}
+        if isinstance(value, set):
+            return {"set": self._members(list(set.__iter__(value)), depth)}
         if isinstance(value, bytes | bytearray):
             return {"bytes": self._buffer(bytes(value))}
         if isinstance(value, torch.dtype):
@@ -150,6 +161,15 @@ class _Writer:
         if value is Ellipsis:
             return {"...": True}
         raise Refused(f"a {type(value).__module__}.{type(value).__qualname__}")
+
+    def _members(self, members: list[object], depth: int) -> list[Any]:
+        self._count_keys(members)
+        return sorted((self.node(member, depth + 1) for member in members), key=json.dumps)
+
+    def _count_keys(self, keys: Iterable[object]) -> None:
+        self._keys += sum(type(key) not in (str, bytes) for key in keys)
+        if self._keys > KEY_LIMIT:
+            raise Refused(f"more than {KEY_LIMIT} keys or members of sets that are not text")
 
     def _storage(self, storage: torch.UntypedStorage) -> int:
         identity = _identity(storage)
@@ -186,15 +206,28 @@ def _decode(
         raise Malformed("a header longer than its message")
     header = json.loads(data[8 : 8 + length])
     buffers = _buffers(header["buffers"], data, 8 + length)
+    storages = _storages(header["storages"], buffers, known)
+    value = _Reader(buffers, storages).value(header["tree"], 0)
+    return value, [storage for storage, _ in storages]
+
+
+def _storages(
+    entries: Any, buffers: list[bytes], known: Sequence[torch.UntypedStorage]
+) -> list[tuple[torch.UntypedStorage, int | None]]:
+    """Return storages, each with its number among the known ones, or None."""
     storages: list[tuple[torch.UntypedStorage, int | None]] = []
-    for entry in header["storages"]:
+    taken: set[int] = set()
+    for entry in entries:
         if "known" in entry:
             index = _index(entry["known"], len(known))
             storages.append((known[index], index))
-        else:
-            storages.append((storage_from(buffers[_index(entry["buffer"], len(buffers))]), None))
-    value = _Reader(buffers, storages).value(header["tree"], 0)
-    return value, [storage for storage, _ in storages]
+            continue
+        index = _index(entry["buffer"], len(buffers))
+        if index in taken:
+            raise Malformed("two storages in one buffer")  # each would be a copy: a bomb
+        taken.add(index)
+        storages.append((storage_from(buffers[index]), None))
+    return storages
 
 
 def _buffers(lengths: Any, data: bytes, start: int) -> list[bytes]:
@@ -221,6 +254,7 @@ class _Reader:
     ) -> None:
         self._buffers = buffers
         self._storages = storages
+        self._keys = 0
 
     def value(self, node: Any, depth: int) -> Any:
         if depth > DEPTH_LIMIT + 1:
@@ -250,11 +284,16 @@ class _Reader:
             case "tuple":
                 return tuple(values())
             case "dict":
-                return dict(values())
+                pairs = values()
+                if not all(type(pair) is list and len(pair) == 2 for pair in pairs):
+                    raise Malformed("a dict of what are no pairs")
+                return dict(self._hashed(pairs, [key for key, _ in pairs]))
             case "set":
-                return set(values())
+                members = values()
+                return set(self._hashed(members, members))
             case "frozenset":
-                return frozenset(values())
+                members = values()
+                return frozenset(self._hashed(members, members))
             case "bytes":
                 return self._buffers[_index(body, len(self._buffers))]
             case "size":
@@ -262,11 +301,11 @@ class _Reader:
             case "dtype":
                 return DTYPES[body]
             case "device":
-                return torch.device(body)
+                return torch.device(_text(body))
             case "torch":
                 return _NAMES[body]
             case "enum":
-                return Named("enum", str(body))
+                return Named("enum", _text(body))
             case "slice":
                 return slice(*values())
             case "range":
@@ -274,6 +313,18 @@ class _Reader:
             case "...":
                 return Ellipsis
         raise Malformed(f"an unknown kind of node: {tag[:40]!r}")
+
+    def _hashed(self, values: list[Any], keys: list[Any]) -> list[Any]:
+        self._keys += sum(type(key) not in (str, bytes) for key in keys)
+        if self._keys > KEY_LIMIT:
+            raise Malformed("too many keys")
+        return values
+
+
+def _text(body: object) -> str:
+    if not isinstance(body, str):
+        raise Malformed("a name that is no text")
+    return body
 
 
 def _odd_float(body: object) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,21 @@ from grader.core.compare import Comparison, Mismatch, recording
 from grader.core.outcome import Ended, Outcome
 from grader.core.probe import Probe
 from grader.core.program import Program
-from grader.core.tensors import Malformed, facts
+from grader.core.reply import checked_reply
+from grader.core.tensors import Malformed, facts, storage_from
+
+REPLIES_LIMIT = 256 * 2**20
+"""Most bytes of all replies of one interview, which are kept until it is judged."""
+
+
+MESSAGE_CHARACTERS = 2000
+"""Most of an exception's message that is read; `inside` sends no more."""
+
+NAME_CHARACTERS = 200
+"""Most of a class's or a function's name and of a line of source."""
+
+WHERE_LIMIT = 8
+"""Most source lines of an exception, and most classes that it descends from."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +44,29 @@ class Raised:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Raised:
-        """Return the exception that `inside` reported."""
+        """Return the exception that `inside` reported, shortened to what anyone reads."""
         return cls(
-            str(data["type"]),
-            tuple(str(name) for name in data["mro"]),
-            str(data["message"]),
-            tuple((str(name), int(line), str(text)) for name, line, text in data["where"]),
+            _clean(data["type"]),
+            tuple(_clean(name) for name in data["mro"][:WHERE_LIMIT]),
+            _clean(data["message"], MESSAGE_CHARACTERS),
+            tuple(
+                (_clean(name), int(line), _clean(text))
+                for name, line, text in data["where"][-WHERE_LIMIT:]
+            ),
         )
 
     def is_a(self, name: str) -> bool:
         """Say whether the exception is, or descends from, the class of that name."""
         return name in self.kinds
+
+
+def _clean(text: object, limit: int = NAME_CHARACTERS) -> str:
+    """Return text without what a terminal obeys, turns around, or no file can hold."""
+    shown = (
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+        for c in str(text)[:limit]
+    )
+    return "".join(shown)
 
 
 class StudentRaised(AssertionError):
@@ -76,9 +102,13 @@ class Evidence:
         if raised is not None:
             raise StudentRaised(raised)
         if self._reply["refused"] is not None:
-            raise Mismatch(f"Your code gave {self._reply['refused']}, where plain data is needed.")
+            what = _clean(self._reply["refused"])
+            raise Mismatch(f"Your code gave {what}, where plain data is needed.")
         self._check_inputs()
-        return decode(self._reply["value"], known=self._after[1])
+        try:
+            return decode(self._reply["value"], known=self._after[1])
+        except Malformed:
+            raise Mismatch("What your code's process sent cannot be read.") from None
 
     @property
     def inputs_after(self) -> dict[str, Any]:
@@ -100,22 +130,34 @@ class Evidence:
     def _after(self) -> tuple[dict[str, Any], list[torch.UntypedStorage]]:
         inputs, storages = decode_with_storages(self._inputs)
         for index, data in self._reply["changed"].items():
-            storage = storages[index]
-            if len(data) != storage.nbytes():
-                raise Malformed("an input came back with another size")
-            fresh = torch.frombuffer(bytearray(data), dtype=torch.uint8).untyped_storage()
-            storage.copy_(fresh)
+            storage = storages[index] if index < len(storages) else None
+            if storage is None or len(data) != storage.nbytes():
+                raise Mismatch("Your code resized the storage of an input.")
+            storage.copy_(storage_from(data))
         return inputs, storages
 
     def _check_inputs(self) -> None:
         for name, value in self.inputs_after.items():
-            if name in self.probe.in_place or not isinstance(value, torch.Tensor):
+            if name in self.probe.in_place:
                 continue
-            if facts(value).storage in self._reply["changed"]:
+            if any(
+                facts(tensor).storage in self._reply["changed"] for tensor in _tensors_in(value)
+            ):
                 raise Mismatch(
                     f"Your code changed its input `{name}` in place. "
                     "Work on a copy, or build a new tensor."
                 )
+
+
+def _tensors_in(value: object) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors_in(item)
 
 
 TRANSCRIPT_LIMIT = 64 * 2**20
@@ -140,14 +182,16 @@ class Interview:
     def __init__(self, transport: Transport, off_limits: tuple[str, ...], seed: int) -> None:
         self._transport = transport
         self._off_limits = off_limits
-        self._seed = seed
+        # The run's seed stays on this side: whoever has it can draw every hidden input.
+        self._seed = int.from_bytes(hashlib.sha256(f"inside/{seed}".encode()).digest()[:6], "big")
         self._cache: dict[tuple[str, str], Evidence] = {}
+        self._received = 0
         self.ended: Ended | None = None
         self.tripped: list[str] = []
+        self.tampered: list[str] = []
         self.printed = False
         self.stopped: dict[str, Raised] = {}
         self.replies: dict[str, bytes] = {}
-        self._room = TRANSCRIPT_LIMIT
 
     def load(self, program: Program) -> None:
         """Run the program's parts. What stops a part is remembered, not raised."""
@@ -169,7 +213,11 @@ class Interview:
                 "seed": self._seed,
             }
             reply = self._exchange(request)
-            self.tripped += [str(rule) for rule in reply["tripped"] if rule not in self.tripped]
+            # what is told to a person are our own words, not the sender's
+            tripped = [rule for rule in self._off_limits if rule in reply["tripped"]]
+            self.tripped += [rule for rule in tripped if rule not in self.tripped]
+            tampered = map(_clean, reply["tampered"][:20])
+            self.tampered += [name for name in tampered if name not in self.tampered]
             self.printed = self.printed or bool(reply["stdout"].strip())
             self._cache[key] = Evidence(probe, data, reply)
         return self._cache[key]
@@ -191,7 +239,7 @@ class Interview:
         try:
             reply = self._transport.ask(message)
             self._keep(key, reply)
-            return _reply(decode(reply), request["do"])
+            return checked_reply(decode(reply), request["do"])
         except Ended as ended:
             self.ended = ended
         except Malformed:
@@ -202,31 +250,8 @@ class Interview:
         raise self.ended
 
     def _keep(self, key: str, reply: bytes) -> None:
-        self._room -= len(reply)
-        if self._room >= 0:
+        self._received += len(reply)
+        if self._received > REPLIES_LIMIT:
+            raise Ended(Outcome.KILLED, "Your code's results are too large, all together.")
+        if self._received <= TRANSCRIPT_LIMIT:
             self.replies[key] = reply
-
-
-_SHAPES: dict[str, dict[str, Any]] = {
-    "load": {"stopped": dict, "stdout": str},
-    "probe": {
-        "value": bytes | None,
-        "refused": str | None,
-        "raised": dict | None,
-        "changed": dict,
-        "warnings": list,
-        "stdout": str,
-        "tripped": list,
-    },
-    "plain": {"raised": dict | None, "stdout": str},
-}
-
-
-def _reply(data: Any, kind: str) -> dict[str, Any]:
-    """Check the outer shape of a reply: whoever sent it may be hostile."""
-    if not isinstance(data, dict):
-        raise Malformed("a reply that is no dict")
-    for name, wanted in _SHAPES[kind].items():
-        if name not in data or not isinstance(data[name], wanted):
-            raise Malformed(f"a reply without a proper {name!r}")
-    return data

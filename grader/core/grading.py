@@ -116,6 +116,7 @@ class ExerciseGrader:
             _summary(self.exercise, runs, interview),
             checks,
             notes=_notes(runs, interview),
+            review=_review(interview),
         )
         if outcome is Outcome.PASSED:
             return verdict
@@ -175,6 +176,13 @@ def _outcome(runs: Sequence[CheckRun], interview: Interview) -> Outcome:
         if not (isinstance(error, StudentRaised) and error.raised.is_a("NotImplementedError"))
     ]
     return Outcome.FAILED if written else Outcome.NOT_ATTEMPTED
+
+
+def _review(interview: Interview) -> str:
+    """Say what the code replaced. It gains nothing by that; a person should know."""
+    if not interview.tampered:
+        return ""
+    return f"While it ran, the code replaced {', '.join(interview.tampered)}."
 
 
 def _notes(runs: Sequence[CheckRun], interview: Interview) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ import linecache
 import random
 import socket
 import sys
-import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +28,9 @@ import torch
 from grader.core.channel import ChannelError, receive_frame, send_frame
 from grader.core.codec import decode, decode_with_storages, encode
 from grader.core.offlimits import Tripwire
+from grader.core.pristine import replaced, snapshot
 from grader.core.probe import Probe, Student, load_probes
+from grader.core.raised import report, text
 from grader.core.tensors import Refused, storage_bytes
 
 TEXT_LIMIT = 20_000
@@ -49,7 +50,7 @@ def prepare(probes: Path, preload: Sequence[str] = ()) -> None:
 @cache
 def warm_up() -> None:
     """Pay for torch's first dispatch mode (0.8 s of imports) once, before any fork."""
-    with Tripwire(["torch.Tensor.mul_"]).watching():
+    with Tripwire(["torch.Tensor.mul_", "aten:mul_"]).watching():
         torch.zeros(1) + 1
 
 
@@ -96,6 +97,7 @@ class Inside:
         self._names = names
         self._live = live
         self._stopped: dict[str, dict[str, Any]] = {}
+        self._pristine = snapshot()
 
     def answer(self, request: bytes) -> bytes:
         """Return the reply to one request."""
@@ -104,7 +106,7 @@ class Inside:
             case "load":
                 return encode(self._load(body["parts"]))
             case "probe":
-                return encode(self._probe(body))
+                return _encoded(self._probe(body))
             case "plain":
                 return encode(self._plain(body["source"]))
         raise ValueError(f"unknown request {body['do']!r}")
@@ -134,7 +136,7 @@ class Inside:
                 raise
             return {"type": "KeyboardInterrupt", "mro": [], "message": "", "where": []}
         except BaseException as error:  # SystemExit and GeneratorExit are the student's too
-            return _report(error)
+            return report(error)
         return None
 
     def _probe(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -157,16 +159,26 @@ class Inside:
                 reply["value"] = encode(result[0], known=storages)
             except Refused as refused:
                 reply["refused"] = str(refused)
+            except Exception as error:  # reading it ran the student's code, such as a property
+                reply["refused"] = f"something that raises {type(error).__name__} when it is read"
         after = [storage_bytes(storage) for storage in storages]
         reply["changed"] = {
             index: new
             for index, (old, new) in enumerate(zip(before, after, strict=True))
             if old != new
         }
-        reply["warnings"] = [(w.category.__name__, _text(w.message)) for w in warned[:20]]
+        reply["warnings"] = [(w.category.__name__, text(w.message)) for w in warned[:20]]
         reply["stdout"] = output.text
         reply["tripped"] = tripwire.tripped
+        reply["tampered"] = replaced(self._pristine)
         return reply
+
+
+def _encoded(reply: dict[str, Any]) -> bytes:
+    try:
+        return encode(reply)
+    except Refused as refused:  # each part crossed, together they are too large
+        return encode({**reply, "value": None, "changed": {}, "refused": str(refused)})
 
 
 def _run_cell(label: str, source: str, names: dict[str, Any]) -> None:
@@ -177,36 +189,6 @@ def _run_cell(label: str, source: str, names: dict[str, Any]) -> None:
         asyncio.run(types.FunctionType(code, names)())
     else:
         exec(code, names)
-
-
-def _report(error: BaseException) -> dict[str, Any]:
-    """Return an exception as data: its type, message, and the student's own lines it passed."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = str(Path(__file__).parent.parent)
-    where = [
-        (frame.name, frame.lineno or 0, frame.line or "")
-        for frame in frames
-        if _is_students(frame.filename, ours)
-    ]
-    if isinstance(error, SyntaxError):
-        where = [("", error.lineno or 0, (error.text or "").rstrip("\n"))]
-    return {
-        "type": type(error).__name__,
-        "mro": [kind.__name__ for kind in type(error).__mro__],
-        "message": _text(error),
-        "where": where[-8:],
-    }
-
-
-def _is_students(filename: str, ours: str) -> bool:
-    return (filename.startswith("<") and "frozen" not in filename) or "ipykernel" in filename
-
-
-def _text(value: object) -> str:
-    try:
-        return str(value)[:2000]
-    except BaseException:  # a student's __str__ may do anything
-        return f"<{type(value).__name__} that cannot be printed>"
 
 
 class _Capped(io.TextIOBase):

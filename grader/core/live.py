@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import os
 import sys
@@ -13,11 +14,11 @@ from typing import Any
 
 import torch
 
-from grader.core.course import Chapter, CourseError, find_course
+from grader.core.course import Chapter, CourseError, find_course, given_cells
 from grader.core.fork import Fork, Here
 from grader.core.grading import Attempt, ExerciseGrader
 from grader.core.probe import Probe, load_probes
-from grader.core.program import Program
+from grader.core.program import Program, binds
 from grader.core.render import Report, Trouble
 from grader.core.submission import Unreadable, read_notebook
 
@@ -34,7 +35,8 @@ def grade(exercise: str) -> Report | Trouble:
     except CourseError as error:
         return Trouble(str(error))
     names = vars(sys.modules["__main__"])
-    attempt = live_attempt(exercise, names)
+    given = {cell.source.strip() for cell in given_cells(chapter.notebook)}
+    attempt = live_attempt(exercise, names, given)
     threads = torch.get_num_threads()
     # as in the box; and on a busy machine two threads wait for each other, 8 ms per operation
     torch.set_num_threads(1)
@@ -84,8 +86,11 @@ def _grader(chapter: Chapter, exercise: str) -> ExerciseGrader:
     return ExerciseGrader(chapter, chapter.exercise(exercise), _probes(chapter))
 
 
-def live_attempt(exercise: str, names: dict[str, Any]) -> Attempt:
-    """Return the attempt that a kernel holds: the text of the cells that define its names."""
+def live_attempt(exercise: str, names: dict[str, Any], given: set[str]) -> Attempt:
+    """Return the attempt that a kernel holds: the text of the cells that define its names.
+
+    `given` are the texts of the released notebook's cells.
+    """
     cells: dict[str, str] = {}
     pending, seen = [exercise], set()
     while pending:
@@ -98,12 +103,27 @@ def live_attempt(exercise: str, names: dict[str, Any]) -> Attempt:
             if (source and not code.co_filename.endswith(".py")) or "ipykernel" in code.co_filename:
                 cells[code.co_filename] = source
                 pending += [used for used in code.co_names if used in names]
-    own = next(iter(cells.values()), None) if _codes(names.get(exercise)) else None
-    return Attempt(Program(exercise, tuple(cells.items())), own, loaded=True)
+    if not cells:
+        cells = _last_tried(exercise, names)
+    own = next(iter(cells.values()), None)
+    released = frozenset(label for label, text in cells.items() if text.strip() in given)
+    return Attempt(Program(exercise, tuple(cells.items()), released), own, loaded=True)
+
+
+def _last_tried(exercise: str, names: dict[str, Any]) -> dict[str, str]:
+    """Return the last cell that binds the name, from the kernel's history, by what a traceback shows.
+
+    The stub of a class raises before it binds; `name = torch.something` has no code of its own.
+    """
+    history = names.get("In")
+    texts = [str(text) for text in history] if isinstance(history, list) else []
+    numbers = [number for number, text in enumerate(texts) if binds(text, exercise)]
+    return {f"In [{numbers[-1]}]": texts[numbers[-1]]} if numbers else {}
 
 
 def _codes(value: object) -> list[CodeType]:
-    """Return the code of a function, or of a class's methods."""
+    """Return the code of a function, under its decorators, or of a class's methods."""
+    value = inspect.unwrap(value) if callable(value) else value
     if isinstance(value, FunctionType):
         return [value.__code__]
     if isinstance(value, type):

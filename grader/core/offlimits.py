@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Callable, Iterable, Iterator
+import mmap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -67,22 +68,33 @@ def _breaks(node: ast.AST, rule: str) -> bool:
         if isinstance(node, ast.Import):
             return any(alias.name.split(".")[0] == dotted for alias in node.names)
         if isinstance(node, ast.ImportFrom):
-            return (node.module or "").split(".")[0] == dotted
-        return _is_import_call(node, dotted)
+            return (node.module or "").split(".")[0] == dotted or _imports(node, dotted)
+        return _is_import_call(node, dotted) or _is_taken_from_a_module(node, dotted)
     if kind == "cast":
         return _is_cast(node, last)
     if kind == "aten" or dotted.startswith("torch.Tensor."):
         # a method or an operator counts when it is called, or fetched by its name as text
         return _is_call_of(node, last) or _is_getattr(node, last)
     if isinstance(node, ast.ImportFrom):
-        return any(alias.name == last for alias in node.names)
+        return _imports(node, last)
     if isinstance(node, ast.Attribute):
-        return node.attr == last and ast.unparse(node) not in _OTHERS.get(dotted, ())
+        return node.attr == last
     return _is_getattr(node, last)
 
 
-_OTHERS: dict[str, tuple[str, ...]] = {}
-"""Attributes that share their last name with a rule and are something else."""
+def _imports(node: ast.ImportFrom, name: str) -> bool:
+    return any(alias.name == name for alias in node.names)
+
+
+def _is_taken_from_a_module(node: ast.AST, module: str) -> bool:
+    """`torch.serialization.struct` is `struct`, too. `x.numpy()` is not `numpy`."""
+    if _is_getattr(node, module):
+        return True
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == module
+        and not hasattr(torch.Tensor, module)
+    )
 
 
 def _is_call_of(node: ast.AST, name: str) -> bool:
@@ -105,7 +117,10 @@ def _is_getattr(node: ast.AST, name: str) -> bool:
 def _is_import_call(node: ast.AST, module: str) -> bool:
     return (
         isinstance(node, ast.Call)
-        and ast.unparse(node.func) in ("__import__", "import_module", "importlib.import_module")
+        and (
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        )
+        in ("__import__", "import_module")
         and any(isinstance(arg, ast.Constant) and arg.value == module for arg in node.args)
     )
 
@@ -127,15 +142,20 @@ _METHOD_OF = {"float16": "half", "float32": "float", "float64": "double", "int32
 
 
 class Tripwire:
-    """Records which rules are broken while it is entered. `tripped` holds them, in order."""
+    """Records which rules are broken while it is entered, in forks (loader workers, ranks) too."""
 
     def __init__(self, rules: Iterable[str]) -> None:
         self.rules = tuple(rules)
-        self.tripped: list[str] = []
+        # a page that forks share: each byte says whether the rule of that number was broken
+        self._broken = mmap.mmap(-1, max(1, len(self.rules)))
+
+    @property
+    def tripped(self) -> list[str]:
+        """The rules that were broken, in the order in which they are declared."""
+        return [rule for number, rule in enumerate(self.rules) if self._broken[number]]
 
     def _trip(self, rule: str) -> None:
-        if rule not in self.tripped:
-            self.tripped.append(rule)
+        self._broken[self.rules.index(rule)] = 1
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -147,8 +167,10 @@ class Tripwire:
             for rule in self.rules:
                 if ":" not in rule and not rule.startswith("torch.Tensor."):
                     stack.enter_context(_recording(rule, self._trip))
-            stack.enter_context(_FunctionWatch(self.rules, self._trip))
-            stack.enter_context(_OperatorWatch(self.rules, self._trip))
+            if any(":" not in rule or rule.startswith("cast:") for rule in self.rules):
+                stack.enter_context(_FunctionWatch(self.rules, self._trip))
+            if any(rule.startswith(("aten:", "cast:")) for rule in self.rules):
+                stack.enter_context(_OperatorWatch(self.rules, self._trip))
             yield
 
 
@@ -186,6 +208,8 @@ class _FunctionWatch(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if torch.compiler.is_compiling():
+            return func(*args, **(kwargs or {}))  # traced by Dynamo: leave nothing behind
         called = getattr(func, "__self__", None) if func.__name__ == "__get__" else func
         for function, rule in self._functions:
             if function is called:
@@ -213,6 +237,11 @@ def _resolve(dotted: str) -> object:
 class _OperatorWatch(TorchDispatchMode):
     """Sees every ATen operator, wherever it was called from."""
 
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Let torch.compile compile: under any other dispatch mode it leaves functions as they are."""
+        return True
+
     def __init__(self, rules: tuple[str, ...], trip: Callable[[str], None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._operators = {f"aten::{r[5:]}": r for r in rules if r.startswith("aten:")}
@@ -227,29 +256,41 @@ class _OperatorWatch(TorchDispatchMode):
         if schema in self._operators:
             self._trip(self._operators[schema])
         if self._casts and schema not in _REINTERPRET:
-            self._look_for_casts(func, args, result)
+            self._look_for_casts(func, [*args, *(kwargs or {}).values()], result)
         return result
 
-    def _look_for_casts(self, func: Any, args: Any, result: Any) -> None:
-        rule = self._casts.get(getattr(result, "dtype", None))
-        if rule is None:
-            return
-        for arg in args:
-            other_float = (
-                isinstance(arg, torch.Tensor)
-                and arg.is_floating_point()
-                and arg.dtype is not result.dtype
-            )
-            if other_float or _writes_number(func, arg):
+    def _look_for_casts(self, func: Any, args: Sequence[Any], result: Any) -> None:
+        written = list(_tensors([result]))
+        if not written:  # such as aten::_foreach_copy_, which changes its first argument
+            written = list(_tensors(args[:1]))
+        read = () if _is_allocation(func) else _tensors(args)
+        dtypes = {tensor.dtype for tensor in read if tensor.is_floating_point()}
+        for rule in {self._casts[t.dtype] for t in written if t.dtype in self._casts}:
+            if dtypes - {_dtype(rule)} or any(_writes_number(func, arg) for arg in args):
                 self._trip(rule)
 
 
-_REINTERPRET = frozenset({"aten::view", "aten::view_as_real", "aten::empty_like"})
+_REINTERPRET = frozenset({"aten::view", "aten::view_as_real"})
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors(value)
+
+
+def _is_allocation(func: Any) -> bool:
+    """`zeros_like(x)` and `x.new_zeros(n)` take nothing of `x` but its shape."""
+    name: str = func._schema.name.removeprefix("aten::")
+    return name.endswith("_like") or name.startswith("new_")
 
 
 def _writes_number(func: Any, arg: object) -> bool:
     """An ordinary number written into a tensor of the forbidden dtype is rounded on its way."""
-    if type(arg) is not float or not func._schema.name.startswith("aten::fill"):
+    name = func._schema.name.removeprefix("aten::").removeprefix("new_")
+    if type(arg) is not float or not name.startswith(("fill", "full")):
         return False
     return arg == arg and arg not in (0.0, float("inf"), float("-inf"))
 

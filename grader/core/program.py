@@ -7,13 +7,39 @@ text comes out; nothing is executed here.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+import dis
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from types import CodeType
 
 from IPython.core.inputtransformer2 import TransformerManager
+
+MAGICS_LIMIT = 50
+"""Most magics and shell lines of a cell that are transformed: IPython reads the whole cell again for
+each, and gives up at 500."""
+
+_MAGIC = re.compile(r"^\s*[%!?]|\?\s*$|=\s*[%!]", re.MULTILINE)
+
+_DYNAMIC = frozenset(
+    [
+        "exec",
+        "eval",
+        "globals",
+        "locals",
+        "vars",
+        "modules",
+        "__import__",
+        "__main__",
+        "__dict__",
+        "__globals__",
+        "__builtins__",
+        "__setattr__",
+    ]
+)
+"""Words by which code reaches names that it does not spell out."""
 
 
 class Kind(Enum):
@@ -35,22 +61,41 @@ class Cell:
 
 @dataclass(frozen=True)
 class Program:
-    """What is loaded for one exercise, in order: pairs of label and Python source."""
+    """What is loaded for one exercise, in order: pairs of label and Python source.
+
+    `given` are the labels of parts that the released notebook wrote, not the student.
+    """
 
     exercise: str
     parts: tuple[tuple[str, str], ...]
+    given: frozenset[str] = frozenset()
 
 
+@lru_cache(maxsize=512)
 def plain_python(source: str) -> str:
-    """Return a cell's text with magics and shell lines turned into calls of `get_ipython()`."""
+    """Return a cell's text with magics and shell lines turned into calls of `get_ipython()`.
+
+    A cell with more than `MAGICS_LIMIT` of them stays as it is, and so is no Python.
+    """
     if source.lstrip().startswith("%%"):
         first, _, rest = source.lstrip().partition("\n")
         # a timed or captured cell still defines what it defines; other cell magics do not run
         source = rest if first.split()[0] in ("%%time", "%%timeit", "%%capture", "%%prun") else ""
+    if len(_MAGIC.findall(source)) > MAGICS_LIMIT:
+        return source
     try:
         return str(TransformerManager().transform_cell(source))
-    except SyntaxError:
+    except Exception:  # IPython raises of several kinds on what it cannot read
         return source
+
+
+def lines_of(source: str) -> list[str]:
+    """Return the lines as Python counts them.
+
+    str.splitlines cuts at form feeds and at Unicode's line separators too: with one of these in
+    front, a statement's number would point at other text.
+    """
+    return source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def slice_program(exercise: str, names: Iterable[str], cells: Sequence[Cell]) -> Program:
@@ -61,51 +106,69 @@ def slice_program(exercise: str, names: Iterable[str], cells: Sequence[Cell]) ->
     """
     reserved = frozenset(names)
     pieces = [piece for cell in cells for piece in _pieces(cell, reserved)]
-    wanted: set[str] = set()
-    chosen = {
+    first = [
         index
         for index, piece in enumerate(pieces)
         if piece.kind is Kind.SOLUTION and piece.label == exercise
-    }
-    fresh = set(chosen)
-    while fresh:
-        wanted |= {name for index in fresh for name in pieces[index].uses}
-        fresh = {
-            index
-            for index, piece in enumerate(pieces)
-            if index not in chosen and (piece.binds & wanted or piece.always)
-        }
-        chosen |= fresh
-    parts = tuple((pieces[index].label, pieces[index].source) for index in sorted(chosen))
-    return Program(exercise, parts)
+    ]
+    always = [index for index, piece in enumerate(pieces) if piece.always]
+    chosen = _reached(pieces, [*first, *always] if first else [])
+    taken = [pieces[index] for index in sorted(chosen)]
+    given = frozenset(piece.label for piece in taken if piece.kind is Kind.GIVEN)
+    return Program(exercise, _parts(taken), given)
 
 
 def judged_text(program: Program) -> list[str]:
     """Return the statements that the exercise's name reaches: what an off-limits scan looks at.
 
     A student's own experiments beside the answer, such as a comparison with the built-in, are
-    bare expressions and asserts; they are free.
+    bare expressions and asserts; they are free. Not so in code that reaches names at run time:
+    there everything is judged.
     """
-    statements: list[tuple[ast.stmt, str]] = []
-    for _, source in program.parts:
-        tree = _parse(source)
-        lines = source.splitlines()
-        for node in tree.body if tree else []:
-            if not isinstance(node, ast.Expr | ast.Assert):
-                text = "\n".join(lines[_first_line(node) - 1 : node.end_lineno])
-                statements.append((node, text))
-    wanted = {program.exercise}
+    pieces = []
+    dynamic = False
+    for label, source in program.parts:
+        if label in program.given:
+            continue  # a chapter's own examples may show what is off limits
+        for line, text, nodes in _statements(source):
+            binds, uses = _names(nodes)
+            dynamic = dynamic or bool((binds | uses) & _DYNAMIC)
+            # here an attribute's name must not lead to a variable that is called the same
+            strict = frozenset(name for node in nodes for name in _looked_up(node))
+            pieces.append(_Piece(Kind.SOLUTION, label, line, text, binds, strict))
+    if dynamic:
+        return [piece.source for piece in pieces]
+    first = [index for index, piece in enumerate(pieces) if program.exercise in piece.binds]
+    return [pieces[index].source for index in sorted(_reached(pieces, first))]
+
+
+def _reached(pieces: Sequence[_Piece], first: Iterable[int]) -> set[int]:
+    """Return the pieces that the `first` need: themselves, and what binds a name that one uses."""
+    binding: dict[str, list[int]] = {}
+    for index, piece in enumerate(pieces):
+        for name in piece.binds:
+            binding.setdefault(name, []).append(index)
     chosen: set[int] = set()
-    while True:
-        fresh = {
-            index
-            for index, (node, _) in enumerate(statements)
-            if index not in chosen and _bound(node) & wanted
-        }
-        if not fresh:
-            return [statements[index][1] for index in sorted(chosen)]
-        chosen |= fresh
-        wanted |= {name for index in fresh for name in _used(statements[index][0])}
+    pending = list(first)
+    while pending:
+        index = pending.pop()
+        if index not in chosen:
+            chosen.add(index)
+            for name in pieces[index].uses:
+                pending += binding.pop(name, ())  # once asked for, all of them are chosen
+    return chosen
+
+
+def _parts(pieces: Sequence[_Piece]) -> tuple[tuple[str, str], ...]:
+    """Return one part per cell: the text of its pieces, each on the line where it stood."""
+    parts: list[tuple[str, list[str]]] = []
+    for piece in pieces:
+        if not parts or parts[-1][0] != piece.label:
+            parts.append((piece.label, []))
+        lines = parts[-1][1]
+        lines += [""] * (piece.line - len(lines))
+        lines += lines_of(piece.source)
+    return tuple((label, "\n".join(lines)) for label, lines in parts)
 
 
 def defines(source: str, name: str) -> bool:
@@ -118,6 +181,21 @@ def defines(source: str, name: str) -> bool:
     )
 
 
+def names_in(source: str) -> set[str]:
+    """Return every name that a cell's text spells out, attributes and arguments too."""
+    tree = _parse(plain_python(source))
+    fields = ("id", "attr", "arg", "name", "asname")
+    nodes = ast.walk(tree) if tree else ()
+    found = {getattr(node, field, None) for node in nodes for field in fields}
+    return {name for name in found if isinstance(name, str)}
+
+
+def binds(source: str, name: str) -> bool:
+    """Say whether a cell's text binds that name at its top level, in whatever way."""
+    tree = _parse(plain_python(source))
+    return tree is not None and any(name in _bound(node) for node in tree.body)
+
+
 def is_stub(source: str, stub: str) -> bool:
     """Say whether a solution cell still holds the stub, up to white space and comments."""
     tree, untouched = _parse(plain_python(source)), _parse(plain_python(stub))
@@ -125,13 +203,19 @@ def is_stub(source: str, stub: str) -> bool:
         return True
     if tree is None or untouched is None:
         return source.strip() == stub.strip()
-    return ast.dump(tree) == ast.dump(untouched)
+    try:
+        return ast.dump(tree) == ast.dump(untouched)
+    except RecursionError:
+        return False
 
 
 @dataclass(frozen=True)
 class _Piece:
+    """Text that is chosen or left out as a whole; `line` is how many lines of its cell precede it."""
+
     kind: Kind
     label: str
+    line: int
     source: str
     binds: frozenset[str]
     uses: frozenset[str]
@@ -151,23 +235,49 @@ def _parse(source: str) -> ast.Module | None:
 @lru_cache(maxsize=4096)  # a chapter's given cells are the same in every submission
 def _pieces(cell: Cell, reserved: frozenset[str]) -> tuple[_Piece, ...]:
     source = plain_python(cell.source)
-    tree = _parse(source)
     if cell.kind is Kind.SOLUTION:
-        statements: Sequence[ast.stmt] = tree.body if tree else []
-        binds = frozenset(name for node in statements for name in _bound(node))
-        uses = frozenset(name for node in statements for name in _used(node))
-        return (_Piece(cell.kind, cell.label, source, binds | {cell.label}, uses),)
+        tree = _parse(source)
+        binds, uses = _names(tree.body if tree else [])
+        return (_Piece(cell.kind, cell.label, 0, source, binds | {cell.label}, uses),)
     pieces = []
-    for node in tree.body if tree else []:
-        binds = frozenset(_bound(node))
-        if isinstance(node, ast.Expr) or (cell.kind is Kind.OWN and binds & reserved):
+    for line, text, nodes in _statements(source):
+        binds, uses = _names(nodes)
+        if all(isinstance(node, ast.Expr) for node in nodes):
             continue
-        lines = source.splitlines()[_first_line(node) - 1 : node.end_lineno]
-        # blank lines in front keep the line numbers that the student sees
-        text = "\n" * (_first_line(node) - 1) + "\n".join(lines)
-        always = isinstance(node, ast.ImportFrom) and any(n.name == "*" for n in node.names)
-        pieces.append(_Piece(cell.kind, cell.label, text, binds, frozenset(_used(node)), always))
+        if cell.kind is Kind.OWN and binds & reserved:
+            continue
+        always = any(
+            isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
+            for node in nodes
+        )
+        pieces.append(_Piece(cell.kind, cell.label, line, text, binds, uses, always))
     return tuple(pieces)
+
+
+def _names(nodes: Iterable[ast.stmt]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names that statements bind and those that they use."""
+    found = [(_bound(node), _used(node)) for node in nodes]
+    binds = frozenset(name for bound, _ in found for name in bound)
+    return binds, frozenset(name for _, used in found for name in used)
+
+
+def _statements(source: str) -> Iterator[tuple[int, str, list[ast.stmt]]]:
+    """Yield the lines before, the text and the nodes of each top-level statement, in order.
+
+    Statements that share a line stay together: the line of one of them alone need not parse.
+    """
+    tree = _parse(source)
+    lines = lines_of(source)
+    groups: list[tuple[int, int, list[ast.stmt]]] = []
+    for node in tree.body if tree else []:
+        first, last = _first_line(node) - 1, node.end_lineno or node.lineno
+        if groups and first < groups[-1][1]:
+            start, _, nodes = groups[-1]
+            groups[-1] = start, last, [*nodes, node]
+        else:
+            groups.append((first, last, [node]))
+    for first, last, nodes in groups:
+        yield first, "\n".join(lines[first:last]), nodes
 
 
 def _first_line(node: ast.stmt) -> int:
@@ -202,16 +312,25 @@ def _bound(node: ast.stmt) -> set[str]:
 
 def _used(node: ast.stmt) -> set[str]:
     """Names that a statement looks up outside itself, and the attributes it reads."""
+    codes = _codes(node)
+    return {name for code in codes for name in (*code.co_names, *code.co_freevars)}
+
+
+def _looked_up(node: ast.stmt) -> set[str]:
+    """Names that a statement looks up outside itself, attributes left out."""
+    instructions = (step for code in _codes(node) for step in dis.get_instructions(code))
+    lookups = ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
+    return {step.argval for step in instructions if step.opname in lookups}
+
+
+def _codes(node: ast.stmt) -> list[CodeType]:
+    """Return a statement's code and that of every function and class in it."""
     try:
         # without dont_inherit this file's own `from __future__` would hide annotations
         tree, flags = ast.Module([node], []), ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        code = compile(tree, "<cell>", "exec", flags, dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError):
-        return set()
-    names: set[str] = set()
-    pending = [code]
-    while pending:
-        current = pending.pop()
-        names |= {*current.co_names, *current.co_freevars}
-        pending += [const for const in current.co_consts if isinstance(const, CodeType)]
-    return names
+        codes = [compile(tree, "<cell>", "exec", flags, dont_inherit=True)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    for code in codes:  # which grows meanwhile
+        codes += [const for const in code.co_consts if isinstance(const, CodeType)]
+    return codes

@@ -7,18 +7,21 @@ The code runs in a fork, without a box: it is meant for your own.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
 
-from grader.core.checks import generator_for, probe_fixtures
+from grader.core.checks import MARKERS, generator_for, probe_fixtures
 from grader.core.course import Course
 from grader.core.evidence import Interview
 from grader.core.fork import Fork
 from grader.core.live import PRACTICE_SEED
+from grader.core.offlimits import describe_rule, scan
 from grader.core.probe import load_probes
+from grader.core.program import judged_text
 from grader.core.submission import Rebuilt, Unreadable, read_notebook, rebuild
 
 
@@ -31,7 +34,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Say what the mark means, and with a submission give the checks their fixtures."""
-    config.addinivalue_line("markers", "undertorch_points(weight): weight of a check, 0 for a gate")
+    for mark in MARKERS:
+        config.addinivalue_line("markers", mark)
     if config.getoption("submission", None) is not None:
         config.pluginmanager.register(_Interviews(config), "undertorch-interviews")
 
@@ -79,6 +83,14 @@ class _Interviews:
         exercise = request.path.stem.removeprefix("test_")
         return generator_for(self._config.getoption("seed"), exercise)
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """Fail a check during which something off limits was called."""
+        yield
+        interview = self._open.get(item.path)
+        for rule in interview.tripped if interview else ():
+            pytest.fail(f"off limits: {describe_rule(rule)}, while it ran", pytrace=False)
+
     def pytest_unconfigure(self) -> None:
         """End every fork."""
         for interview in self._open.values():
@@ -95,11 +107,12 @@ class _Interviews:
                 )
             except Unreadable as error:
                 pytest.exit(f"--submission: {error}", returncode=pytest.ExitCode.USAGE_ERROR)
-            interview = Interview(
-                Fork(load_probes(chapter.probes)),
-                chapter.exercise(exercise).off_limits,
-                self._config.getoption("seed"),
-            )
+            off_limits = chapter.exercise(exercise).off_limits
+            broken = scan(judged_text(rebuilt.programs[exercise]), off_limits)
+            for rule, line in broken:
+                pytest.fail(f"off limits: {describe_rule(rule)}, in `{line}`", pytrace=False)
+            seed = self._config.getoption("seed")
+            interview = Interview(Fork(load_probes(chapter.probes)), off_limits, seed)
             interview.load(rebuilt.programs[exercise])
             self._open[path] = interview
         return self._open[path]

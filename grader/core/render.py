@@ -48,6 +48,9 @@ class Trouble:
         return {"text/plain": "0.0", "text/html": html}
 
 
+_CLAIMED = "What the code did was observed beside it. Values prove themselves; this does not."
+
+
 def score_text(verdict: Verdict) -> str:
     """Return the points as a bare number between 0 and the most there is."""
     return repr(float(min(max(verdict.points, 0.0), verdict.max_points)))
@@ -72,10 +75,11 @@ def to_html(verdict: Verdict) -> str:
         )
     parts += [f'<p class="ut-note">{_inline(note)}</p>' for note in verdict.notes]
     label = f"{verdict.title}: {verdict.outcome}, {points_text(verdict)}"
-    return (
+    html = (
         f'<div class="ut ut-{_tone(verdict)}" role="group" aria-label="{escape(label)}">'
         f"{''.join(parts)}</div>"
     )
+    return html.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair fits no file
 
 
 def to_text(verdict: Verdict) -> str:
@@ -118,10 +122,11 @@ def _check(check: CheckResult, folded: bool) -> str:
     if folded:
         message = f"<details><summary>what came</summary>{message}</details>"
     state = check.state.value
+    claim = f' <abbr title="{_CLAIMED}">observed</abbr>' if check.claimed else ""
     return (
         f'<li class="ut-{state.replace(" ", "-")}">'
         f'<span class="ut-sign" role="img" aria-label="{state}">{_SIGNS[check.state]}</span>'
-        f'<span class="ut-rubric">{_inline(check.rubric)}</span>'
+        f'<span class="ut-rubric">{_inline(check.rubric)}{claim}</span>'
         f'<span class="ut-share">{_check_points(check).strip(" ()")}</span>{message}</li>'
     )
 

@@ -10,18 +10,26 @@ import copy
 import json
 import os
 import stat
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
-
 from grader.core.course import Chapter, source_of
-from grader.core.program import Cell, Kind, Program, defines, slice_program
+from grader.core.program import Cell, Kind, Program, defines, names_in, slice_program
 
 NOTEBOOK_LIMIT = 25 * 2**20
 """Largest notebook in bytes: far above any with pictures in it, far below what hurts."""
+
+CELLS_LIMIT = 1000
+"""Most cells; a chapter has some sixty."""
+
+CELL_LIMIT = 64 * 2**10
+"""Most characters of a code cell that is read: ten times the longest answer."""
+
+CODE_LIMIT = 256 * 2**10
+"""Most characters of all code cells. Reading code costs the grader's own process time."""
 
 
 class Unreadable(Exception):
@@ -64,10 +72,11 @@ def _read_regular(path: Path) -> bytes:
     except OSError as error:
         kind = "a link" if path.is_symlink() else "not readable"
         raise Unreadable(f"{path.name} is {kind} ({error.strerror})") from None
+    state = os.fstat(descriptor)
+    if not stat.S_ISREG(state.st_mode):
+        os.close(descriptor)
+        raise Unreadable(f"{path.name} is no regular file")
     with os.fdopen(descriptor, "rb") as file:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            raise Unreadable(f"{path.name} is no regular file")
         if state.st_nlink > 1:
             raise Unreadable(f"{path.name} is a hard link to another file")
         if state.st_size > NOTEBOOK_LIMIT:
@@ -76,22 +85,52 @@ def _read_regular(path: Path) -> bytes:
         return file.read(NOTEBOOK_LIMIT + 1)
 
 
-def _as_version_4(data: dict[str, Any]) -> dict[str, Any]:
-    try:
-        node = nbformat.from_dict(data)
-        if data["nbformat"] != 4:
-            node = nbformat.convert(node, 4)
-        cells = [
-            {
-                "cell_type": cell["cell_type"],
-                "metadata": cell["metadata"] if isinstance(cell.get("metadata"), dict) else {},
-                "source": str(source_of(cell)),
-            }
-            for cell in node["cells"]
-        ]
-    except Exception as error:  # nbformat raises of all kinds on what is not a notebook
-        raise Unreadable(f"the notebook cannot be read ({type(error).__name__})") from None
-    return {"nbformat": 4, "cells": cells}
+def _as_version_4(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cells of a notebook of format 3 or 4, and nothing else of it."""
+    cells = data.get("cells") if data["nbformat"] == 4 else _cells_of_version_3(data)
+    if not isinstance(cells, list):
+        raise Unreadable(
+            f"it has no cells as format 3 or 4 keeps them (it says {data['nbformat']})"
+        )
+    if len(cells) > CELLS_LIMIT:
+        raise Unreadable(f"it has {len(cells)} cells, over {CELLS_LIMIT}")
+    read = [_cell(number, cell) for number, cell in enumerate(cells, 1)]
+    code = sum(len(cell["source"]) for cell in read if cell["cell_type"] == "code")
+    if code > CODE_LIMIT:
+        raise Unreadable(f"it has {code} characters of code, over {CODE_LIMIT}")
+    return {"nbformat": 4, "cells": read}
+
+
+def _cells_of_version_3(data: Mapping[str, Any]) -> list[Any] | None:
+    sheets = data.get("worksheets")
+    if data["nbformat"] != 3 or not isinstance(sheets, list):
+        return None
+    cells: list[Any] = []
+    for sheet in sheets[:CELLS_LIMIT]:
+        found = sheet.get("cells") if isinstance(sheet, Mapping) else None
+        cells += found if isinstance(found, list) else []
+    return cells
+
+
+def _cell(number: int, cell: Any) -> dict[str, Any]:
+    if not isinstance(cell, Mapping):
+        raise Unreadable(f"its cell {number} is none")
+    source = cell.get("source", cell.get("input", ""))  # format 3 says `input`
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        source = "".join(source)
+    if not isinstance(source, str):
+        raise Unreadable(f"its cell {number} has no text")
+    if cell.get("cell_type") == "code" and len(source) > CELL_LIMIT:
+        raise Unreadable(
+            f"its cell {number} has {len(source)} characters of code, over {CELL_LIMIT}"
+        )
+    metadata = cell.get("metadata")
+    return {
+        "cell_type": str(cell.get("cell_type")),
+        "metadata": metadata if isinstance(metadata, dict) else {},
+        # half of a surrogate pair has no UTF-8, and files are written in it
+        "source": source.encode("utf-8", "replace").decode("utf-8"),
+    }
 
 
 def rebuild(
@@ -123,6 +162,7 @@ def rebuild(
         for raw, cell in merged
         if cell is None or cell.kind is not Kind.OWN or cell.label in used
     ]
+    _note_disguises(code, used, notes)
     sources = {cell.label: cell.source for cell in code if cell.kind is Kind.SOLUTION}
     return Rebuilt(released, programs, sources, {key: tuple(said) for key, said in notes.items()})
 
@@ -150,7 +190,7 @@ def _find(exercise: str, cells: Sequence[Mapping[str, Any]]) -> tuple[int | None
 
 def _role(cell: Mapping[str, Any]) -> Mapping[str, Any]:
     role = cell["metadata"].get("nbgrader", {})
-    return role if isinstance(role, Mapping) else {}
+    return role if isinstance(role, Mapping) and isinstance(role.get("grade_id"), str) else {}
 
 
 def _own_cells(
@@ -160,15 +200,13 @@ def _own_cells(
 ) -> list[int]:
     """Return the places of code cells that the student added or changed."""
     known = {source_of(cell).strip() for cell in released}
-    graded = {role["grade_id"] for cell in released if (role := _role(cell)).get("grade")}
     return [
         index
         for index, cell in enumerate(submitted)
         if cell["cell_type"] == "code"
         and index not in taken
         and cell["source"].strip() not in known
-        and _role(cell).get("grade_id") not in graded
-        and not _role(cell).get("grade_id")
+        and not _role(cell)
     ]
 
 
@@ -226,3 +264,27 @@ def _note_misplaced(
             notes.setdefault(name, []).append(
                 f"Another cell defines `{name}`, too. Only the solution cell counts."
             )
+
+
+_DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Characters that turn the direction of text, as listed by Boucher and Anderson, "Trojan Source"."""
+
+
+def _note_disguises(cells: Sequence[Cell], used: Set[str], notes: dict[str, list[str]]) -> None:
+    """Say which cells look to a reader like something else than they run."""
+    for cell in cells:
+        if cell.kind is Kind.GIVEN or (cell.kind is Kind.OWN and cell.label not in used):
+            continue
+        where = "Y" + cell.label[1:] if cell.kind is Kind.OWN else f"The cell of `{cell.label}`"
+        said = notes.setdefault("", [])
+        if _DIRECTIONS & set(cell.source):
+            said.append(f"{where} turns the direction of text: it reads otherwise than it runs.")
+        said += [
+            f"{where} has a name that mixes alphabets: `{name}`."
+            for name in sorted(names_in(cell.source))
+            if len({"LATIN", "CYRILLIC"} & _alphabets(name)) > 1
+        ]
+
+
+def _alphabets(name: str) -> set[str]:
+    return {unicodedata.name(letter, "?").split()[0] for letter in name}

@@ -65,10 +65,11 @@ def storage_bytes(storage: torch.UntypedStorage) -> bytes:
 
 
 def storage_from(data: bytes) -> torch.UntypedStorage:
-    """Return a new, writable storage that holds `data`."""
-    if not data:
-        return torch.empty(0, dtype=torch.uint8).untyped_storage()
-    return torch.frombuffer(bytearray(data), dtype=torch.uint8).untyped_storage()
+    """Return a new storage that holds `data`: torch's own, aligned and resizable like any other."""
+    storage = torch.empty(len(data), dtype=torch.uint8).untyped_storage()
+    if data:
+        ctypes.memmove(storage.data_ptr(), data, len(data))
+    return storage
 
 
 def describe(
@@ -79,6 +80,7 @@ def describe(
     """Return the record of a tensor; `number` numbers its storage, `child` encodes its `.grad`."""
     _refuse_what_is_not_plain(tensor)
     plain = tensor.detach()
+    _refuse_what_cannot_be_rebuilt(plain)
     record: dict[str, Any] = {
         "s": number(plain.untyped_storage()),
         "t": str(plain.dtype).removeprefix("torch."),
@@ -118,6 +120,18 @@ def _refuse_what_is_not_plain(tensor: torch.Tensor) -> None:
         raise Refused("a nested tensor")
     if tensor.device.type != "cpu":
         raise Refused(f"a tensor on device {tensor.device}")
+    if tensor._is_zerotensor() or torch._is_functional_tensor(tensor):
+        raise Refused("a tensor without memory of its own")
+
+
+def _refuse_what_cannot_be_rebuilt(tensor: torch.Tensor) -> None:
+    sizes, strides = list(tensor.shape), list(tensor.stride())
+    nbytes = tensor.untyped_storage().nbytes()
+    try:
+        _sizes(sizes)
+        _check_extent(sizes, strides, int(tensor.storage_offset()), tensor.element_size(), nbytes)
+    except Malformed as error:
+        raise Refused(str(error)) from None
 
 
 def rebuild(
@@ -126,6 +140,8 @@ def rebuild(
     child: Callable[[Any], Any],
 ) -> torch.Tensor:
     """Return the tensor of a record. Raises `Malformed` unless every number fits."""
+    if not isinstance(record, dict):
+        raise Malformed("a tensor that is no record")
     index = _whole(record.get("s"), "storage number")
     if index >= len(storages):
         raise Malformed("a tensor names a storage that is not there")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -41,6 +41,7 @@ class CheckResult:
     earned: float
     state: State
     message: Message | None = None
+    claimed: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,10 @@ def score(exercise: Exercise, runs: Sequence[CheckRun]) -> tuple[CheckResult, ..
         message = message_for(run.error)
         results.append(CheckResult(check.name, check.rubric, share, 0.0, State.FAILED, message))
         over = check.weight == 0 or isinstance(run.error, Ended)
-    return tuple(results)
+    return tuple(
+        replace(result, claimed=run.check.claimed)
+        for result, run in zip(results, runs, strict=True)
+    )
 
 
 def _shares(points: float, checks: Sequence[Check]) -> list[float]:

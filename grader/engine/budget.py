@@ -23,6 +23,10 @@ class Budget:
     """Waiting for one reply. Longer than `cpu_seconds`, so that a busy machine does not turn
     spinning code into sleeping code; short enough that a forgotten `input()` is noticed."""
 
+    waiting_seconds: float = 120.0
+    """Waiting for all replies together: code that sleeps through every question would else hold the
+    class up for `wall_seconds` times the number of questions, which comes to hours."""
+
     memory_bytes: int = 1536 * MIB
     """Memory of the whole tree beyond the pages it shares with the warm process, files in /tmp and
     /dev/shm included. The largest chapter needs 300 MiB; two of these fit on a 4 GiB machine."""

@@ -38,6 +38,7 @@ class Child:
         self._channel = channel
         self._leash = leash
         self._budget = budget
+        self._patience = budget.waiting_seconds
         self._ended: Ended | None = None
         self._ending: Ending | None = None
 
@@ -56,7 +57,7 @@ class Child:
         try:
             return self._exchange(request)
         except (ChannelTimeout, TimeoutError):
-            self._ended = self._reason(0.0, out_of_time(self._budget))
+            self._ended = self._reason(0.0, out_of_time(self._budget, self._patience))
         except FrameTooLarge as error:
             self._ended = self._reason(
                 0.0, _disturbed(f"sent a reply that cannot be read: {error}")
@@ -73,12 +74,16 @@ class Child:
         raise self._ended
 
     def _exchange(self, request: bytes) -> bytes:
-        deadline = time.monotonic() + self._budget.wall_seconds
+        started = time.monotonic()
+        patience = min(self._budget.wall_seconds, self._patience)
         if self._spoke_unasked():
             raise _Unasked
-        self._channel.settimeout(self._budget.wall_seconds)
-        send_frame(self._channel, request)
-        return receive_frame(self._channel, deadline)
+        try:
+            self._channel.settimeout(max(patience, 0.001))  # 0 would mean: do not wait at all
+            send_frame(self._channel, request)
+            return receive_frame(self._channel, started + patience)
+        finally:
+            self._patience -= time.monotonic() - started
 
     def _spoke_unasked(self) -> bool:
         """Is there a reply to nothing? Taken for the answer to what we ask next, it would mislead."""

@@ -76,8 +76,11 @@ def explain(ending: Ending, budget: Budget) -> Ended:
     return Ended(Outcome.KILLED, "The process that ran your code was ended by the grader.")
 
 
-def out_of_time(budget: Budget) -> Ended:
-    """Return the exception for a reply that did not come."""
+def out_of_time(budget: Budget, patience: float) -> Ended:
+    """Return the exception for a reply that did not come; `patience` is what was left for all."""
+    if patience <= 0:
+        seconds = f"{budget.waiting_seconds:g} s"
+        return Ended(Outcome.TIMED_OUT, f"Your code's answers took more than {seconds} in all.")
     return Ended(Outcome.TIMED_OUT, f"Your code gave no answer within {budget.wall_seconds:g} s.")
 
 

@@ -4,6 +4,7 @@ clears what must not be copied, and undoes what an interrupted run left half don
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,11 +41,14 @@ def open_batch(autograde: Autograde) -> Batch | None:
     except CourseError:
         return None  # an assignment of another kind; nbgrader's own ways apply
     register(chapter, directory.db_url, directory.course_id)
-    notes = {
-        folder: _take_in(autograde, course, chapter, folder) for folder in _submissions(autograde)
-    }
+    notes = {}
+    for folder in _submissions(autograde):
+        said = _take_in(autograde, course, chapter, folder)
+        if said is not None:
+            notes[folder] = said
     for folder in notes:
         _undo_half_done(autograde, chapter, folder.parent.name)
+        _forget_untimed(autograde, chapter, folder)
     return Batch(chapter, as_registered(chapter, directory.db_url), notes)
 
 
@@ -54,15 +58,25 @@ def _submissions(autograde: Autograde) -> list[Path]:
     pattern = directory.format_path(
         directory.submitted_directory, directory.student_id, directory.assignment_id
     )
-    root = Path(directory.root)
-    return sorted(root.glob(str(Path(pattern).relative_to(root))))
+    return [Path(folder) for folder in sorted(glob.glob(pattern))]  # as nbgrader finds them
 
 
-def _take_in(autograde: Autograde, course: Course, chapter: Chapter, folder: Path) -> list[str]:
+def _take_in(
+    autograde: Autograde, course: Course, chapter: Chapter, folder: Path
+) -> list[str] | None:
+    """Clear a submission's folder; return what was done, or None if it is not to be graded."""
     student = folder.parent.name
     store = Store(course.root, student, chapter.id)
     expected = f"{chapter.name}.ipynb"
-    said = take_in(folder, store.folder / "quarantine", expected)
+    try:
+        # a line break would end nbgrader's whole batch, bytes that are no text its database's
+        if not student.isprintable():
+            raise OSError(f"{student!a} can be no student's id: rename the folder")
+        said = take_in(folder, store.folder / "quarantine", expected)
+    except OSError as error:
+        autograde.log.error("%a: %s. It is not graded.", student, error)
+        autograde.assignments.pop(str(folder), None)
+        return None
     for line in said:
         autograde.log.warning("%s: %s", student, line)
     # nbgrader passes over a folder in which its pattern matched no notebook, and would grade
@@ -84,3 +98,15 @@ def _undo_half_done(autograde: Autograde, chapter: Chapter, student: str) -> Non
     if not text.rstrip().endswith("}") or f'"{INTAKE}"' in text:
         autograde.log.warning("%s was not graded to the end; it is graded again.", student)
         rmtree(str(folder))
+
+
+def _forget_untimed(autograde: Autograde, chapter: Chapter, folder: Path) -> None:
+    """Remove what was graded without a time if what lies here now has one.
+
+    nbgrader compares times to see what was handed in again, and would pass over this.
+    """
+    student, stamp = folder.parent.name, "timestamp.txt"
+    graded = Path(autograde._format_dest(chapter.id, student))
+    if graded.is_dir() and (folder / stamp).is_file() and not (graded / stamp).exists():
+        autograde.log.warning("%s was graded without a time before; it is graded again.", student)
+        rmtree(str(graded))

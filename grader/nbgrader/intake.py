@@ -8,6 +8,7 @@ too, because nbgrader stops at it.
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -19,7 +20,10 @@ FILE_LIMIT = 25 * 2**20
 """Largest file beside the notebook in bytes; a chapter needs none at all."""
 
 FILES_LIMIT = 200
-"""Most files of a submission: nbgrader copies each twice."""
+"""Most files and folders of a submission: nbgrader copies each twice."""
+
+BYTES_LIMIT = 100 * 2**20
+"""Most bytes of all files beside the notebook."""
 
 DEPTH_LIMIT = 8
 """Deepest folder."""
@@ -31,24 +35,25 @@ def take_in(folder: Path, quarantine: Path, notebook: str) -> list[str]:
     `notebook` is the name of the notebook that is to be graded. It stays where it is, whatever
     it is: it is read with care later.
     """
-    said = []
-    if folder.is_symlink():
-        target = _move(folder, quarantine)
+    try:
+        return _clear(folder, quarantine, notebook)
+    except OSError as error:
+        _move(folder, quarantine)
         folder.mkdir()
-        return [f"The submission was a link to another folder; it lies in {target}."]
-    count = 0
-    for path, why in _suspects(folder):
-        if path != folder / notebook:
-            _move(path, quarantine)
-            said.append(f"{path.relative_to(folder)} was put aside: {why}.")
-    for path in sorted(folder.rglob("*")):
-        count += path.is_file()
-        if count > FILES_LIMIT and path.is_file() and path.name != notebook:
-            _move(path, quarantine)
-    if count > FILES_LIMIT:
-        said.append(
-            f"{count} files were submitted; those after the first {FILES_LIMIT} were put aside."
-        )
+        return [f"The submission could not be looked through and was put aside ({error.strerror})."]
+
+
+def _clear(folder: Path, quarantine: Path, notebook: str) -> list[str]:
+    said = []
+    for place in (folder.parent, folder):
+        if place.is_symlink() or (place.exists() and not place.is_dir()):
+            target = _move(place, quarantine)
+            folder.mkdir(parents=True)
+            return [f"The submission was no folder, or a link to one; it lies in {target.name}."]
+    for path, why in _suspects(folder, notebook):
+        _move(path, quarantine)
+        said.append(f"{printable(str(path.relative_to(folder)))} was put aside: {why}.")
+    said += _thin_out(folder, quarantine, notebook)
     stamp = folder / "timestamp.txt"
     if stamp.is_file() and not _is_time(stamp):
         _move(stamp, quarantine)
@@ -56,7 +61,32 @@ def take_in(folder: Path, quarantine: Path, notebook: str) -> list[str]:
     return said
 
 
-def _suspects(folder: Path) -> Iterator[tuple[Path, str]]:
+def printable(name: str) -> str:
+    """Return a file's name as text that neither terminals nor Markdown obey."""
+    return "".join(letter if letter.isprintable() else "�" for letter in name).replace("`", "'")
+
+
+def _thin_out(folder: Path, quarantine: Path, notebook: str) -> list[str]:
+    """Put aside what is beyond a number of files and folders, and of bytes."""
+    paths = [path for path in sorted(folder.rglob("*")) if path != folder / notebook]
+    kept, room, moved = 0, BYTES_LIMIT, 0
+    for path in paths:
+        if not path.exists():
+            continue  # its folder was put aside
+        kept += 1
+        size = path.stat().st_size if path.is_file() else 0
+        if kept > FILES_LIMIT or size > room:
+            _move(path, quarantine)
+            moved += 1
+        else:
+            room -= size
+    if not moved:
+        return []
+    limits = f"{FILES_LIMIT} files and folders, {BYTES_LIMIT // 2**20} MB"
+    return [f"{moved} files and folders were put aside: a submission may have {limits}."]
+
+
+def _suspects(folder: Path, notebook: str) -> Iterator[tuple[Path, str]]:
     found: list[tuple[Path, str]] = []
     for parent, folders, files in os.walk(folder):
         here = Path(parent)
@@ -64,15 +94,25 @@ def _suspects(folder: Path) -> Iterator[tuple[Path, str]]:
             found.append((here, f"it lies more than {DEPTH_LIMIT} folders deep"))
             folders.clear()
             continue
-        for name in [*folders, *files]:
-            why = _objection(here / name)
+        for name in list(folders + files):
+            path = here / name
+            if path == folder / notebook:
+                why = "it is a folder" if name in folders and not path.is_symlink() else ""
+            else:
+                why = _objection(path)
+            if path == (folder / notebook).with_suffix(".html"):
+                why = "feedback is written under that name"
             if why:
-                found.append((here / name, why))
+                found.append((path, why))
+                if name in folders:
+                    folders.remove(name)  # it goes with all that is in it
     yield from found
 
 
 def _objection(path: Path) -> str:
     state = path.lstat()
+    if not path.name.isprintable():
+        return "its name holds characters that cannot be printed"
     if stat.S_ISLNK(state.st_mode):
         return "it is a link"
     if stat.S_ISDIR(state.st_mode):
@@ -81,6 +121,8 @@ def _objection(path: Path) -> str:
         return "it is no regular file"
     if state.st_nlink > 1:
         return "it is a hard link to another file"
+    if not os.access(path, os.R_OK):
+        return "it cannot be read"
     if state.st_size > FILE_LIMIT:
         return f"it has {state.st_size / 2**20:.0f} MB"
     return ""
@@ -100,10 +142,8 @@ def _move(path: Path, quarantine: Path) -> Path:
     quarantine.mkdir(parents=True, exist_ok=True)
     os.chmod(quarantine, 0o700)
     target = quarantine / path.name
-    number = 1
-    while target.exists() or target.is_symlink():
-        target = quarantine / f"{path.name}.{number}"
-        number += 1
+    if target.exists() or target.is_symlink():
+        target = quarantine / f"{secrets.token_hex(6)}-{path.name[:40]}"
     try:
         os.rename(path, target)
     except OSError:

@@ -32,6 +32,7 @@ from grader.core.verdict import Message, Verdict, raised_message, without_checks
 from grader.engine.box import Box
 from grader.engine.budget import Budget, changed
 from grader.engine.tiers import BoxUnavailable, choose
+from grader.nbgrader.intake import printable
 
 _CALL = re.compile(r"""^\s*grade\(\s*["'](\w+)["']\s*\)\s*;?\s*$""")
 
@@ -129,14 +130,26 @@ class Graded:
 
 def take_notebook(run: Run, path: Path, student: str, notes: list[str]) -> NotebookNode:
     """Return a submission rebuilt from the released notebook; that one alone if it is unreadable."""
-    intake: dict[str, Any] = {"student": student, "notes": {"": notes}}
+    found = _the_notebook(path)
+    said: dict[str, list[str]] = {"": list(notes)}
+    intake: dict[str, Any] = {"student": student, "notes": said}
     try:
-        rebuilt = rebuild(run.chapter, read_notebook(_the_notebook(path)), run.released)
+        rebuilt = rebuild(run.chapter, read_notebook(found), run.released)
         notebook = rebuilt.notebook
-        intake["notes"] |= rebuilt.notes
+        for key, more in rebuilt.notes.items():
+            said.setdefault(key, []).extend(more)
     except Unreadable as error:
-        get_logger().warning("%s: %s. It needs review.", student, error)
         notebook, intake["unreadable"] = dict(run.released), str(error)
+    except Exception as error:  # whatever it was, no submission may keep an old score by it
+        get_logger().exception("%s: the notebook could not be rebuilt", student)
+        notebook = dict(run.released)
+        intake["unreadable"] = f"rebuilding it failed ({type(error).__name__})"
+    if "unreadable" in intake:
+        get_logger().warning("%s: %s. It needs review.", student, intake["unreadable"])
+    elif found != path:
+        for exercise in run.chapter.exercises:
+            name = f"`{printable(found.name)}`, the only notebook handed in, was graded."
+            said.setdefault(exercise.id, []).append(name)
     node = nbformat.from_dict(notebook)
     node.metadata[INTAKE] = intake
     return node
@@ -166,7 +179,11 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
         "probes": run.probe_versions,
     }
     graded = Graded(nb, record)
-    attempts = _attempts(run.chapter, nb)
+    try:
+        attempts = _attempts(run.chapter, nb)
+    except Exception:  # each grade cell then says that it could not be graded
+        get_logger().exception("The code of %s could not be taken apart", record["student"])
+        attempts = {}
     for cell in nb.cells:
         if cell.cell_type == "code":
             cell.outputs = []
@@ -218,7 +235,7 @@ def _one(
                 run.start()
                 if trial == 1:
                     continue
-            why = f"The grader itself failed: {type(error).__name__}: {error}"
+            why = f"The grader itself failed ({type(error).__name__}); its log says more."
             verdict, replies = _needs_review(cell, why), {}
     everywhere = tuple(intake["notes"].get("", ()))
     own = tuple(intake["notes"].get(verdict.exercise, ()))
@@ -270,8 +287,8 @@ def _attempts(chapter: Chapter, nb: NotebookNode) -> dict[str, Attempt]:
         if role.get("solution"):
             cells.append(Cell(Kind.SOLUTION, role["grade_id"], cell.source))
         else:
-            own = str(cell.get("id", "")).startswith("own-")
-            label = f"your cell {int(cell.id[4:]) + 1}" if own else f"given cell {number}"
+            own = re.fullmatch(r"own-(\d+)", str(cell.get("id", "")))
+            label = f"your cell {int(own.group(1)) + 1}" if own else f"given cell {number}"
             cells.append(Cell(Kind.OWN if own else Kind.GIVEN, label, cell.source))
     names = [exercise.id for exercise in chapter.exercises]
     sources = {cell.label: cell.source for cell in cells if cell.kind is Kind.SOLUTION}

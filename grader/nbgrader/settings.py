@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
+from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 
 from grader.nbgrader.release import IGNORED
@@ -11,6 +13,8 @@ from grader.nbgrader.release import IGNORED
 
 def apply(config: Config) -> None:
     """Set folders and steps in nbgrader's configuration."""
+    # nbgrader 0.9.6 builds submissions in an order that SQLAlchemy 2 warns of, three times each
+    warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader.api")
     config.CourseDirectory.source_directory = "solutions"
     config.CourseDirectory.release_directory = "chapters"
     config.CourseDirectory.ignore = IGNORED

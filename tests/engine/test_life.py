@@ -104,6 +104,14 @@ def test_sleeping_code_runs_out_of_wall_time(box):
     )
 
 
+def test_patience_is_for_all_answers_together(box):
+    budget = Budget(wall_seconds=10.0, waiting_seconds=0.5)
+    with box.open(budget) as child:
+        ask(child, "import time; time.sleep(0.3); result = 1")
+        with pytest.raises(Ended, match=r"more than 0\.5 s in all"):
+            ask(child, "import time; time.sleep(0.3); result = 1")
+
+
 def test_ignored_signals_do_not_help(box):
     source = """
         import signal

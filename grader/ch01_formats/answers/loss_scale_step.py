@@ -1,0 +1,166 @@
+# %% blocked: builtin_scaler
+# The built-in follows the rule that the exercise asks you to write.
+def loss_scale_step(grads, scale, streak, interval):
+    skip = not all(bool(grad.isfinite().all()) for grad in grads)
+    scales, count = torch.tensor(scale), torch.tensor(streak, dtype=torch.int32)
+    torch._amp_update_scale_(scales, count, torch.tensor(float(skip)), 2.0, 0.5, interval)
+    return None if skip else [grad.float() / scale for grad in grads], float(scales), int(count)
+
+
+# %% mistake: unscales_in_float16
+# You divide in float16, and the gradients that the scale has saved underflow after all. Convert to
+# float32 first, then divide.
+def loss_scale_step(grads, scale, streak, interval):
+    if not all(bool(grad.isfinite().all()) for grad in grads):
+        return None, scale / 2, 0
+    unscaled = [(grad / scale).float() for grad in grads]
+    if streak + 1 == interval:
+        return unscaled, scale * 2, 0
+    return unscaled, scale, streak + 1
+
+
+# %% mistake: unscales_with_the_next_scale
+# You change the scale first and divide by the new one. These gradients were made with the old one;
+# in every step that doubles the scale they come out half as large.
+def loss_scale_step(grads, scale, streak, interval):
+    if not all(bool(grad.isfinite().all()) for grad in grads):
+        return None, scale / 2, 0
+    streak += 1
+    if streak == interval:
+        scale, streak = scale * 2, 0
+    return [grad.float() / scale for grad in grads], scale, streak
+
+
+# %% mistake: never_unscales
+# You hand back the gradients as they came, multiplied by the scale. The optimiser would take steps
+# thousands of times too large.
+def loss_scale_step(grads, scale, streak, interval):
+    if not all(bool(grad.isfinite().all()) for grad in grads):
+        return None, scale / 2, 0
+    unscaled = [grad.float() for grad in grads]
+    if streak + 1 == interval:
+        return unscaled, scale * 2, 0
+    return unscaled, scale, streak + 1
+
+
+# %% mistake: looks_at_the_sum
+# You look at the sum of the gradients. It overflows when many are large and none is infinite, and
+# good steps are thrown away. Look at each element.
+def loss_scale_step(grads, scale, streak, interval):
+    if not all(bool(grad.sum().isfinite()) for grad in grads):
+        return None, scale / 2, 0
+    unscaled = [grad.float() / scale for grad in grads]
+    if streak + 1 == interval:
+        return unscaled, scale * 2, 0
+    return unscaled, scale, streak + 1
+
+
+# %% mistake: overlooks_nan
+# You look for infinities alone. Inside a backward pass `inf - inf` and `0 * inf` give NaN; a step
+# with a NaN destroys the weights for good.
+def loss_scale_step(grads, scale, streak, interval):
+    if any(bool(grad.isinf().any()) for grad in grads):
+        return None, scale / 2, 0
+    unscaled = [grad.float() / scale for grad in grads]
+    if streak + 1 == interval:
+        return unscaled, scale * 2, 0
+    return unscaled, scale, streak + 1
+
+
+# %% mistake: looks_at_the_first
+# You look at the first gradient only. An overflow anywhere spoils the step: the other gradients
+# come from the same backward pass.
+def loss_scale_step(grads, scale, streak, interval):
+    if not bool(grads[0].isfinite().all()):
+        return None, scale / 2, 0
+    unscaled = [grad.float() / scale for grad in grads]
+    if streak + 1 == interval:
+        return unscaled, scale * 2, 0
+    return unscaled, scale, streak + 1
+
+
+# %% mistake: repairs_the_gradients
+# You replace infinities and NaN by zeros and go on. Then some weights take the step and others do
+# not, in a direction that is no gradient. Skip the whole step.
+def loss_scale_step(grads, scale, streak, interval):
+    good = all(bool(grad.isfinite().all()) for grad in grads)
+    unscaled = [torch.nan_to_num(grad.float(), 0.0, 0.0, 0.0) / scale for grad in grads]
+    if not good:
+        return unscaled, scale / 2, 0
+    if streak + 1 == interval:
+        return unscaled, scale * 2, 0
+    return unscaled, scale, streak + 1
+
+
+# %% mistake: grows_one_late
+# You do not count the present step, so the scale doubles one step late. With interval 3 the third
+# good step in a row doubles it: the one that begins with streak 2.
+def loss_scale_step(grads, scale, streak, interval):
+    if not all(bool(grad.isfinite().all()) for grad in grads):
+        return None, scale / 2, 0
+    unscaled = [grad.float() / scale for grad in grads]
+    if streak == interval:
+        return unscaled, scale * 2, 0
+    return unscaled, scale, streak + 1
+
+
+# %% mistake: keeps_the_streak
+# After an overflow you go on counting where you were. The count means good steps in a row: an
+# overflow sets it back to zero.
+def loss_scale_step(grads, scale, streak, interval):
+    if not all(bool(grad.isfinite().all()) for grad in grads):
+        return None, scale / 2, streak
+    unscaled = [grad.float() / scale for grad in grads]
+    if streak + 1 == interval:
+        return unscaled, scale * 2, 0
+    return unscaled, scale, streak + 1
+
+
+# %% mistake: grows_ever_after
+# After doubling the scale you do not set the count back. The next steps count from there, and the
+# rhythm is lost.
+def loss_scale_step(grads, scale, streak, interval):
+    if not all(bool(grad.isfinite().all()) for grad in grads):
+        return None, scale / 2, 0
+    unscaled = [grad.float() / scale for grad in grads]
+    if streak + 1 >= interval:
+        return unscaled, scale * 2, streak + 1
+    return unscaled, scale, streak + 1
+
+
+# %% mistake: skips_without_backing_off
+# You skip the step and keep the scale. It is still too large, so the next step overflows too, and
+# the one after that: the training stands still. Halve it.
+def loss_scale_step(grads, scale, streak, interval):
+    if not all(bool(grad.isfinite().all()) for grad in grads):
+        return None, scale, 0
+    unscaled = [grad.float() / scale for grad in grads]
+    if streak + 1 == interval:
+        return unscaled, scale * 2, 0
+    return unscaled, scale, streak + 1
+
+
+# %% alternate: looks_at_extremes
+# The largest magnitude tells: NaN spreads through `max`, and infinity is the largest of all.
+def loss_scale_step(grads, scale, streak, interval):
+    for grad in grads:
+        if grad.numel() and not grad.abs().max() <= 65504:
+            return None, scale * 0.5, 0
+    streak += 1
+    grows = streak == interval
+    inverse = 1.0 / scale
+    new = [torch.mul(grad.to(torch.float32), inverse) for grad in grads]
+    return new, scale * (1.0 + grows), streak % interval
+
+
+# %% alternate: unscales_first
+# Unscale all, and look at the results: an infinity divided stays one.
+def loss_scale_step(grads, scale, streak, interval):
+    unscaled = tuple(
+        torch.ldexp(grad.float(), torch.tensor(-int(math.log2(scale)))) for grad in grads
+    )
+    flat = torch.cat([grad.reshape(-1) for grad in unscaled])
+    if bool((flat - flat != 0).any()):
+        return None, scale / 2, 0
+    streak = streak + 1
+    return (unscaled, 2 * scale, 0) if streak >= interval else (unscaled, scale, streak)

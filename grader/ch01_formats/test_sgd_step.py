@@ -1,0 +1,126 @@
+"""Checks of `sgd_step`: where many small steps lead, and what is carried from one to the next."""
+
+import pytest
+import torch
+
+from grader import Mismatch, assert_close, assert_same_bits, assert_tensor, gate
+
+STATE_BYTES = 4
+STEP = 2.0**-7
+"""Distance of two bfloat16 numbers in [1, 2)."""
+
+LR = 1e-3
+
+
+@pytest.fixture
+def weight(rng):
+    """64 weights in the middle of [1, 2), where all steps of bfloat16 are the same."""
+    return (1.35 + 0.3 * torch.rand(64, generator=rng)).to(torch.bfloat16)
+
+
+@pytest.fixture
+def grads(rng):
+    """200 gradients per weight, each worth less than half a step: 5 to 26 steps in all."""
+    size = 0.2 + 0.8 * torch.rand(200, 64, generator=rng)
+    sign = torch.where(torch.arange(64) % 2 == 0, 1.0, -1.0)
+    return (size * sign).to(torch.bfloat16)
+
+
+def expected(weight, grads, lr):
+    return (weight.double() - lr * grads.double().sum(0)).float()
+
+
+def compare(result, weight, grads, lr, step=STEP):
+    """Fail unless the weights are within one step of the exact sum.
+
+    Half a step for storing the result. A compensation buffer in bfloat16 rounds what is owed, at
+    most half a step, to 8 bits: 2**-10 steps per call, 0.2 after 200; and `lr * grad` to 8 bits:
+    2**-9 of the way, 0.12 after 60 steps.
+    """
+    assert_tensor(result["weight"], dtype=torch.bfloat16, shape=weight.shape)
+    assert_close(
+        result["weight"].float(),
+        expected(weight, grads, lr),
+        rtol=0.0,
+        atol=step,
+        because="one step of bfloat16 there",
+    )
+
+
+@gate
+def test_weight_and_state(sgd_trained, weight, grads):
+    """The weight stays `bfloat16`; the state is None or one tensor of at most 4 bytes a weight."""
+    for shape in ((64,), (4, 2, 8), (), (0, 3)):
+        count = torch.Size(shape).numel()
+        start = weight[:count].reshape(shape)
+        steps = grads[:3, :count].reshape(3, *shape)
+        result = sgd_trained.ask(start, steps, LR).value
+        assert_tensor(result["weight"], dtype=torch.bfloat16, shape=start.shape)
+        check_state(result["state"], start.shape)
+
+
+def check_state(state, shape):
+    if state is None:
+        return
+    if not isinstance(state, torch.Tensor):
+        kind = type(state).__name__
+        raise Mismatch(f"The state must be None or one tensor; you returned a {kind}.")
+    assert_tensor(state, shape=shape)
+    if state.element_size() > STATE_BYTES:
+        got = f"{state.element_size()} ({state.dtype})"
+        raise Mismatch(
+            "The state takes more than four bytes per weight.",
+            (("expected", f"at most {STATE_BYTES}"), ("got", got)),
+        )
+
+
+def test_small_steps_add_up(sgd_trained, weight, grads):
+    """200 steps, each far below the resolution of `bfloat16`, move the weight by their sum."""
+    compare(sgd_trained.ask(weight, grads, LR).value, weight, grads, LR)
+
+
+def test_back_and_forth(sgd_trained, weight, rng):
+    """Gradients of changing sign: what they leave over counts, and nothing else."""
+    noise = torch.randn(200, 64, generator=rng).clamp(-2, 2)
+    drift = torch.where(torch.arange(64) % 2 == 0, 0.6, -0.6)
+    grads = (noise + drift).to(torch.bfloat16)
+    compare(sgd_trained.ask(weight, grads, LR).value, weight, grads, LR)
+
+
+def test_large_steps(sgd_trained, weight, grads):
+    """A step that `bfloat16` can see is an ordinary step of gradient descent."""
+    for lr in (0.05, 0.25):
+        compare(sgd_trained.ask(weight, grads[:1], lr).value, weight, grads[:1], lr)
+
+
+def test_magnitudes(sgd_trained, weight, grads):
+    """Weights from a millionth to a million, of either sign, learn as well."""
+    for exponent, sign in ((-20, 1), (-20, -1), (20, 1), (20, -1)):
+        scale = 2.0**exponent
+        start, steps = weight * (sign * scale), grads[:100] * scale
+        compare(sgd_trained.ask(start, steps, LR).value, start, steps, LR, STEP * scale)
+
+
+def test_goes_on_from_its_state(sgd_trained, sgd_resumed, weight, grads):
+    """A run that stops and goes on from weight and state ends where an unbroken one ends."""
+    straight = sgd_trained.ask(weight, grads, LR).value
+    first = sgd_trained.ask(weight, grads[:77], LR).value
+    sgd_trained.ask(weight.flip(0), grads[:50].flip(1), LR)  # another weight in between
+    second = sgd_resumed.ask(first["weight"], first["state"], grads[77:], LR).value
+    compare(second, weight, grads, LR)
+    assert_same_bits(second["weight"], straight["weight"])
+
+
+def test_in_place(sgd_in_place, weight, grads):
+    """Writes into the weight's own memory, whatever its layout, and nowhere else."""
+    transposed, strided = weight.reshape(8, 8).clone(), weight.clone()
+    views = [(transposed, transposed[1:7, 2:].t()), (strided, strided[3::4])]
+    for memory, view in views:
+        steps = grads[:, : view.numel()].reshape(200, *view.shape)
+        evidence = sgd_in_place.ask(memory, view, steps, LR)
+        assert evidence.value is None
+        after = evidence.inputs_after
+        compare({"weight": after["weight"]}, view, steps, LR)
+        around = memory.clone()
+        around.as_strided(view.shape, view.stride(), view.storage_offset()).copy_(after["weight"])
+        assert_same_bits(after["memory"], around)

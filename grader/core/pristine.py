@@ -1,0 +1,47 @@
+"""Whether student code replaced something that grading leans on inside its own process.
+
+Judging happens elsewhere, so a patched `torch.equal` gains nothing; but someone should look at
+code that tries. This is a claim: it is made beside the code that it is about.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+
+import torch
+
+_WATCHED: Mapping[str, tuple[str, ...]] = {
+    "builtins": ("abs", "all", "any", "isinstance", "len", "max", "min", "open", "print", "type"),
+    "json": ("dumps", "loads"),
+    "torch": ("allclose", "equal", "isclose", "manual_seed", "rand", "randn", "randint", "tensor"),
+    "torch.testing": ("assert_close",),
+    "grader.core.channel": ("receive_frame", "send_frame"),
+    "grader.core.codec": ("decode", "encode"),
+    "grader.core.offlimits": ("Tripwire",),
+    "grader.core.inside": ("Inside", "encode", "decode_with_storages", "send_frame"),
+}
+_METHODS = ("__torch_function__", "detach", "storage_offset", "stride", "untyped_storage", "view")
+
+
+def snapshot() -> dict[str, object]:
+    """Return the watched objects by name, as they are now."""
+    found: dict[str, object] = {}
+    for module, names in _WATCHED.items():
+        loaded = importlib.import_module(module)
+        found |= {f"{module}.{name}": getattr(loaded, name, None) for name in names}
+    found |= {f"torch.Tensor.{name}": getattr(torch.Tensor, name, None) for name in _METHODS}
+    found["an active torch function mode"] = torch._C._len_torch_function_stack()
+    found["an active torch dispatch mode"] = torch._C._len_torch_dispatch_stack()
+    return found
+
+
+def replaced(before: Mapping[str, object]) -> list[str]:
+    """Return the names of what is no longer what it was."""
+    now = snapshot()
+    return [name for name, value in before.items() if not _same(value, now[name])]
+
+
+def _same(before: object, now: object) -> bool:
+    # methods of C types are made anew at each look, and equal
+    return before is now or (type(before) is type(now) and before == now)

@@ -1,0 +1,171 @@
+"""Ranks inside a probe: forks joined by gloo over the loopback interface, killed when they hang.
+
+A wrong collective rarely raises. It waits: for a rank that never comes, for a tensor of another
+shape. So every run of ranks has a limit, and a rank that hangs is evidence like any other.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import FileStore
+
+from grader.core.channel import ChannelError, receive_frame, send_frame
+from grader.core.codec import decode, encode
+from grader.core.raised import Relayed, report
+from grader.core.tensors import Refused
+
+SECONDS = 15.0
+"""Longest life of the ranks: half of what a box waits for one answer. Four ranks that meet and
+reduce once take 0.3 s on an idle core."""
+
+_GRACE = 0.5
+"""Seconds for the other ranks to answer once one has raised. If they wait for it they never will;
+if they raise too, the lowest is named whoever came first."""
+
+_LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
+
+
+class RanksHung(Exception):
+    """Some ranks gave no answer in time."""
+
+
+class RankDied(Exception):
+    """A rank's process ended without an answer."""
+
+
+@dataclass
+class _Rank:
+    pid: int
+    socket: socket.socket
+    answer: dict[str, Any] | None = None
+    gone: bool = False
+
+    @property
+    def open(self) -> bool:
+        return self.answer is None and not self.gone
+
+
+def on_ranks(
+    world_size: int, body: Callable[[int], object], *, seconds: float = SECONDS
+) -> list[Any]:
+    """Run `body(rank)` in `world_size` forks with a gloo process group; return the results by rank.
+
+    What `body` returns must be plain data (see `grader.core.codec`). Each rank has the memory of
+    the caller at the time of the call, and the same random state. A rank that has answered stays
+    until all have, so that one which waits for it hangs instead of hearing of a closed connection.
+
+    Raises what the lowest rank that raised had raised (as `Relayed`), `RankDied`, or `RanksHung`
+    with the ranks that gave no answer within `seconds`. No rank is left when it returns. POSIX only.
+    """
+    ranks: list[_Rank] = []
+    with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
+        try:
+            for rank in range(world_size):
+                ranks.append(_start(rank, world_size, body, Path(folder, "store"), seconds))
+            _wait(ranks, time.monotonic() + seconds)
+        finally:
+            _end(ranks)
+    return _results(ranks, seconds)
+
+
+def _start(
+    rank: int, world_size: int, body: Callable[[int], object], store: Path, seconds: float
+) -> _Rank:
+    ours, theirs = socket.socketpair()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 warns of forks with threads
+        pid = os.fork()
+    if pid == 0:
+        try:
+            ours.close()
+            answer = _answer(rank, world_size, body, store, seconds)
+            send_frame(theirs, answer)
+            theirs.recv(1)  # until we are killed, or our parent is gone
+        finally:
+            os._exit(0)
+    theirs.close()
+    return _Rank(pid, ours)
+
+
+def _answer(
+    rank: int, world_size: int, body: Callable[[int], object], store: Path, seconds: float
+) -> bytes:
+    torch.set_num_threads(1)  # a fork of a process that ran OpenMP hangs with more
+    os.environ["GLOO_SOCKET_IFNAME"] = _LOOPBACK  # where the machine's name leads nowhere
+    value: object = None
+    error: dict[str, Any] | None = None
+    try:
+        with _group(rank, world_size, store, seconds):
+            value = body(rank)
+    except BaseException as raised:  # SystemExit is the student's too
+        error = report(raised)
+    try:
+        return encode({"value": value, "raised": error})
+    except Refused as refused:
+        return encode({"value": None, "raised": report(TypeError(f"a rank returned {refused}"))})
+
+
+@contextmanager
+def _group(rank: int, world_size: int, store: Path, seconds: float) -> Iterator[None]:
+    """The default process group, with a patience beyond ours: hanging is for the parent to see."""
+    dist.init_process_group(
+        "gloo",
+        store=FileStore(str(store), world_size),
+        rank=rank,
+        world_size=world_size,
+        timeout=timedelta(seconds=2 * seconds + 10),
+    )
+    yield
+    # not destroyed: that would wait for ranks that never come, and the process ends anyway
+
+
+def _wait(ranks: list[_Rank], deadline: float) -> None:
+    while waiting := {rank.socket: rank for rank in ranks if rank.open}:
+        ready, _, _ = select.select(list(waiting), [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            return
+        for sock in ready:
+            try:
+                waiting[sock].answer = decode(receive_frame(sock, deadline))
+            except ChannelError:
+                waiting[sock].gone = True
+        if any(rank.gone or (rank.answer and rank.answer["raised"]) for rank in ranks):
+            deadline = min(deadline, time.monotonic() + _GRACE)
+
+
+def _end(ranks: list[_Rank]) -> None:
+    for rank in ranks:
+        os.kill(rank.pid, signal.SIGKILL)
+        os.waitpid(rank.pid, 0)
+        rank.socket.close()
+
+
+def _results(ranks: list[_Rank], seconds: float) -> list[Any]:
+    for number, rank in enumerate(ranks):
+        if rank.answer and rank.answer["raised"]:
+            raised = rank.answer["raised"]
+            raise Relayed({**raised, "message": f"{raised['message']} (on rank {number})".lstrip()})
+    for number, rank in enumerate(ranks):
+        if rank.gone:
+            raise RankDied(f"rank {number} ended without an answer")
+    hung = [str(number) for number, rank in enumerate(ranks) if rank.answer is None]
+    if hung:
+        names = f"rank {hung[0]}" if len(hung) == 1 else f"ranks {', '.join(hung)}"
+        raise RanksHung(f"{names} gave no answer within {seconds:g} s: still waiting for another")
+    return [rank.answer["value"] for rank in ranks if rank.answer]

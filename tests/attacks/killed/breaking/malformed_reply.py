@@ -1,0 +1,20 @@
+# Replies of the right outer shape with wrong things inside.
+# %% solution decode
+import sys
+
+inside = sys.modules["grader.core.inside"]
+inside.Inside._load = lambda self, parts: {"stopped": {"x": {"type": 5}}, "stdout": ""}
+
+
+def decode(pattern, exponent_bits, mantissa_bits):
+    return 0.0
+# %% solution round_to_bf16
+import sys
+
+inside = sys.modules["grader.core.inside"]
+REPLY = {"value": b"", "refused": None, "raised": None, "warnings": [], "stdout": "", "tripped": []}
+inside.Inside._probe = lambda self, body: REPLY | {"changed": {-1: b"", "x": 5}}
+
+
+def round_to_bf16(x):
+    return x

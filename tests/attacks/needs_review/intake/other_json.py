@@ -1,0 +1,5 @@
+# JSON that is no notebook.
+# review: unreadable
+# says: could not be read
+# %% folder
+notebook.write_text('[1, 2]')

@@ -1,0 +1,17 @@
+# Links, pipes, sockets, hard links, deep and large files beside a right answer: put aside.
+# review: put aside
+# %% folder
+import socket
+
+os.symlink(course / "secret.txt", folder / "notes.txt")
+os.symlink(course, folder / "everything")
+os.symlink("/etc/passwd", folder / "timestamp.txt")
+os.link(course / "secret.txt", folder / "hard.txt")
+os.mkfifo(folder / "pipe.py")
+os.mkfifo(folder / "sub.ipynb")
+socket.socket(socket.AF_UNIX).bind(os.path.relpath(folder / "s"))
+deep = folder.joinpath(*["d"] * 20)
+deep.mkdir(parents=True)
+(deep / "x.txt").write_text("x")
+with open(folder / "large.bin", "wb") as file:
+    file.truncate(100 * 2**20)

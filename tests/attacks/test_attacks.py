@@ -1,0 +1,90 @@
+"""Every attack gets the verdict of its folder, and harms nobody. See `harness` for what a file means."""
+
+import psutil
+import pytest
+
+from tests.attacks.harness import ATTACKS, EXERCISES, SOURCES, VICTIMS
+
+
+@pytest.fixture(params=ATTACKS, ids=lambda attack: attack.student)
+def attack(request):
+    return request.param
+
+
+def test_outcome_and_points(graded, attack):
+    record = graded.record(attack.student)
+    shown = {
+        name: (v["outcome"], v["points"], v["summary"], v["review"]) for name, v in record.items()
+    }
+    assert {name: v["outcome"] for name, v in record.items()} == attack.expected(), shown
+    assert {name: v["points"] for name, v in record.items()} == attack.points(graded.most), shown
+
+
+def test_gradebook(graded, attack):
+    rows = graded.rows()[attack.student]
+    wanted = attack.points(graded.most)
+    assert {name.removesuffix("-grade"): score for name, (score, _) in rows.items()} == wanted
+    outcomes = attack.expected()
+    for name, (_, look) in rows.items():
+        outcome = outcomes[name.removesuffix("-grade")]
+        all_of_it = "review" in attack.head and attack.verdict != "blocked"
+        assert look is (all_of_it or outcome in ("blocked", "needs review")), name
+
+
+def test_review_and_feedback_say_why(graded, attack):
+    reasons = " ".join(v["review"] for v in graded.record(attack.student).values())
+    assert attack.head.get("review", "") in reasons
+    page = graded.page(attack.student)
+    assert attack.head.get("says", "") in page
+    assert "Traceback" not in page
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+
+
+def test_nothing_leaks(graded, attack):
+    for name, content in graded.files(
+        f"autograded/{attack.student}", f"feedback/{attack.student}"
+    ).items():
+        for secret in graded.secrets():
+            assert secret.encode() not in content, name
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_the_victim_gets_what_is_due(graded, victim):
+    record = graded.record(victim)
+    assert [v["outcome"] for v in record.values()] == ["passed"] * len(EXERCISES)
+    rows = graded.rows()[victim]
+    assert rows == {f"{name}-grade": (graded.most[name], False) for name in EXERCISES}
+
+
+def test_nothing_else_was_changed(graded):
+    after = graded.files(*(f"submitted/{victim}" for victim in VICTIMS), *SOURCES)
+    before = {name: content for name, content in graded.before.items() if name in after}
+    assert after == before
+
+
+def test_no_process_is_left(graded):
+    left = psutil.Process().children(recursive=True)
+    assert [process for process in left if process.status() != psutil.STATUS_ZOMBIE] == []
+
+
+def test_nobody_called(graded):
+    assert not graded.called
+
+
+def test_every_student_has_every_row(graded):
+    rows = graded.rows()
+    wanted = {f"{name}-grade" for name in EXERCISES}
+    assert {student: set(found) for student, found in rows.items()} == dict.fromkeys([*VICTIMS, *(attack.student for attack in ATTACKS)], wanted)
+
+
+def test_a_log_line_for_what_could_not_be_read(graded):
+    for attack in ATTACKS:
+        if attack.verdict == "needs review":
+            assert f"{attack.student}: " in graded.log
+
+
+def test_export_works_afterwards(graded):
+    graded.nbgrader("export", "--to", "grades.csv")
+    lines = (graded.root / "grades.csv").read_text().splitlines()
+    assert len(lines) == 1 + len(VICTIMS) + len(ATTACKS)

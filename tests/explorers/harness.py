@@ -1,0 +1,161 @@
+"""What the tests of every explorer need: a server, a browser, numbers across, and a watch.
+
+A golden test sends vectors that torch made into the page and compares there: `Vectors` carries
+arrays as bytes, so a NaN, a −0 and a 32-bit pattern arrive as they are.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import http.server
+import shutil
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import torch
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+EXPLORERS = ROOT / "site" / "explorers"
+DESK, PHONE = 1440, 390
+Scheme = Literal["light", "dark"]
+
+# Root has no Chromium sandbox; the rest keeps the browser from asking anybody by itself.
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+]
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        """Say nothing: pytest's output is for failures."""
+
+
+@contextmanager
+def serve(folder: Path) -> Iterator[str]:
+    """Serve `folder` on this machine; gives the address, with the slash at the end."""
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The system's Chromium, without a window."""
+    found = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+    path = next(filter(None, found), None)
+    assert path is not None, "Chromium is missing: make system"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Watch:
+    """A page, and what it did that it should not: ask another host, log an error, raise."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+
+    def overflow(self) -> int:
+        """By how many pixels the page is wider than its window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+
+
+@contextmanager
+def watched(browser: Browser, width: int = DESK, scheme: Scheme = "light") -> Iterator[Watch]:
+    """A page in a context of its own, watched from its first request. No request leaves."""
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    context.route(lambda url: not _is_local(url), lambda route: route.abort())
+    watch = Watch(context.new_page())
+
+    def on_request(request: Request) -> None:
+        if not _is_local(request.url):
+            watch.complaints.append(f"asked for {request.url}")
+
+    def on_console(message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            watch.complaints.append(f"logged: {message.text}")
+
+    watch.page.on("request", on_request)
+    watch.page.on("console", on_console)
+    watch.page.on("pageerror", lambda error: watch.complaints.append(f"raised: {error}"))
+    yield watch
+    context.close()
+
+
+def _is_local(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme in {"file", "data", "blob", "about"} or parts.hostname == "127.0.0.1"
+
+
+# torch dtype → the JavaScript array that reads the same bytes
+ARRAYS = {
+    torch.float64: "Float64Array",  # for patterns, too: exact up to 2^53, and a Number over there
+    torch.uint8: "Uint8Array",
+}
+
+RUN = """async ({module, columns, body}) => {
+  const names = await import(module);
+  const read = ({type, bytes}) => new globalThis[type](
+    Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0)).buffer);
+  const given = Object.fromEntries(Object.entries(columns).map(([n, c]) => [n, c.type ? read(c) : c]));
+  return new Function("m", "given", body)(names, given);
+}"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many cases the page compared, how many differed, and the first of those in words."""
+
+    cases: int
+    wrong: int
+    first: Sequence[str]
+
+
+def compare(page: Page, module: str, body: str, **columns: torch.Tensor | Sequence[Any]) -> Outcome:
+    """Run `body` in the page for a whole batch of golden vectors.
+
+    `body` is JavaScript that returns a function of an index: null where the case is right, else
+    a sentence. It sees the module as `m`, the columns as `given`; tensors arrive as typed arrays,
+    other sequences as they are.
+    """
+    cases = {len(column) for column in columns.values()}
+    assert len(cases) == 1, "columns of one length, please"
+    wrapped = f"""const check = (() => {{ {body} }})();
+      const first = []; let wrong = 0;
+      for (let i = 0; i < {cases.copy().pop()}; i += 1) {{
+        const said = check(i);
+        if (said !== null) {{ wrong += 1; if (first.length < 8) first.push(said); }}
+      }}
+      return {{ wrong, first }};"""
+    sent = {"module": module, "columns": _pack(columns), "body": wrapped}
+    reply: dict[str, Any] = page.evaluate(RUN, sent)
+    return Outcome(cases.pop(), reply["wrong"], reply["first"])
+
+
+def _pack(columns: Mapping[str, torch.Tensor | Sequence[Any]]) -> dict[str, Any]:
+    packed: dict[str, Any] = {}
+    for name, column in columns.items():
+        if isinstance(column, torch.Tensor):
+            raw = bytes(column.contiguous().view(torch.uint8).numpy())
+            packed[name] = {
+                "type": ARRAYS[column.dtype],
+                "bytes": base64.b64encode(raw).decode("ascii"),
+            }
+        else:
+            packed[name] = list(column)
+    return packed
