@@ -8,9 +8,11 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from nbformat import from_dict  # noqa: F401 (for floor.py)
 from nbformat.v4 import new_code_cell, new_notebook, writes
 
 ROOT = Path(__file__).parents[1]
@@ -105,7 +107,7 @@ def _write_grader(root: Path, name: str) -> None:
     checks = "import torch\n\nfrom grader import assert_close\n" + "".join(
         f'\n\ndef test_{kind}({name}_of, rng):\n    """Right for: {kind}."""\n'
         f"    x = {made.format(rng=', generator=rng')}\n"
-        f"    assert_close({name}_of.ask(x).value, {EXPECTED[name]}, atol=1e-5)\n"
+        f'    assert_close({name}_of.ask(x).value, {EXPECTED[name]}, rtol=1e-5, atol=1e-5, because="float32")\n'
         for kind, made in INPUTS.items()
     )
     write(root, f"grader/{CHAPTER}/test_{name}.py", checks)
@@ -152,9 +154,11 @@ class Processor:
             (self._folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def close(self) -> None:
-        """Remove the group, which must be empty."""
+        """Leave the group and remove it."""
         if self._folder is not None:
-            self._folder.rmdir()
+            (self._folder.parent / "cgroup.procs").write_text(str(os.getpid()))
+            with suppress(OSError):  # a straggler is in it; an empty group costs nothing
+                self._folder.rmdir()
 
 
 PROCESSOR = Processor()

@@ -24,7 +24,20 @@ each, and gives up at 500."""
 _MAGIC = re.compile(r"^\s*[%!?]|\?\s*$|=\s*[%!]", re.MULTILINE)
 
 _DYNAMIC = frozenset(
-    ["exec", "eval", "globals", "locals", "vars", "modules", "__import__", "__main__", "__dict__", "__globals__", "__builtins__", "__setattr__"]
+    [
+        "exec",
+        "eval",
+        "globals",
+        "locals",
+        "vars",
+        "modules",
+        "__import__",
+        "__main__",
+        "__dict__",
+        "__globals__",
+        "__builtins__",
+        "__setattr__",
+    ]
 )
 """Words by which code reaches names that it does not spell out."""
 
