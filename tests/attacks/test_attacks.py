@@ -75,7 +75,9 @@ def test_nobody_called(graded):
 def test_every_student_has_every_row(graded):
     rows = graded.rows()
     wanted = {f"{name}-grade" for name in EXERCISES}
-    assert {student: set(found) for student, found in rows.items()} == dict.fromkeys([*VICTIMS, *(attack.student for attack in ATTACKS)], wanted)
+    assert {student: set(found) for student, found in rows.items()} == dict.fromkeys(
+        [*VICTIMS, *(attack.student for attack in ATTACKS)], wanted
+    )
 
 
 def test_a_log_line_for_what_could_not_be_read(graded):
