@@ -217,7 +217,7 @@ class Interview:
             tripped = [rule for rule in self._off_limits if rule in reply["tripped"]]
             self.tripped += [rule for rule in tripped if rule not in self.tripped]
             tampered = map(_clean, reply["tampered"][:20])
-            self.tampered += [name for name in tampered if name not in self.tampered]
+            self.tampered = list(dict.fromkeys([*self.tampered, *tampered]))[:20]
             self.printed = self.printed or bool(reply["stdout"].strip())
             self._cache[key] = Evidence(probe, data, reply)
         return self._cache[key]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import math
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -292,7 +293,7 @@ def _writes_number(func: Any, arg: object) -> bool:
     name = func._schema.name.removeprefix("aten::").removeprefix("new_")
     if type(arg) is not float or not name.startswith(("fill", "full")):
         return False
-    return arg == arg and arg not in (0.0, float("inf"), float("-inf"))
+    return bool(math.isfinite(arg) and arg != 0.0)
 
 
 def _dtype(rule: str) -> torch.dtype | None:
