@@ -116,8 +116,8 @@ test: .venv/.ready system ## Check everything, within twenty minutes on two core
 	$(call step,'The site')
 	@mkdocs build --strict
 
-trial: .venv/.ready system ## Run the long proofs: hostile submissions, mutants, a thousand submissions
-	@undertorch trial
+trial: .venv/.ready system ## Run the long proofs: every known answer and every mutant of every exercise
+	@undertorch trial --page site/trial.md
 
 clean: ## Remove what was built and cached; submissions, grades, my/ and .venv stay
 	@rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

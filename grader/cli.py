@@ -128,22 +128,36 @@ def trial(
     least: Annotated[
         float, typer.Option(help="Least share of mutants killed, per exercise.")
     ] = 0.95,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the table, with the commit, as a page here.")
+    ] = None,
 ) -> None:
-    """Run mutants of the reference solutions: does every small change fail a check?"""
-    from grader.authoring.trial import as_table, try_exercise
+    """Put the graders on trial: every known answer, and every mutant of every reference.
+
+    A mutant is the reference solution with one small thing changed. One that passes all checks
+    shows what they do not test.
+    """
+    from grader.authoring.trial import as_page, as_table, try_exercise
+    from grader.authoring.validate import prove
 
     course, chosen, trials = find_course(), set(exercises or ()), []
+    wrong = False
     for chapter in course.chapters():
         for exercise in chapter.exercises:
-            if not chosen or exercise.id in chosen:
-                trials.append(try_exercise(chapter, exercise, seed))
-                for mutant in trials[-1].survivors:
-                    out.print(f"{exercise.id}: survived: {mutant.id}", markup=False, soft_wrap=True)
-                for id in trials[-1].stale:
-                    text = f"{exercise.id}: equivalent.toml lists a mutant that is not made: {id}"
-                    out.print(text, markup=False, soft_wrap=True)
+            if chosen and exercise.id not in chosen:
+                continue
+            proof, tried = prove(chapter, exercise, seed), try_exercise(chapter, exercise, seed)
+            trials.append((proof, tried))
+            wrong = wrong or bool(proof.problems or tried.stale) or tried.share < least
+            lines = [str(problem) for problem in proof.problems]
+            lines += [f"survived: {mutant.id}" for mutant in tried.survivors]
+            lines += [f"equivalent.toml lists what is no mutant: {id}" for id in tried.stale]
+            for line in lines:
+                out.print(f"{exercise.id}: {line}", markup=False, soft_wrap=True)
     out.print(as_table(trials), markup=False, soft_wrap=True)
-    if any(t.share < least or t.stale for t in trials):
+    if page is not None:
+        page.write_text(as_page(course, trials, seed), encoding="utf-8")
+    if wrong:
         raise typer.Exit(1)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.metadata import version
 
 from grader.authoring.mutants import Mutant, mutants
-from grader.core.course import Chapter, Exercise, read_reference
+from grader.authoring.validate import Proof
+from grader.core.course import Chapter, Course, Exercise, read_reference
 from grader.core.evidence import Interview
 from grader.core.fork import Fork
 from grader.core.grading import ExerciseGrader, OpenTransport
@@ -91,15 +94,56 @@ def equivalents(chapter: Chapter) -> dict[str, dict[str, str]]:
     return listed
 
 
-def as_table(trials: Iterable[Trial]) -> str:
-    """Return the trials as a Markdown table."""
-    rows = [
-        "| exercise | mutants | killed | equivalent | survived | share |",
-        "|---|--:|--:|--:|--:|--:|",
+def as_table(trials: Iterable[tuple[Proof, Trial]]) -> str:
+    """Return what was proved and tried as a Markdown table."""
+    names = [
+        "points",
+        "checks",
+        "mistakes",
+        "alternates",
+        "mutants",
+        "killed",
+        "equivalent",
+        "survived",
     ]
-    rows += [
-        f"| `{t.exercise.id}` | {t.made} | {t.killed} | {t.equivalent} | {len(t.survivors)} "
-        f"| {100 * t.share:.0f}% |"
-        for t in trials
-    ]
-    return "\n".join(rows)
+    lines = ["| exercise | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
+    sums = [0] * len(names)
+    for proof, trial in trials:
+        points = int(proof.exercise.points)
+        counts = [points, proof.checks, proof.mistakes, proof.alternates]
+        counts += [trial.made, trial.killed, trial.equivalent, len(trial.survivors)]
+        sums = [total + count for total, count in zip(sums, counts, strict=True)]
+        lines.append(f"| `{proof.exercise.id}` | " + " | ".join(map(str, counts)) + " |")
+    lines.append("| **all** | " + " | ".join(map(str, sums)) + " |")
+    return "\n".join(lines)
+
+
+def as_page(course: Course, trials: Iterable[tuple[Proof, Trial]], seed: int) -> str:
+    """Return the site's page about the trial, with the commit that it was made on."""
+    git = ["git", "-C", str(course.root), "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    return _PAGE.format(
+        commit=commit, torch=version("torch").split("+")[0], seed=seed, table=as_table(trials)
+    )
+
+
+_PAGE = """---
+description: What the checks of each exercise reject, counted
+---
+
+# The graders on trial
+
+Made by `make trial` on commit `{commit}` with torch {torch}, seed {seed}.
+
+- **Mistakes** are known wrong answers. Each is rejected, and with its own explanation.
+- **Alternates** are right answers by other roads. Each gets every point, as the reference does.
+- **Mutants** are the reference solution with one small thing changed: an operator, a number, a
+  condition, a statement left out. One that survives shows what no check tests.
+- **Equivalent** mutants change nothing that a student could be asked for. They are listed by hand,
+  with the reason, in `equivalent.toml`.
+
+The stub of each exercise scores 0 as *not attempted*, the built-in is *blocked*, and answers that
+know nothing (`return None`, the first argument, zeros) score 0.
+
+{table}
+"""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pytest
 import torch
@@ -152,11 +152,18 @@ def _run(item: pytest.Item) -> BaseException | None:
     errors: list[BaseException] = []
 
     class Catch:
-        @pytest.hookimpl(wrapper=True)
-        def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Iterator[None]:
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_makereport(
+            self, item: pytest.Item, call: pytest.CallInfo[None]
+        ) -> pytest.TestReport:
+            """In place of pytest's own, which takes 6 ms to print a traceback nobody reads."""
             if call.excinfo is not None:
                 errors.append(call.excinfo.value)
-            return (yield)
+            outcome: Literal["passed", "failed"] = "failed" if call.excinfo else "passed"
+            assert call.when != "collect"
+            return pytest.TestReport(
+                item.nodeid, item.location, {}, outcome, longrepr=None, when=call.when
+            )
 
     catch = Catch()
     item.config.pluginmanager.register(catch)

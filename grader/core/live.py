@@ -12,7 +12,9 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from grader.core.course import Chapter, CourseError, find_course
+import torch
+
+from grader.core.course import Chapter, CourseError, find_course, given_cells
 from grader.core.fork import Fork, Here
 from grader.core.grading import Attempt, ExerciseGrader
 from grader.core.probe import Probe, load_probes
@@ -33,7 +35,11 @@ def grade(exercise: str) -> Report | Trouble:
     except CourseError as error:
         return Trouble(str(error))
     names = vars(sys.modules["__main__"])
-    attempt = live_attempt(exercise, names)
+    given = {cell.source.strip() for cell in given_cells(chapter.notebook)}
+    attempt = live_attempt(exercise, names, given)
+    threads = torch.get_num_threads()
+    # as in the box; and on a busy machine two threads wait for each other, 8 ms per operation
+    torch.set_num_threads(1)
     try:
         verdict = grader.grade(
             attempt,
@@ -43,6 +49,8 @@ def grade(exercise: str) -> Report | Trouble:
         )
     except KeyboardInterrupt:
         return Trouble("Interrupted before there was a verdict.")
+    finally:
+        torch.set_num_threads(threads)
     return Report(replace(verdict, notes=(*verdict.notes, *_stale(exercise, attempt))))
 
 
@@ -78,8 +86,11 @@ def _grader(chapter: Chapter, exercise: str) -> ExerciseGrader:
     return ExerciseGrader(chapter, chapter.exercise(exercise), _probes(chapter))
 
 
-def live_attempt(exercise: str, names: dict[str, Any]) -> Attempt:
-    """Return the attempt that a kernel holds: the text of the cells that define its names."""
+def live_attempt(exercise: str, names: dict[str, Any], given: set[str]) -> Attempt:
+    """Return the attempt that a kernel holds: the text of the cells that define its names.
+
+    `given` are the texts of the released notebook's cells.
+    """
     cells: dict[str, str] = {}
     pending, seen = [exercise], set()
     while pending:
@@ -95,7 +106,8 @@ def live_attempt(exercise: str, names: dict[str, Any]) -> Attempt:
     if not cells:
         cells = _last_tried(exercise, names)
     own = next(iter(cells.values()), None)
-    return Attempt(Program(exercise, tuple(cells.items())), own, loaded=True)
+    released = frozenset(label for label, text in cells.items() if text.strip() in given)
+    return Attempt(Program(exercise, tuple(cells.items()), released), own, loaded=True)
 
 
 def _last_tried(exercise: str, names: dict[str, Any]) -> dict[str, str]:

@@ -284,7 +284,7 @@ def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
 
 def _is_allocation(func: Any) -> bool:
     """`zeros_like(x)` and `x.new_zeros(n)` take nothing of `x` but its shape."""
-    name = str(func._schema.name).removeprefix("aten::")
+    name: str = func._schema.name.removeprefix("aten::")
     return name.endswith("_like") or name.startswith("new_")
 
 

@@ -61,10 +61,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Program:
-    """What is loaded for one exercise, in order: pairs of label and Python source."""
+    """What is loaded for one exercise, in order: pairs of label and Python source.
+
+    `given` are the labels of parts that the released notebook wrote, not the student.
+    """
 
     exercise: str
     parts: tuple[tuple[str, str], ...]
+    given: frozenset[str] = frozenset()
 
 
 @lru_cache(maxsize=512)
@@ -109,7 +113,9 @@ def slice_program(exercise: str, names: Iterable[str], cells: Sequence[Cell]) ->
     ]
     always = [index for index, piece in enumerate(pieces) if piece.always]
     chosen = _reached(pieces, [*first, *always], max(first)) if first else set()
-    return Program(exercise, _parts([pieces[index] for index in sorted(chosen)]))
+    taken = [pieces[index] for index in sorted(chosen)]
+    given = frozenset(piece.label for piece in taken if piece.kind is Kind.GIVEN)
+    return Program(exercise, _parts(taken), given)
 
 
 def judged_text(program: Program) -> list[str]:
@@ -122,6 +128,8 @@ def judged_text(program: Program) -> list[str]:
     pieces = []
     dynamic = False
     for label, source in program.parts:
+        if label in program.given:
+            continue  # a chapter's own examples may show what is off limits
         for line, text, nodes in _statements(source):
             binds, uses = _names(nodes)
             dynamic = dynamic or bool((binds | uses) & _DYNAMIC)

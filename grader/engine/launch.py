@@ -140,7 +140,8 @@ def _boxed(probes: Path, preload: Sequence[str], inside: Path | None, control: i
     news, theirs = os.pipe()
     arguments += ["--info-fd", str(theirs)]
     inner = str(mounts.INSIDE) if inside else None
-    command = _warm_command(str(mounts.PROBES), preload, inner, control)
+    interpreter = mounts.shown_at(Path(sys.executable))
+    command = _warm_command(interpreter, str(mounts.PROBES), preload, inner, control)
     try:
         started = _popen(
             [*arguments, "--", *step_down(), *command], {}, (control, theirs, *shown.descriptors)
@@ -162,8 +163,13 @@ def _first_process(info: str) -> int | None:
 
 def _bare(probes: Path, preload: Sequence[str], inside: Path | None, control: int) -> Started:
     scratch = tempfile.TemporaryDirectory(prefix="undertorch-")
+    interpreter = Path(sys.executable)
     command = _warm_command(
-        str(probes.resolve()), preload, str(inside.resolve()) if inside else None, control
+        interpreter,
+        str(probes.resolve()),
+        preload,
+        str(inside.resolve()) if inside else None,
+        control,
     )
     environment = _environment(str(Path(grader.__file__).resolve().parent.parent))
     environment |= {"HOME": scratch.name, "TMPDIR": scratch.name}
@@ -173,10 +179,10 @@ def _bare(probes: Path, preload: Sequence[str], inside: Path | None, control: in
 
 
 def _warm_command(
-    probes: str, preload: Sequence[str], inside: str | None, control: int
+    interpreter: Path, probes: str, preload: Sequence[str], inside: str | None, control: int
 ) -> list[str]:
     # -s: no packages from a home folder; -P: nothing is imported from the current folder.
-    command = [sys.executable, "-s", "-P", "-m", "grader.engine.warm", *preload]
+    command = [str(interpreter), "-s", "-P", "-m", "grader.engine.warm", *preload]
     return [
         *command,
         f"--control={control}",
@@ -188,7 +194,7 @@ def _warm_command(
 def _environment(pythonpath: str) -> dict[str, str]:
     """The whole environment of the box; nothing of the host's comes along."""
     return {
-        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "PATH": f"{mounts.shown_at(Path(sys.executable)).parent}:/usr/bin:/bin",
         "PYTHONPATH": pythonpath,
         "PYTHONDONTWRITEBYTECODE": "1",
         # The order of a set of strings is the same whenever a submission is graded.

@@ -17,6 +17,9 @@ HOUSE = Path("/undertorch")
 PROBES = HOUSE / "chapter" / "probes.py"
 INSIDE = HOUSE / "inside.py"
 
+ENVIRONMENT = HOUSE / "venv"
+"""Where a virtual environment appears whose own place a child's /tmp or /dev hides."""
+
 _INNER = (
     "__init__",
     "budget",
@@ -89,7 +92,7 @@ def view(probes: Path, inside: Path | None) -> View:
     _show_system(shown)
     interpreter = list(_interpreter_folders())
     for folder in interpreter:
-        shown.bind(folder)
+        shown.bind(folder, shown_at(folder))
     _hide_our_package(shown, [Path("/usr"), *interpreter])
     _show_our_parts(shown)
     shown.bind(probes.resolve(), PROBES)
@@ -131,11 +134,27 @@ def _interpreter_folders() -> Iterator[Path]:
                 yield path
 
 
+def shown_at(path: Path) -> Path:
+    """Return where the box shows a path of the interpreter: almost always at that very path.
+
+    An environment below /tmp moves. It finds itself from where its `python` is called, and the
+    interpreter it was made from by the path in its pyvenv.cfg.
+    """
+    for prefix in (Path(sys.prefix), Path(sys.prefix).resolve()):
+        if sys.prefix != sys.base_prefix and _is_hidden(prefix) and path.is_relative_to(prefix):
+            return ENVIRONMENT / path.relative_to(prefix)
+    return path
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(folder in path.parents for folder in (Path("/tmp"), Path("/dev"), Path("/proc")))
+
+
 def _refuse_hidden(path: Path) -> None:
-    if any(folder in path.parents for folder in (Path("/tmp"), Path("/dev"), Path("/proc"))):
+    if _is_hidden(shown_at(path)):
         raise BoxUnavailable(
             f"the interpreter lies in {path}, which a child's own /tmp or /dev hides: "
-            "make the virtual environment elsewhere"
+            "make the virtual environment from another one"
         )
 
 
@@ -155,10 +174,10 @@ def _hide_our_package(shown: View, bound: list[Path]) -> None:
             }
     for copy in sorted(copies):
         if copy.is_dir() and any(root in copy.parents for root in roots):
-            shown.empty(copy)
+            shown.empty(shown_at(copy))
     for pointer in sorted(pointers):
         if any(root in pointer.parents for root in roots):
-            shown.text(pointer, "")
+            shown.text(shown_at(pointer), "")
 
 
 def _show_our_parts(shown: View) -> None:

@@ -78,15 +78,19 @@ def forget(gradebook: Gradebook, place: Place) -> None:
 def save(gradebook: Gradebook, place: Place, marks: Marks, late: AssignLatePenalties) -> None:
     """Write scores, comments and the late penalty of a submission that has its rows."""
     submitted = gradebook.find_submission_notebook(place.notebook, place.assignment, place.student)
-    for grade in submitted.grades:
-        if grade.name in marks.scores:
-            grade.auto_score, review = marks.scores[grade.name]
-            # what a person gave or must give is looked at again, as nbgrader has it
-            unsure = grade.manual_score is not None or grade.auto_score is None
-            grade.needs_manual_grade = unsure or review
-    for comment in submitted.comments:
-        if comment.name in marks.comments:
-            comment.auto_comment = marks.comments[comment.name]
+    with gradebook.db.no_autoflush:
+        # one query for all cells, held while each row's name is asked for: not one query a row
+        cells = submitted.notebook.grade_cells + submitted.notebook.solution_cells
+        for grade in submitted.grades:
+            if grade.name in marks.scores:
+                grade.auto_score, review = marks.scores[grade.name]
+                # what a person gave or must give is looked at again, as nbgrader has it
+                unsure = grade.manual_score is not None or grade.auto_score is None
+                grade.needs_manual_grade = unsure or review
+        for comment in submitted.comments:
+            if comment.name in marks.comments:
+                comment.auto_comment = marks.comments[comment.name]
+        del cells
     submitted.late_submission_penalty = None
     seconds = submitted.assignment.total_seconds_late
     if seconds > 0:

@@ -9,9 +9,11 @@ import tempfile
 import time
 import traceback
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import nbformat
+from jupyter_core.application import NoStart
 from nbgrader.apps import AutogradeApp, DbApp
 
 from grader import cli
@@ -123,7 +125,8 @@ class Forked:
         AutogradeApp.clear_instance()  # of a test that graded in our process
         app = {"autograde": AutogradeApp, "db": DbApp}[arguments[0]].instance()
         app.initialize(list(arguments[1:]))
-        app.start()
+        with suppress(NoStart):  # a subcommand was started in its place
+            app.start()
         return 0
 
     def poll(self):

@@ -146,3 +146,18 @@ def compensated_sum(x):
         high, error = two_sum(high, row)
         high, low = two_sum(high, low + error)
     return high + low
+
+
+# %% alternate: asks_for_the_dtype
+# Only bfloat16 is converted, and the loss is computed for the larger and the smaller of the two.
+def compensated_sum(x):
+    if x.dtype is not torch.float32:
+        x = x.to(torch.float32)
+    total, lost = x.new_zeros(x.shape[1]), x.new_zeros(x.shape[1])
+    for index in range(x.shape[0]):
+        term = x[index]
+        swap = term.abs() > total.abs()
+        large, small = torch.where(swap, term, total), torch.where(swap, total, term)
+        total = large + small
+        lost = lost + ((large - total) + small)
+    return torch.add(total, lost)

@@ -1,0 +1,150 @@
+"""Ours against the floor, on chapter 1's reference submission, with a profile of what lies between.
+
+The floor is what cannot be left out: a warm process that runs the same cells and probes (the
+requests that a real grading sent, sent again to a fresh fork of it, nothing judged), and nbgrader's
+own conversion and gradebook writes (`nbgrader autograde --no-execute`, its own steps).
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import course as benchmark
+from course import ROOT, Moment, row, start
+from stock import forget, medians
+
+from grader.authoring.sample import fill, reference_sources
+from grader.core.channel import Transport
+from grader.core.course import Chapter, Course
+from grader.engine.budget import Budget
+from grader.nbgrader.register import as_registered, register
+from grader.nbgrader.run import Run, Terms
+from grader.nbgrader.worker import Task, grade_task
+
+CHAPTER = "ch01_formats"
+STUDENTS = 12
+ROUNDS = 3
+
+
+class Recorded:
+    """Passes requests on and keeps them, by child."""
+
+    def __init__(self, transport: Transport, log: list[bytes]) -> None:
+        self._transport, self._log = transport, log
+        self.close = transport.close
+
+    def ask(self, request: bytes) -> bytes:
+        self._log.append(request)
+        return self._transport.ask(request)
+
+
+def main() -> None:
+    """Print ours over the floor, then the parts."""
+    benchmark.CHAPTER = CHAPTER
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        chapter = _course(root)
+        nbgrader = {"stock": [], "ours": [], "parallel": []}
+        commands = {
+            "stock": ("nbgrader", "autograde", CHAPTER, "--no-execute"),
+            "ours": ("nbgrader", "autograde", CHAPTER),
+            "parallel": ("undertorch", "grade", CHAPTER, "--jobs=1"),
+        }
+        register(chapter, f"sqlite:///{root}/gradebook.db", "default_course")
+        config = root / "nbgrader_config.py"
+        settings = config.read_text()
+        for _ in range(ROUNDS):
+            for name, command in commands.items():
+                config.write_text(_STOCK if name == "stock" else settings)
+                forget(root)
+                process = start(root, *command)
+                found = benchmark.moments(root, process, STUDENTS)
+                nbgrader[name].append(benchmark.each(found))
+        config.write_text(settings)
+        warm, judged = _warm(chapter, root)
+    stock = medians(nbgrader["stock"])
+    floor = Moment(warm.clock + stock.clock, warm.processor + stock.processor)
+    row("", "seconds", "core s", "× floor")
+    row("warm process, same cells and probes", warm.clock, warm.processor, "")
+    row("nbgrader's conversion and gradebook", stock.clock, stock.processor, "")
+    row("the floor: both", floor.clock, floor.processor, 1.0)
+    for title, key in (("nbgrader autograde", "ours"), ("undertorch grade --jobs 1", "parallel")):
+        ours = medians(nbgrader[key])
+        row(title, ours.clock, ours.processor, ours.processor / floor.processor)
+    row("of which: grading in all, without nbgrader", judged.clock, judged.processor, "")
+
+
+_STOCK = """
+c = get_config()
+c.CourseDirectory.source_directory = "solutions"
+c.CourseDirectory.release_directory = "chapters"
+"""
+
+
+def _course(root: Path) -> Chapter:
+    for name in ("solutions", "chapters", "grader"):
+        shutil.copytree(ROOT / name, root / name)
+    shutil.copy(ROOT / "nbgrader_config.py", root)
+    chapter = Course(root).chapter(CHAPTER)
+    notebook = fill(chapter, reference_sources(chapter))
+    for number in range(STUDENTS):
+        path = f"submitted/s{number:04}/{CHAPTER}/{chapter.name}.ipynb"
+        benchmark.write(root, path, benchmark.writes(benchmark.from_dict(notebook)))
+    return chapter
+
+
+def _warm(chapter: Chapter, root: Path) -> tuple[Moment, Moment]:
+    """Time the requests of one grading alone, and the whole grading, in turn; counted apart."""
+    released = as_registered(chapter, f"sqlite:///{root}/gradebook.db")
+    benchmark.PROCESSOR.enter()
+    run = Run(chapter, Terms(5), released)
+    run.start()
+    requests: list[list[bytes]] = []
+    straight = run.open
+
+    def recording(name: str, budget: Budget) -> Transport:
+        requests.append([])
+        return Recorded(straight(name, budget), requests[-1])
+
+    task = Task("s0000", root / f"submitted/s0000/{CHAPTER}/{chapter.name}.ipynb", ())
+    grade_task(run, task)
+    run.open = recording  # type: ignore[method-assign]
+    grade_task(run, task)
+    run.open = straight  # type: ignore[method-assign]
+
+    def ask_again() -> None:
+        for asked in requests:
+            child = run.open("", Budget())
+            for request in asked:
+                child.ask(request)
+            child.close()
+
+    warm, judged = [], []
+    for _ in range(20):
+        warm.append(_time(ask_again))
+        judged.append(_time(lambda: grade_task(run, task)))
+    run.close()
+    return _median(warm), _median(judged)
+
+
+def _time(action: Callable[[], object]) -> Moment:
+    clock, processor = time.perf_counter(), benchmark.PROCESSOR.seconds()
+    action()
+    return Moment(time.perf_counter() - clock, benchmark.PROCESSOR.seconds() - processor)
+
+
+def _median(found: list[Moment]) -> Moment:
+    return Moment(
+        statistics.median(moment.clock for moment in found),
+        statistics.median(moment.processor for moment in found),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
