@@ -293,7 +293,7 @@ def _writes_number(func: Any, arg: object) -> bool:
     name = func._schema.name.removeprefix("aten::").removeprefix("new_")
     if type(arg) is not float or not name.startswith(("fill", "full")):
         return False
-    return bool(math.isfinite(arg) and arg != 0.0)
+    return math.isfinite(arg) and arg != 0.0
 
 
 def _dtype(rule: str) -> torch.dtype | None:

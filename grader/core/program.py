@@ -112,7 +112,7 @@ def slice_program(exercise: str, names: Iterable[str], cells: Sequence[Cell]) ->
         if piece.kind is Kind.SOLUTION and piece.label == exercise
     ]
     always = [index for index, piece in enumerate(pieces) if piece.always]
-    chosen = _reached(pieces, [*first, *always] if first else [])
+    chosen = _reached(pieces, [*first, *always], max(first)) if first else set()
     taken = [pieces[index] for index in sorted(chosen)]
     given = frozenset(piece.label for piece in taken if piece.kind is Kind.GIVEN)
     return Program(exercise, _parts(taken), given)
@@ -142,8 +142,12 @@ def judged_text(program: Program) -> list[str]:
     return [pieces[index].source for index in sorted(_reached(pieces, first))]
 
 
-def _reached(pieces: Sequence[_Piece], first: Iterable[int]) -> set[int]:
-    """Return the pieces that the `first` need: themselves, and what binds a name that one uses."""
+def _reached(pieces: Sequence[_Piece], first: Iterable[int], home: int | None = None) -> set[int]:
+    """Return the pieces that the `first` need: themselves, and what binds a name that one uses.
+
+    What comes after piece `home` binds a name only if nothing up to there does: a later cell that
+    uses a name for something else must not change what an answer means.
+    """
     binding: dict[str, list[int]] = {}
     for index, piece in enumerate(pieces):
         for name in piece.binds:
@@ -155,7 +159,8 @@ def _reached(pieces: Sequence[_Piece], first: Iterable[int]) -> set[int]:
         if index not in chosen:
             chosen.add(index)
             for name in pieces[index].uses:
-                pending += binding.pop(name, ())  # once asked for, all of them are chosen
+                found = binding.pop(name, [])  # once asked for, all of them are chosen
+                pending += [other for other in found if home is None or other <= home] or found
     return chosen
 
 

@@ -4,7 +4,8 @@ An attack is one file, `<verdict>/<class>/<name>.py`: the folder says what it mu
 comment lines: what it tries, then any of
 
     # points: decode=2        instead of all for a pass and none for the rest
-    # review: words           a person must look, and the reason holds these words
+    # review: words           a person must look at these, and the reason holds these words;
+    # review_all: words       so with every exercise of the submission
     # says: words             the feedback page must hold these words: the attack really ran
 
 Then come sections:

@@ -26,14 +26,13 @@ def test_gradebook(graded, attack):
     assert {name.removesuffix("-grade"): score for name, (score, _) in rows.items()} == wanted
     outcomes = attack.expected()
     for name, (_, look) in rows.items():
-        outcome = outcomes[name.removesuffix("-grade")]
-        all_of_it = "review" in attack.head and attack.verdict != "blocked"
-        assert look is (all_of_it or outcome in ("blocked", "needs review")), name
+        hit = "review" in attack.head and outcomes[name.removesuffix("-grade")] == attack.verdict
+        assert look is (hit or "review_all" in attack.head), name
 
 
 def test_review_and_feedback_say_why(graded, attack):
     reasons = " ".join(v["review"] for v in graded.record(attack.student).values())
-    assert attack.head.get("review", "") in reasons
+    assert (attack.head.get("review") or attack.head.get("review_all", "")) in reasons
     page = graded.page(attack.student)
     assert attack.head.get("says", "") in page
     assert "Traceback" not in page

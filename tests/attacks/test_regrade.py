@@ -79,7 +79,7 @@ def test_a_time_after_none_is_graded_again(course):
     assert course.rows()["bob"] == scores(course, full=True)
 
 
-@pytest.mark.parametrize("student", ["o'brien & <b>sons</b>", "ünï cödé", "[a-z]*", "-rf"])
+@pytest.mark.parametrize("student", ["o'brien & <b>", "ünï cödé", "[a-z]*", "-rf"])
 def test_odd_names_are_names(course, student):
     submit(course, json.dumps(harness.right_answers(course)), "2030-01-31 10:00:00 UTC", student)
     course.nbgrader("autograde", harness.CHAPTER)

@@ -78,6 +78,15 @@ def test_the_rest_stays_away(own):
     assert own not in text(program("def f(): return 1", own, "def h(): pass"))
 
 
+def test_a_later_cell_does_not_change_what_an_answer_means():
+    cells = [
+        Cell(Kind.GIVEN, "a", "h = 1"),
+        Cell(Kind.SOLUTION, "f", "k = 2\ndef f(): return h + k + late"),
+    ]
+    cells += [Cell(Kind.GIVEN, "b", "h = k = 100"), Cell(Kind.OWN, "c", "late = 3")]
+    assert run(slice_program("f", ["f"], cells))() == 6
+
+
 def test_statements_keep_their_lines():
     found = program("def f(): return b", "a = 1\n\n\n\n@staticmethod\ndef b():\n    pass")
     assert dict(found.parts)["your cell 0"].split("\n")[4:] == [

@@ -1,4 +1,5 @@
 # Patches every comparison that a grader might use, and returns what equals everything.
+# review: replaced
 # %% solution decode
 import math
 

@@ -1,4 +1,5 @@
 # Leaves threads, defaults and patched generators behind that would change a grader's own calls.
+# review: replaced
 # %% solution round_to_bf16
 import threading
 

@@ -1,4 +1,5 @@
 # Every answer fills the channel to its limit.
+# review: replaced
 # %% solution round_to_bf16
 import sys
 

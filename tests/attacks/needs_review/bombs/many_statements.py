@@ -2,5 +2,8 @@
 # review: unreadable
 # says: of code
 # %% cell before decode
+MANY
 # %% notebook
-nb["cells"][-1]["source"] = "a=1\n" * 250_000
+for cell in nb["cells"]:
+    if cell["source"] == "MANY":
+        cell["source"] = "a=1\n" * 250_000

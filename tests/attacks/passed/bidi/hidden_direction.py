@@ -1,5 +1,5 @@
 # Characters that make source read otherwise than it runs: graded as ever, and flagged.
-# review: reads otherwise than it runs
+# review_all: reads otherwise than it runs
 # %% solution round_to_bf16
 def round_to_bf16(x):
     # @BIDI@ return x

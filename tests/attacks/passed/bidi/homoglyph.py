@@ -1,5 +1,5 @@
 # A name that mixes alphabets: a Cyrillic letter stands for a Latin one. Graded as ever, and flagged.
-# review: mixes alphabets
+# review_all: mixes alphabets
 # %% solution round_to_bf16
 def rоund(x):
     return x
