@@ -37,19 +37,32 @@ def main() -> None:
 
 
 def speedup() -> None:
-    """Compare one job with two, in turn."""
+    """Compare one job with two, in turn, and beside it what two spinning processes get here."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         make(root, True, 60)
         speeds: dict[int, list[float]] = {1: [], 2: []}
+        spins: dict[int, list[float]] = {1: [], 2: []}
         for _ in range(3):
             for jobs, found in speeds.items():
                 forget(root)
                 process = start(root, *COMMAND, f"--jobs={jobs}")
                 found.append(each(moments(root, process, 60)).clock)
-        one, two = (sorted(found)[1] for found in speeds.values())
+                spins[jobs].append(_spin(jobs))
         row("", "one job", "two jobs", "speedup")
-        row("seconds per submission", one, two, one / two)
+        for title, found in (("seconds per submission", speeds), ("the machine: spinning", spins)):
+            one, two = (sorted(times)[1] for times in found.values())
+            row(title, one, two, one / two)
+
+
+def _spin(jobs: int) -> float:
+    """Return seconds per turn when `jobs` processes only count; a busy machine shows here."""
+    source = "for _ in range(60_000_000): pass"
+    begin = time.perf_counter()
+    processes = [subprocess.Popen([sys.executable, "-c", source]) for _ in range(jobs)]
+    for process in processes:
+        process.wait()
+    return (time.perf_counter() - begin) / jobs
 
 
 class _Memory:

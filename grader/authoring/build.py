@@ -107,6 +107,7 @@ def _execute(notebook: NotebookNode, folder: Path, stage: Path, source: Path) ->
         timeout=CELL_SECONDS,
         kernel_name="python3",
         record_timing=False,
+        coalesce_streams=True,  # a kernel sends print's output in pieces as it pleases
         resources={"metadata": {"path": str(folder)}},
     )
     try:
