@@ -76,7 +76,7 @@ for dtype in [torch.float32, torch.float16, torch.bfloat16]:
 # teaches: >-
 #   what the three fields of a float mean, and the three cases that the exponent tells apart.
 # leaves out: formats without infinities, such as float8_e4m3fn.
-# off limits: [torch.Tensor.view, torch.frombuffer, "import:struct", "import:numpy", "import:ctypes"]
+# off limits: [torch.Tensor.view, torch.Tensor.set_, torch.HalfTensor, torch.frombuffer, "import:struct", "import:array", "import:numpy", "import:ctypes"]
 
 # %% [markdown]
 # Take a pattern of bits apart: from the left the sign $s$, then $E$ exponent bits, then $M$
