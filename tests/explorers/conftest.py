@@ -10,13 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.explorers.harness import EXPLORERS, ROOT, chromium, serve, watched
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
+from tests.explorers.harness import EXPLORERS, ROOT, serve, watched
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import functools
 import http.server
-import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,23 +18,15 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import torch
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
 ROOT = Path(__file__).parents[2]
 EXPLORERS = ROOT / "site" / "explorers"
 DESK, PHONE = 1440, 390
 Scheme = Literal["light", "dark"]
 
+
 # Root has no Chromium sandbox; the rest keeps the browser from asking anybody by itself.
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-]
-
-
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *args: object) -> None:
         """Say nothing: pytest's output is for failures."""
@@ -49,18 +40,6 @@ def serve(folder: Path) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """The system's Chromium, without a window."""
-    found = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
-    path = next(filter(None, found), None)
-    assert path is not None, "Chromium is missing: make system"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @dataclass

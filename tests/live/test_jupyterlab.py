@@ -7,14 +7,12 @@ import sys
 import threading
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from grader.authoring.sample import answers_of, reference_sources
 from grader.core.answers import Role
 from grader.core.course import Course
 from grader.learn import fill_folder
 from tests import ROOT
-from tests.browser import chromium
 
 COURSE = Course(ROOT)
 CHAPTER = COURSE.chapter("ch01_formats")
@@ -63,15 +61,15 @@ def _typed(source):
 
 
 @pytest.mark.alone
-def test_a_student_solves_an_exercise(lab):
+def test_a_student_solves_an_exercise(lab, browser):
     wrong = answers_of(CHAPTER, Role.MISTAKE)["round_to_bf16"]
     right = "\n".join(
         line for line in reference_sources(CHAPTER)["round_to_bf16"].splitlines()
         if "SOLUTION" not in line and '"""' not in line and "float32, any" not in line
         and "returns:" not in line and not line.strip().startswith("#")
     )  # fmt: skip
-    with sync_playwright() as playwright, chromium(playwright) as browser:
-        page = browser.new_page(viewport={"width": 1300, "height": 1000})
+    with browser.new_page() as page:
+        page.set_viewport_size({"width": 1300, "height": 1000})
         page.goto(lab, wait_until="domcontentloaded")
         page.wait_for_selector(
             ".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=1000 * START_SECONDS

@@ -14,20 +14,9 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Request
 
 ROOT = Path(__file__).parents[2]
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-# Root has no Chromium sandbox; the rest keeps the browser from asking anybody by itself.
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-]
 PHONE, DESK = 390, 1440
 Scheme = Literal["light", "dark"]
 
@@ -60,16 +49,6 @@ def address(built: Path) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.fail("Chromium is missing: make system")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 def _pages(built: Path) -> list[str]:
