@@ -17,7 +17,7 @@ HOUSE = Path("/undertorch")
 PROBES = HOUSE / "chapter" / "probes.py"
 INSIDE = HOUSE / "inside.py"
 
-ENVIRONMENT = HOUSE / "venv"
+ENVIRONMENT = Path("/venv")
 """Where a virtual environment appears whose own place a child's /tmp or /dev hides."""
 
 _INNER = (
