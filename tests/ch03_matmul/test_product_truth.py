@@ -51,7 +51,7 @@ def test_products_are_torchs(rng):
             expected = a @ b
         except RuntimeError:
             refused += 1
-            with pytest.raises((ValueError, RuntimeError)):
+            with pytest.raises((ValueError, RuntimeError, IndexError)):
                 matmul(a, b)
             continue
         assert torch.equal(matmul(a, b), expected), (a.shape, b.shape)
