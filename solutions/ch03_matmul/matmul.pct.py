@@ -315,7 +315,7 @@ predict(..., lambda: tuple((prediction - target).shape))
 # prerequisites: [matmul_shape]
 # teaches: >-
 #   that matmul is views around one mm or one bmm, and when those views cost nothing.
-# leaves out: gradients, for which torch.matmul folds once more.
+# leaves out: gradients, for which torch.matmul folds more, and copies more.
 # off limits: [torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.Tensor.__rmatmul__, torch.linalg.matmul, torch.ops.aten.matmul, torch._VF.matmul, torch.einsum, torch.tensordot, torch.inner, torch.Tensor.inner, torch.nn.functional.linear, torch.vmap, "import:numpy"]
 
 # %% [markdown]
@@ -945,7 +945,7 @@ grade("steady_matmul")
 #   that einsum names dimensions instead of counting them, and that every contraction of two
 #   operands is permute, reshape and one bmm.
 # leaves out: whole numbers, whose sums have a wider dtype; the best order of the pairs.
-# off limits: [torch.einsum, torch.functional.einsum, torch.ops.aten.einsum, torch.ops.aten.einsum.default, torch._VF.einsum, "import:numpy", "import:opt_einsum"]
+# off limits: [torch.einsum, torch.functional.einsum, torch.ops.aten.einsum, torch.ops.aten.einsum.default, torch._C._VariableFunctions.einsum, "import:numpy", "import:opt_einsum"]
 
 # %% [markdown]
 # In `einsum` each dimension has a letter. A letter that stands in the output is kept. One that
