@@ -322,6 +322,13 @@ def test_another_layout_fails_with_pictures(got, said, rows):
     tree(markup)
 
 
+def test_the_explorer_shows_what_came():
+    link = failure(torch.arange(20)[2:14].view(3, 4), torch.zeros(3, 4).T).link
+    assert link == "strides.html#shape=3x4&stride=4x1&offset=2&cells=20"
+    assert failure(torch.zeros(300), torch.zeros(2)).link == ""
+    assert failure(torch.tensor(0), torch.zeros(2)).link == "strides.html#shape=&stride=&cells=1"
+
+
 @pytest.mark.parametrize(("got", "said"), [(None, "returned None"), ([1], "got a list")])
 def test_what_is_no_tensor_fails(got, said):
     assert said in failure(got, torch.zeros(2)).what
