@@ -73,7 +73,7 @@ chromium:
 # If it does, the rest of the class still gets its feedback and scores, and make fails at the end.
 grade: .venv/.ready bubblewrap ## Grade the sample class with nbgrader's own commands
 	$(call step,'Filling submitted/ with the sample class')
-	@undertorch sample
+	@undertorch sample $(CHAPTER)
 	$(call step,'Grading $(CHAPTER)')
 	@failed=0; \
 	nbgrader autograde $(CHAPTER) --student='sample-*' --force || failed=$$?; \
