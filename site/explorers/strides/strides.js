@@ -116,7 +116,7 @@ class StridesExplorer extends Explorer {
         h("span", {}, h("b", {}, "x"), " = torch.arange(", cells, ")"), h("span", {}, ".as_strided("),
         h("span", {}, h("label", {}, h("i", {}, "size"), "(", size, "),")), h("span", {}, h("label", {}, h("i", {}, "stride"), "(", stride, "),")),
         h("span", {}, h("label", {}, h("i", {}, "offset"), offset, ")"))),
-      this.baseHelp, this.steppers, form, this.methodHelp, this.chips);
+      this.baseHelp, h("div", { class: "ut-two" }, this.steppers, h("div", {}, form, this.methodHelp, this.chips)));
   }
 
   // ── What somebody does ──
