@@ -37,8 +37,14 @@ def outcome(
         return None, str(error)
 
 
-def tensors(shapes: Sequence[Shape], dtype: torch.dtype = torch.float32) -> list[torch.Tensor]:
-    return [torch.ones(shape, dtype=dtype) for shape in shapes]
+def tensors(
+    shapes: Sequence[Shape], dtype: torch.dtype = torch.float32, grads: Sequence[bool] = ()
+) -> list[torch.Tensor]:
+    """Contiguous tensors; the first ones need a gradient where `grads` says so."""
+    made = [torch.ones(shape, dtype=dtype) for shape in shapes]
+    for tensor, grad in zip(made, grads, strict=False):
+        tensor.requires_grad_(grad)
+    return made
 
 
 def traces(runs: Sequence[Callable[[], Any]]) -> list[dict[str, Any]]:
@@ -83,6 +89,12 @@ def pairs(count: int, seed: int) -> list[tuple[Shape, Shape]]:
     """Two shapes that often fit, often nearly fit, and sometimes have nothing to do with each other."""
     rng = random.Random(seed)
     return [_pair(rng) for _ in range(count)]
+
+
+def grads(count: int, seed: int) -> list[tuple[bool, bool]]:
+    """Whether the two operands need a gradient: neither, as often as any other answer."""
+    rng = random.Random(seed)
+    return [(rng.random() < 0.5, rng.random() < 0.5) for _ in range(count)]
 
 
 def _pair(rng: random.Random) -> tuple[Shape, Shape]:

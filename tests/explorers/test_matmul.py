@@ -30,7 +30,11 @@ TRACE = """
 def test_each_function_takes_what_torch_takes(laboratory: Page, name: str) -> None:
     """The same result's shape, or torch's own words against it."""
     cases = shapes.pairs(4_000, seed=1)
-    asked = [shapes.outcome(shapes.FUNCTIONS[name], *shapes.tensors(pair)) for pair in cases]
+    grads = shapes.grads(4_000, seed=1)
+    asked = [
+        shapes.outcome(shapes.FUNCTIONS[name], *shapes.tensors(pair, grads=grad))
+        for pair, grad in zip(cases, grads, strict=True)
+    ]
     assert 40 < sum(shape is not None for shape, _ in asked) < 3_900, "both answers are looked at"
     outcome = compare(
         laboratory,
@@ -38,11 +42,12 @@ def test_each_function_takes_what_torch_takes(laboratory: Page, name: str) -> No
         f"""{SAME} return (i) => {{
           const [a, b] = given.shapes[i];
           const [shape, said] = given.wanted[i];
-          const got = m.FUNCTIONS.{name}(a, b);
+          const got = m.FUNCTIONS.{name}(a, b, given.grads[i]);
           return differ(text([a, b]), [got.shape ?? null, got.said ?? ""], [shape, said])
             ?? (got.shape || got.why ? null : `${{text([a, b])}}: no reason of our own`);
         }};""",
         shapes=cases,
+        grads=grads,
         wanted=asked,
     )
     assert_right(outcome, 4_000)
@@ -50,23 +55,27 @@ def test_each_function_takes_what_torch_takes(laboratory: Page, name: str) -> No
 
 @pytest.mark.parametrize("name", ["matmul", "linear"])
 def test_what_runs_is_what_torch_runs(laboratory: Page, name: str) -> None:
-    """Kernel, the kernel's shapes, what is cloned, FLOPs."""
+    """Kernel, the kernel's shapes, what is cloned, FLOPs; also where operands need a gradient."""
     function = shapes.FUNCTIONS[name]
-    every = shapes.pairs(3_000, seed=2)
-    fit = [p for p in every if shapes.outcome(function, *shapes.tensors(p))[0] is not None]
-    runs = [partial(function, *shapes.tensors(pair)) for pair in fit]
+    fit: list[Any] = []
+    runs: list[Any] = []
+    for pair, grads in zip(shapes.pairs(3_000, seed=2), shapes.grads(3_000, seed=2), strict=True):
+        run = partial(function, *shapes.tensors(pair, grads=grads))
+        if shapes.outcome(run)[0] is not None:
+            fit.append([*pair, grads])
+            runs.append(run)
     traces = shapes.traces(runs)
     outcome = compare(
         laboratory,
         PRODUCTS,
         f"""{SAME} return (i) => {{
-          const plan = m.FUNCTIONS.{name}(...given.shapes[i]);
+          const plan = m.FUNCTIONS.{name}(...given.cases[i]);
           {TRACE}
-          return differ(text(given.shapes[i]),
+          return differ(text(given.cases[i]),
             [work.map((step) => step.kernel), [plan.operands.map((view) => view.shape)], clones, counted],
             [wanted.kernels, wanted.operands, wanted.clones, given.flops[i]]);
         }};""",
-        shapes=fit,
+        cases=fit,
         trace=traces,
         flops=[shapes.flops(run) for run in runs],
     )
@@ -188,10 +197,13 @@ def test_a_tracing_mode_changes_the_road() -> None:
 
 
 def test_a_gradient_changes_the_road() -> None:
-    """The fine print: an operand that requires a gradient is folded for, even at the price of copies."""
-    a, b = shapes.tensors([(3, 4), (2, 4, 5)])
+    """The fine print: for an operand that needs a gradient matmul folds, even at the price of copies."""
+    pair = [(3, 4), (2, 4, 5)]
     plain, wanting = shapes.traces(
-        [partial(torch.matmul, a, b), partial(torch.matmul, a.clone().requires_grad_(), b)]
+        [
+            partial(torch.matmul, *shapes.tensors(pair, grads=grads))
+            for grads in ((False, False), (True, False))
+        ]
     )
     assert plain["kernels"] == ["bmm"] and not plain["clones"]
     assert wanting["kernels"] == ["mm"] and len(wanting["clones"]) == 2

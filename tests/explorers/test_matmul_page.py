@@ -30,6 +30,8 @@ STATES = [
     BROADCAST,
     "a=2x8x128x64&b=2x8x64x128&dtype=bfloat16&at=0.3.40.7",
     "a=5&b=5&dtype=float64",
+    "a=16x32&b=8x32x24&dtype=float32&grad=a",
+    "a=2x3x4&b=1x4x5&dtype=float32&grad=ab",
     "a=4&b=8x4x3&dtype=float32",
     "a=3x4&b=4&dtype=float32",
     "a=2x3x4&b=3x4x5&dtype=float32",
@@ -103,6 +105,17 @@ def test_what_runs_and_what_it_copies(watch: Watch, site: str) -> None:
     expect(page.locator(".mm-steps")).to_contain_text("Nothing is copied")
 
 
+def test_a_gradient_is_paid_with_copies(watch: Watch, site: str) -> None:
+    page = watch.page
+    show(page, site, "a=16x32&b=8x32x24&dtype=float32")
+    expect(page.locator(".mm-steps h2")).to_have_text("One bmm")
+    page.get_by_role("checkbox", name="requires_grad").first.check()
+    assert address(page)["grad"] == "a"
+    expect(page.locator(".mm-steps h2")).to_have_text("One mm")
+    expect(page.locator(".mm-steps")).to_contain_text("Copied on the way: B and the result.")
+    expect(page.locator(".mm-facts")).to_contain_text("B once, the result once")
+
+
 def test_dims_are_named_without_colour(watch: Watch, site: str) -> None:
     page = watch.page
     show(page, site)
@@ -138,7 +151,7 @@ def test_the_keyboard_alone_steps_a_size(watch: Watch, site: str) -> None:
     # One stop for a whole shape.
     page.keyboard.press("Tab")
     expect(page.locator("[role=spinbutton]:focus")).to_have_count(0)
-    page.keyboard.press("Tab")
+    tab_to(page, "[role=spinbutton]")
     page.keyboard.press("PageUp")
     expect(page.locator(".mm-verdict strong")).to_have_text("(3, 4)")
     expect(page.get_by_role("status")).to_contain_text("(3, 6) and (6, 4) gives (3, 4).")

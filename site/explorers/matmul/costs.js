@@ -32,16 +32,16 @@ export function costs(plan, shapes, dtype) {
   const product = work.length === 1 && plan.kernel ? [plan.batch, plan.m, plan.k, plan.n].filter((factor, i) => i || factor !== 1) : null;
   add("FLOPs", h("b", {}, count(flops)), product ? h("span", { class: "ut-soft" }, ` = 2 · ${product.join(" · ")}`) : "");
   add("Bytes moved", h("b", {}, bytes(all)), h("span", { class: "ut-soft" }, " if each is moved once"));
-  add("Copied first", copied ? [h("b", { class: "no" }, bytes(copied * size)), h("span", { class: "ut-soft" }, ` written by clone(): ${times(plan, shapes)}`)] : h("b", {}, "nothing"));
+  add("Copied", copied ? [h("b", { class: "no" }, bytes(copied * size)), h("span", { class: "ut-soft" }, ` written by clone(): ${times(plan, shapes)}`)] : h("b", {}, "nothing"));
   add("FLOPs per byte", h("b", {}, ratio(flops / all)), copied ? h("span", { class: "ut-soft" }, `, without the copies ${ratio(flops / ((read + write - copied + copyRead) * size))}`) : "");
   return [bar, key, h("dl", { class: "mm-facts" }, rows)];
 }
 
-/** Which operand, and how many times its size. */
+/** What is copied, and how many times its size. */
 function times(plan, shapes) {
   return plan.steps.filter((step) => step.copy).map(({ copy }) => {
-    const own = shapes["ABC".indexOf(copy.on)]?.reduce((product, n) => product * n, 1);
+    const own = copy.on.length === 1 ? shapes["ABC".indexOf(copy.on)].reduce((product, n) => product * n, 1) : copy.elements;
     const often = ratio(copy.elements / own);
-    return !own ? copy.on : often === "1" ? `${copy.on} once` : `${copy.on} ${often} times`;
+    return `${copy.on || "the result"} ${often === "1" ? "once" : `${often} times`}`;
   }).join(", ");
 }

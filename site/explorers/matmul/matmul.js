@@ -1,5 +1,5 @@
 // <matmul-explorer>: which dims of two shapes meet, what comes out, and what torch does to get there. The
-// address holds a=2x3&b=3x4, with fn=linear or eq=ij,jk->ik (and c=…), dtype, and at: the chosen element.
+// address holds a=2x3&b=3x4, with fn=linear or eq=ij,jk->ik (and c=…), dtype, grad=ab and at, the chosen element.
 
 import { Explorer, choice, h, put } from "../explorer.js";
 import { BATCH, aligned, equationOf, letters } from "./axes.js";
@@ -16,7 +16,7 @@ const TRIES = {
   matmul: [
     ["vector · vector", "5", "5"], ["matrix × vector", "3x4", "4"], ["vector × matrix", "4", "4x3"], ["outer product", "4x1", "1x6"],
     ["batch × one matrix", "8x16x32", "32x24"], ["one matrix × batch", "16x32", "8x32x24"],
-    ["attention scores", "2x8x128x64", "2x8x64x128"], ["4-D broadcast", "2x1x3x4", "1x5x4x2"], ["no fit", "2x3x4", "3x4x5"],
+    ["attention scores", "2x8x128x64", "2x8x64x128"], ["4-D broadcast", "2x1x3x4", "1x5x4x2"], ["a weight on the left", "16x32", "8x32x24", "a"], ["no fit", "2x3x4", "3x4x5"],
   ],
   linear: [["linear layer", "8x128x512", "2048x512"], ["one vector", "4", "3x4"], ["weight the wrong way", "5x3", "3x4"]],
   einsum: [
@@ -38,13 +38,15 @@ class MatmulExplorer extends Explorer {
     if (shapes.slice(0, needed).includes(null) || (eq ?? "").length > 60) return null;
     const at = (params.get("at") ?? "").split(".").filter((part) => /^\d{1,5}$/.test(part)).map(Number);
     const dtype = params.get("dtype") in DTYPES ? params.get("dtype") : "float32";
-    return { mode, eq: eq ?? "ij,jk->ik", shapes: shapes.map((shape) => shape ?? [2, 3]), dtype, at };
+    const grads = ["a", "b"].map((name) => (params.get("grad") ?? "").includes(name));
+    return { mode, eq: eq ?? "ij,jk->ik", shapes: shapes.map((shape) => shape ?? [2, 3]), dtype, grads, at };
   }
 
-  write({ mode, eq, shapes, dtype, at }) {
+  write({ mode, eq, shapes, dtype, grads, at }) {
     const sizes = shapes.slice(0, this.count({ mode, eq })).map((shape, operand) => ["abc"[operand], shape.join("x")]);
     const how = mode === "einsum" ? [["eq", eq]] : mode === "linear" ? [["fn", "linear"]] : [];
-    return [...how, ...sizes, ["dtype", dtype], ...(at.some(Boolean) ? [["at", at.join(".")]] : [])];
+    const grad = mode === "einsum" ? "" : ["a", "b"].filter((_, operand) => grads[operand]).join("");
+    return [...how, ...sizes, ["dtype", dtype], ...(grad ? [["grad", grad]] : []), ...(at.some(Boolean) ? [["at", at.join(".")]] : [])];
   }
 
   count({ mode, eq }) {
@@ -52,10 +54,10 @@ class MatmulExplorer extends Explorer {
   }
 
   /** All that follows from a state. */
-  compute({ mode, eq, shapes: all, at }) {
+  compute({ mode, eq, shapes: all, grads, at }) {
     const shapes = all.slice(0, this.count({ mode, eq }));
     const named = mode === "einsum" ? null : letters(...shapes, mode === "linear");
-    const plan = mode === "einsum" ? einsum(eq, shapes) : FUNCTIONS[mode](...shapes);
+    const plan = mode === "einsum" ? einsum(eq, shapes) : FUNCTIONS[mode](...shapes, grads);
     const [operands, out] = named ? [named.slice(0, 2), named[2]] : [plan.operands, plan.out];
     const fits = named && shapes.every((shape) => shape.length);
     const order = named ? [...out.filter((letter) => letter !== "j"), ..."kj"].filter((letter) => fits ? true : out.includes(letter)) : plan.out && [...plan.out, ...plan.summed];
@@ -76,7 +78,7 @@ class MatmulExplorer extends Explorer {
     this.equationRow = h("p", { class: "mm-ask" }, h("label", { for: "mm-eq" }, "equation"), this.equation, h("span", { id: "mm-help", class: "ut-soft" }, "letters name dims; a letter left out of the result is summed"));
     this.fields = ["A", "B", "C"].map((name, operand) => stepper(name, (shape) => {
       this.change({ shapes: this.state.shapes.toSpliced(operand, 1, shape), at: [] });
-    }));
+    }, (grad) => this.change({ grads: this.state.grads.toSpliced(operand, 1, grad) })));
     this.verdict = h("p", { class: "mm-verdict" });
     this.reason = h("p", { class: "mm-reason" });
     this.table = h("div", { class: "mm-align" });
@@ -104,7 +106,7 @@ class MatmulExplorer extends Explorer {
     this.equationRow.hidden = mode !== "einsum";
     if (document.activeElement !== this.equation) this.equation.value = state.eq;
     this.equation.setAttribute("aria-invalid", mode === "einsum" && !plan.shape);
-    this.fields.forEach((field, operand) => field.show(shapes[operand] ?? null));
+    this.fields.forEach((field, operand) => field.show(shapes[operand] ?? null, mode === "einsum" ? null : state.grads[operand]));
     const call = mode === "matmul" ? shapes.map(written).join(" @ ") : mode === "linear" ? `linear(${shapes.map(written).join(", ")})` : shapes.map(written).join(" , ");
     put(this.verdict, h("span", {}, call), " ", h("span", { class: "arrow" }, "→"), " ",
       plan.shape ? h("strong", {}, written(plan.shape)) : h("strong", { class: "no" }, "✗ no"));
@@ -125,7 +127,7 @@ class MatmulExplorer extends Explorer {
   showTries(mode) {
     if (this.tries.dataset.mode === mode) return;
     this.tries.dataset.mode = mode;
-    const lead = mode === "einsum" ? ["eq", "a", "b", "c"] : ["a", "b"];
+    const lead = mode === "einsum" ? ["eq", "a", "b", "c"] : ["a", "b", "grad"];
     put(this.tries, TRIES[mode].map(([name, ...values]) => h("button", {
       type: "button", class: "ut-button", onclick: () => {
         const params = new Map(lead.map((key, i) => [key, values[i]]).filter(([, value]) => value !== undefined));

@@ -58,7 +58,7 @@ export function chosenElement(pick) {
   let hover = null;
   let parts = null;
   let words = "";
-  const drawing = h("div", { class: "mm-drawing", role: "application", tabindex: 0, "aria-label": "Element of the result", onkeydown: key, onpointerleave: () => { if (hover) { hover = null; draw(); } } });
+  const drawing = h("div", { class: "mm-drawing", role: "application", tabindex: 0, "aria-label": "Element of the result", onkeydown: key, onpointerover: over, onpointerleave: away, onclick: choose });
   const formula = h("p", { class: "mm-formula" });
   const note = h("p", { class: "ut-soft" });
   const turn = (by, sign, label) => h("button", { type: "button", class: "ut-button", "aria-label": label, onclick: () => move("both", by) }, sign);
@@ -91,6 +91,27 @@ export function chosenElement(pick) {
     move(...way);
   }
 
+  // One listener for all cells: a cell is drawn anew under the pointer, and would enter itself again.
+  function pointed(event) {
+    const { row, column } = event.target.closest?.("[data-row]")?.dataset ?? {};
+    return row === undefined || !parts ? null : spread(parts.columns, Number(column), spread(parts.rows, Number(row), parts.value));
+  }
+  function over(event) {
+    const next = event.pointerType === "touch" ? null : pointed(event);
+    if (!parts || String(next && list(next)) === String(hover && list(hover))) return;
+    hover = next;
+    draw();
+  }
+  function away() {
+    if (!hover) return;
+    hover = null;
+    draw();
+  }
+  function choose(event) {
+    const next = pointed(event);
+    if (next) pick(list(next));
+  }
+
   function draw() {
     const { operands, shapes, out, plan } = found;
     const value = hover ?? parts.value;
@@ -104,11 +125,9 @@ export function chosenElement(pick) {
     if (drawable) {
       const own = (operand) => numel([...new Set(operands[operand])].filter((name) => both.includes(name)).map((name) => shapes[operand][operands[operand].indexOf(name)]));
       const pinned = [flat(rows, parts.value), flat(columns, parts.value)];
-      const go = (i, j) => spread(columns, j, spread(rows, i, parts.value));
       put(drawing, drawProduct({
         sizes: { m: span(rows), k: span(inner), n: span(columns) }, sheets: [own(0), own(1), span(both)], pinned,
         here: hover ? [flat(rows, value), flat(columns, value)] : pinned, names: ["A", "B", "result"], width: Math.min(width, 460),
-        each: (i, j) => ({ onpointerenter: () => { hover = go(i, j); draw(); }, onclick: () => { hover = null; pick(list(go(i, j))); } }),
       }));
     }
     const look = (name) => KINDS[(found.table.axes.find((axis) => axis.letter === name) ?? { kind: "free" }).kind].look;
@@ -156,11 +175,11 @@ const group = (names) => names.map(letterOf).join(names.some((name) => name.leng
 export function kernels({ plan }, dtype) {
   const work = plan.steps.filter((step) => step.kernel);
   const names = work.map((step) => TITLES[step.kernel]);
-  const copies = plan.steps.filter((step) => step.copy).length;
+  const copies = plan.steps.filter((step) => step.copy).map(({ copy }) => copy.on || "the result");
   const title = names.length === 0 ? "Nothing runs: a view" : names.length === 1 ? `One ${names[0]}` : names.join(", then ");
   const said = [
     plan.folded ? `${plan.folded}'s batch is folded into rows: no bmm needed.` : "",
-    copies ? `${["", "One operand is", "Both operands are"][copies] ?? `${copies} copies are made`}${copies < 3 ? " copied first" : ""}.` : work.length ? "Nothing is copied." : "",
+    copies.length ? `Copied on the way: ${copies.join(" and ")}.` : work.length ? "Nothing is copied." : "",
   ].join(" ");
   const rows = plan.steps.map(({ on, op, shape, kernel, copy, groups }) => h("li", { class: kernel ? "work" : copy ? "copy" : "free" },
     h("code", {}, kernel && !on ? op : `${on}.${op}`), " ", h("span", { class: "shape" }, written(shape), groups ? ` = ${groups.map(group).join(", ")}` : null),

@@ -9,7 +9,7 @@ const SHEET = 5;
 /** Which indices to draw of `size`: all, or the ends and those around `at`; null stands for what is left out. */
 export function tracks(size, at, most) {
   if (size <= most + 1) return Array.from({ length: size }, (_, index) => index);
-  const near = Math.min(Math.max(at, 2), size - 3);
+  const near = Math.min(Math.max(at, 1), size - 2);
   const chosen = new Set([0, size - 1]);
   for (let reach = 0; chosen.size < most - 1; reach += 1) {
     for (const index of [near - reach, near + reach]) {
@@ -32,7 +32,7 @@ function places(list, from) {
 }
 
 /** A matrix: sheets behind it, cells, and in each cell what `fill` gives: [class, text] or null. */
-function matrix(x, y, rows, columns, sheets, name, fill, each) {
+function matrix(x, y, rows, columns, sheets, name, fill) {
   const [width, height] = [lengthOf(columns), lengthOf(rows)];
   const behind = Array.from({ length: Math.min(sheets, 3) - 1 }, (_, i) => (Math.min(sheets, 3) - 1 - i) * SHEET)
     .map((off) => svg("rect", { class: "sheet", x: x + off, y: y - off, width, height }));
@@ -40,7 +40,7 @@ function matrix(x, y, rows, columns, sheets, name, fill, each) {
     const [look = "", text = ""] = fill(row.index, column.index) ?? [];
     const box = { x: column.at, y: row.at, width: column.size, height: row.size };
     const skip = row.index === null || column.index === null;
-    return svg("g", { class: `cell ${look} ${skip ? "skip" : ""}`, ...(each && !skip ? each(row.index, column.index) : {}) },
+    return svg("g", { class: `cell ${look} ${skip ? "skip" : ""}`, ...(name === "C" && !skip ? { "data-row": row.index, "data-column": column.index } : {}) },
       svg("rect", box),
       text !== "" || skip ? svg("text", { x: box.x + box.width / 2, y: box.y + box.height / 2 + 3.5 }, skip ? (look ? "…" : "") : text) : []);
   }));
@@ -49,10 +49,10 @@ function matrix(x, y, rows, columns, sheets, name, fill, each) {
 
 /**
  * sizes: { m, k, n }; sheets: how many matrices A, B and the result are; pinned: the chosen [row, column], around
- * which is drawn; here: the one to show, chosen or hovered. each(row, column) gives a result cell's listeners.
+ * which is drawn; here: the one to show, chosen or hovered. A cell of the result says in its data which it is.
  */
-export function drawProduct({ sizes: { m, k, n }, sheets, pinned, here, names, width, each }) {
-  const most = Math.max(4, Math.min(8, Math.floor((width - 90) / (2 * CELL))));
+export function drawProduct({ sizes: { m, k, n }, sheets, pinned, here, names, width }) {
+  const most = Math.max(4, Math.min(8, Math.floor((width - 60) / (2 * CELL))));
   const [rows, columns, inner] = [tracks(m, pinned[0], most), tracks(n, pinned[1], most), tracks(k, 0, most)];
   const [left, top] = [30, 40];
   const over = 2 * SHEET;
@@ -61,7 +61,7 @@ export function drawProduct({ sizes: { m, k, n }, sheets, pinned, here, names, w
   const [row, column] = here;
   const a = matrix(left, low, rows, inner, sheets[0], "A", (i, p) => (i === row ? ["s", p] : null));
   const b = matrix(right, top, inner, columns, sheets[1], "B", (p, j) => (j === column ? ["s", p] : null));
-  const c = matrix(right, low, rows, columns, sheets[2], "C", (i, j) => (i === row && j === column ? ["here"] : i === row || j === column ? ["near"] : null), each);
+  const c = matrix(right, low, rows, columns, sheets[2], "C", (i, j) => (i === row && j === column ? ["here"] : i === row || j === column ? ["near"] : null));
   const spot = (list, from, index) => { const found = places(list, from).find((place) => place.index === index); return found ? found.at + found.size / 2 : null; };
   const [atRow, atColumn] = [spot(rows, low, row), spot(columns, right, column)];
   const text = (x, y, shown, kind = "", anchor = "middle") => svg("text", { x, y, class: kind, "text-anchor": anchor }, shown);

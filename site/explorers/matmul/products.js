@@ -1,7 +1,7 @@
 // What dot, mv, mm, bmm, matmul and linear make of two shapes: the result or the reason against it, and
-// the kernel that matmul comes down to. As torch 2.13 does on CPU, for contiguous operands without gradients.
+// the kernel that matmul comes down to. As torch 2.13 does on CPU, for contiguous operands.
 
-import { broadcast, contiguous, expand, numel, reshape, touched, transposed, written } from "./views.js";
+import { broadcast, contiguous, expand, isContiguous, numel, reshape, touched, transposed, written } from "./views.js";
 
 const dims = (shape) => `${shape.length}-D`;
 const list = (shape) => `[${shape.join(", ")}]`;
@@ -56,15 +56,18 @@ const SIZES = {
   bmm: (a, b) => ({ batch: a[0], m: a[1], k: a[2], n: b[2] }),
 };
 
-/** Whether the dims of the larger operand but its last can be folded into rows; `small` has 1 or 2 dims. */
+/** Whether the dims of the larger operand but its last are folded into rows; `small` has 1 or 2 dims. */
 function folds(large, small, first) {
   if (large.shape.length < 3 || small.shape.length > 2) return false;
+  if (small.grad) return true; // else its gradient would need a batch of its own, summed afterwards
   if (first.shape.length === 2) return false;
   if (numel(large.shape) === 0) return true;
   return large.shape.slice(0, -2).every((_, dim) => large.strides[dim] === large.strides[dim + 1] * large.shape[dim + 1]);
 }
 
 const step = (on, op, view, more = {}) => ({ on, op, shape: view.shape, ...more });
+
+const copied = (on, view) => step(on, "clone()", view, { copy: { on, elements: numel(view.shape), read: touched(view) } });
 
 /** expand, then reshape; the steps say whether that is free. */
 function fit(on, view, batch, last, steps) {
@@ -73,7 +76,7 @@ function fit(on, view, batch, last, steps) {
   if (stretched) steps.push(step(on, `expand${written(wide.shape)}`, wide, { free: true }));
   const to = [numel(batch), ...last];
   const flat = reshape(wide, to);
-  if (flat.copied) steps.push(step(on, "clone()", wide, { copy: { on, elements: numel(wide.shape), read: touched(wide) } }));
+  if (flat.copied) steps.push(copied(on, wide));
   if (to.length !== wide.shape.length || to.some((size, dim) => size !== wide.shape[dim])) {
     steps.push(step(on, `view${written(to)}`, flat, { free: true }));
   }
@@ -81,7 +84,7 @@ function fit(on, view, batch, last, steps) {
 }
 
 /**
- * matmul(A, B) for two views. { shape, kernel, operands, steps, … } or a refusal.
+ * matmul(A, B) for two views; one that needs a gradient has `grad`. { shape, kernel, operands, steps, … } or a refusal.
  * operands: the kernel's own, as views. steps: what happens in order; each is free, a copy, or the kernel.
  */
 export function matmul(a, b, name = "matmul") {
@@ -111,16 +114,32 @@ export function matmul(a, b, name = "matmul") {
   }
   if (x.length === 2 && y.length === 2) return run("mm", a, b, [x[0], y[1]]);
 
+  if (x.length === 3 && y.length === 3 && x[0] !== y[0]) {
+    for (const [on, one] of [["A", a], ["B", b]]) {
+      if (one.shape[0] !== 1 || !one.grad) continue;
+      const flat = { shape: one.shape.slice(1), strides: one.strides.slice(1), grad: true };
+      const plan = on === "A" ? matmul(flat, b) : matmul(a, flat);
+      return plan.shape ? { ...plan, steps: [step(on, "squeeze(0)", flat, { free: true }), ...plan.steps] } : plan;
+    }
+  }
   const left = x.length >= y.length;
   const [large, small] = left ? [a, b] : [transposed(b), a];
   if (folds(large, small, a)) {
     const on = left ? "A" : "B";
     if (!left) steps.push(step(on, "mT", large, { free: true }));
     const rows = reshape(large, [numel(large.shape.slice(0, -1)), large.shape.at(-1)]);
+    if (rows.copied) steps.push(copied(on, large));
     steps.push(step(on, `view${written(rows.shape)}`, rows, { free: true }));
-    const shape = [...large.shape.slice(0, -1), ...(small.shape.length === 2 ? [small.shape[1]] : [])];
-    const plan = run(small.shape.length === 2 ? "mm" : "mv", rows, small, shape, !left);
-    if (plan.shape) steps.push(step("", `view${written(shape)}`, plan, { free: true }));
+    const matrix = small.shape.length === 2;
+    const second = matrix && !left ? transposed(small) : small;
+    if (second !== small) steps.push(step("A", "t()", second, { free: true }));
+    const made = [...large.shape.slice(0, -1), ...(matrix ? [second.shape[1]] : [])];
+    const turned = transposed(contiguous(made));
+    const back = matrix && !left;
+    const plan = run(matrix ? "mm" : "mv", rows, second, back ? turned.shape : made, !left);
+    if (plan.shape) steps.push(step("", `view${written(made)}`, { shape: made }, { free: true }));
+    if (plan.shape && back) steps.push(step("", "mT", turned, { free: true }));
+    if (plan.shape && back && !isContiguous(turned)) steps.push(copied("", turned));
     return { ...plan, folded: on };
   }
 
@@ -152,20 +171,22 @@ function contraction(x, y) {
   return `${x.length > 1 ? "a row of A" : "A"} has ${row} numbers, ${y.length > 1 ? "a column of B" : "B"} has ${column}`;
 }
 
+const wanting = (shape, grad = false) => ({ ...contiguous(shape), grad });
+
 /** linear(A, W) without bias = matmul(A, W.t()): the weight is (out, in). */
-function linear(a, w) {
+function linear(a, w, grads = []) {
   if (!a.length || !w.length) return matmul(contiguous(a), contiguous(w), "linear");
   if (w.length > 2) return no("rank", `takes a weight of shape (out, in); B is ${dims(w)}`, `t() expects a tensor with <= 2 dimensions, but self is ${w.length}D`);
   const weight = contiguous(w);
-  const plan = matmul(contiguous(a), w.length === 2 ? transposed(weight) : weight, "linear");
+  const plan = matmul(wanting(a, grads[0]), { ...(w.length === 2 ? transposed(weight) : weight), grad: grads[1] }, "linear");
   if (plan.shape) return w.length === 2 ? { ...plan, steps: [step("B", "t()", transposed(weight), { free: true }), ...plan.steps] } : plan;
   if (plan.kind !== "sum") return plan;
   return { ...plan, why: `B is the weight, (out, in): it takes ${w.at(-1)} numbers, A has ${a.at(-1)} in its last dim` };
 }
 
-/** What each function says of these shapes, in the order in which they grow. einsum stands apart. */
+/** What each function says of these shapes, in the order in which they grow. einsum stands apart. grads: whether A and B need one. */
 export const FUNCTIONS = {
   dot, mv, mm, bmm,
-  matmul: (a, b) => matmul(contiguous(a), contiguous(b)),
+  matmul: (a, b, grads = []) => matmul(wanting(a, grads[0]), wanting(b, grads[1])),
   linear,
 };

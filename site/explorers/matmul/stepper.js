@@ -7,9 +7,9 @@ const MOST = 6;
 
 /**
  * One operand's shape. Up and Down change the size of a dim, Page Up and Page Down double and halve it,
- * Left and Right move among the dims. give(shape) hears of every change.
+ * Left and Right move among the dims. give(shape) hears of every change; want(grad) of whether it needs a gradient.
  */
-export function stepper(name, give) {
+export function stepper(name, give, want) {
   const id = `mm-${name}`;
   let shape = [];
   const field = h("input", {
@@ -20,7 +20,7 @@ export function stepper(name, give) {
       help.textContent = typed ? "" : "sizes with commas, at most six of them";
       if (typed) give(typed);
     },
-    onblur: () => show(shape),
+    onblur: () => show(shape, grad.hidden ? null : box.checked),
   });
   const help = h("span", { id: `${id}-help`, class: "ut-soft" });
   const set = (dim, size) => give(shape.toSpliced(dim, 1, Math.max(0, Math.min(99999, size))));
@@ -46,11 +46,16 @@ export function stepper(name, give) {
     else if (to >= 0 && to < shape.length) dims[to].value.focus();
   }
   const row = h("span", { class: "mm-dims", role: "group", "aria-label": `Sizes of ${name}` }, dims.map((dim) => dim.element));
-  const element = h("div", { class: "mm-field" }, h("label", { for: id }, name), field, row, help);
-  function show(now) {
+  const box = h("input", { type: "checkbox", onchange: () => want(box.checked) });
+  const grad = h("label", { class: "mm-grad" }, box, "requires_grad");
+  const element = h("div", { class: "mm-field" }, h("label", { for: id, class: "mm-name" }, name), field, row, help, grad);
+  /** grad is null where it makes no difference. */
+  function show(now, wants = null) {
     element.hidden = now === null;
     if (now === null) return;
     shape = now;
+    grad.hidden = wants === null;
+    box.checked = Boolean(wants);
     if (document.activeElement !== field) {
       field.value = shape.join(", ");
       field.setAttribute("aria-invalid", false);
