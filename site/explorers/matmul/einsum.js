@@ -160,8 +160,8 @@ function pair(left, right, sum, order, names, steps) {
   const flatten = (view, kinds, shape, name, rest) => {
     const turned = permute(view, [...kinds.flat(), ...rest]);
     const flat = reshape(turned, shape);
-    if (flat.copied) steps.push({ on: name, op: "clone()", shape: turned.shape, copy: { on: name, elements: numel(turned.shape), read: touched(turned) } });
-    steps.push({ on: name, op: `view${written(shape)}`, shape, free: true, groups: kinds.map(letter) });
+    if (flat.copied) steps.push({ on: name, op: "permute(…).clone()", shape: turned.shape, copy: { on: name, elements: numel(turned.shape), read: touched(turned) } });
+    steps.push({ on: name, op: `view${written(shape)}`, shape, free: true, groups: kinds.map((dims) => letter(dims.filter((dim) => view.shape[dim] !== 1))) });
     return flat;
   };
   const flatLeft = flatten(first, [both, own, sum], [batch, m, size], one, other);
@@ -169,7 +169,7 @@ function pair(left, right, sum, order, names, steps) {
   const done = [batch, m, n];
   steps.push({
     on: "", op: `bmm(${one}, ${two})`, shape: done, kernel: "bmm", flops: 2 * batch * m * size * n, read: touched(flatLeft) + touched(flatRight), write: numel(done),
-    operands: [flatLeft.shape, flatRight.shape], groups: [both, own, other].map(letter),
+    operands: [flatLeft.shape, flatRight.shape], groups: [both.filter((dim) => first.shape[dim] !== 1), own, other.filter((dim) => second.shape[dim] !== 1)].map(letter),
   });
   const open = [...both.map((dim) => first.shape[dim]), ...own.map((dim) => first.shape[dim]), ...sum.map(() => 1), ...other.map((dim) => second.shape[dim])];
   const back = [];
