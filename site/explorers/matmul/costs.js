@@ -34,7 +34,7 @@ export function costs(plan, shapes, dtype) {
   add("Bytes moved", h("b", {}, bytes(all)), h("span", { class: "ut-soft" }, " if each is moved once"));
   add("Copied", copied ? [h("b", { class: "no" }, bytes(copied * size)), h("span", { class: "ut-soft" }, ` written by clone(): ${times(plan, shapes)}`)] : h("b", {}, "nothing"));
   add("FLOPs per byte", h("b", {}, ratio(flops / all)), copied ? h("span", { class: "ut-soft" }, `, without the copies ${ratio(flops / ((read + write - copied + copyRead) * size))}`) : "");
-  return [bar, key, h("dl", { class: "mm-facts" }, rows)];
+  return [bar, key, h("dl", { class: "ut-facts" }, rows)];
 }
 
 /** What is copied, and how many times its size. */

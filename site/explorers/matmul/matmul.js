@@ -70,12 +70,12 @@ class MatmulExplorer extends Explorer {
 
   build() {
     this.modes = choice({ label: "Which product", name: "mode", options: MODES, pick: (mode) => this.change({ mode, at: [] }) });
-    this.tries = h("p", { class: "mm-tries", role: "group", "aria-label": "Examples" });
+    this.tries = h("p", { class: "ut-tries", role: "group", "aria-label": "Examples" });
     this.equation = h("input", {
       id: "mm-eq", type: "text", size: 22, maxlength: 60, autocomplete: "off", autocapitalize: "off", spellcheck: "false",
       "aria-describedby": "mm-help", oninput: () => this.change({ eq: this.equation.value, at: [] }),
     });
-    this.equationRow = h("p", { class: "mm-ask" }, h("label", { for: "mm-eq" }, "equation"), this.equation, h("span", { id: "mm-help", class: "ut-soft" }, "letters name dims; a letter left out of the result is summed"));
+    this.equationRow = h("p", { class: "ut-ask mm-equation" }, h("label", { for: "mm-eq" }, "equation"), this.equation, h("span", { id: "mm-help", class: "ut-soft" }, "letters name dims; a letter left out of the result is summed"));
     this.fields = ["A", "B", "C"].map((name, operand) => stepper(name, (shape) => {
       this.change({ shapes: this.state.shapes.toSpliced(operand, 1, shape), at: [] });
     }, (grad) => this.change({ grads: this.state.grads.toSpliced(operand, 1, grad) })));
@@ -107,7 +107,7 @@ class MatmulExplorer extends Explorer {
     if (document.activeElement !== this.equation) this.equation.value = state.eq;
     this.equation.setAttribute("aria-invalid", mode === "einsum" && !plan.shape);
     this.fields.forEach((field, operand) => field.show(shapes[operand] ?? null, mode === "einsum" ? null : state.grads[operand]));
-    const call = mode === "matmul" ? shapes.map(written).join(" @ ") : mode === "linear" ? `linear(${shapes.map(written).join(", ")})` : shapes.map(written).join(" , ");
+    const call = mode === "matmul" ? shapes.map(written).join(" @ ") : mode === "linear" ? `linear(${shapes.map(written).join(", ")})` : shapes.map(written).join(", ");
     put(this.verdict, h("span", {}, call), " ", h("span", { class: "arrow" }, "→"), " ",
       plan.shape ? h("strong", {}, written(plan.shape)) : h("strong", { class: "no" }, "✗ no"));
     this.reason.hidden = Boolean(plan.shape);
