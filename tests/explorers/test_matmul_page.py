@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import itertools
+import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -176,6 +179,59 @@ def test_the_keyboard_alone_walks_through_the_result(watch: Watch, site: str) ->
     expect(page.locator(".mm-drawing:focus")).to_have_count(1)
     page.get_by_role("button", name="Previous in the batch").click()
     assert address(page)["at"] == "0.0.1.1"
+
+
+@pytest.mark.parametrize(
+    ("state", "run"),
+    [
+        ("a=2x1x3x4&b=1x5x4x2&at=1.3.2.1", torch.matmul),
+        ("a=4&b=8x4x3&at=5.2", torch.matmul),
+        ("a=8x5x6&b=6&at=7.4", torch.matmul),
+        ("a=2x3x4x5&b=5x6&at=1.2.3.4", torch.matmul),
+        ("a=7&b=7", torch.matmul),
+        ("fn=linear&a=2x3x4&b=5x4&at=1.2.4", torch.nn.functional.linear),
+        ("eq=bqhd,bkhd->bhqk&a=2x3x4x5&b=2x6x4x5&at=1.3.2.5", "bqhd,bkhd->bhqk"),
+        ("eq=ij,jk->ki&a=3x4&b=1x5&at=4.2", "ij,jk->ki"),
+        ("eq=iij,jk->ik&a=3x3x4&b=4x5&at=2.3", "iij,jk->ik"),
+        ("eq=ij,ij->&a=3x4&b=3x4", "ij,ij->"),
+        ("eq=i,j->ij&a=3&b=4&at=2.3", "i,j->ij"),
+    ],
+)
+def test_the_formula_of_an_element_is_right(
+    watch: Watch, site: str, state: str, run: Callable[..., torch.Tensor] | str
+) -> None:
+    """Read off the page, and computed term by term: the very element that torch gives."""
+    show(watch.page, site, state)
+    formula = watch.page.locator(".mm-formula").inner_text().replace("\n", "")
+    result, terms = formula.split(" = ")
+    generator = torch.Generator().manual_seed(1)
+    a, b = (
+        torch.randint(-9, 10, [int(n) for n in sizes.split("x")], generator=generator).double()
+        for sizes in re.findall(r"\b[ab]=([\dx]+)", state)
+    )
+    whole = torch.einsum(run, a, b) if isinstance(run, str) else run(a, b)
+    operands = {"A": a, "B": b, "result": whole}
+
+    def read(text: str) -> tuple[torch.Tensor, list[str]]:
+        name, _, inside = text.strip().rstrip("]").partition("[")
+        return operands[name], [part.strip() for part in inside.split(",") if part]
+
+    factors = [read(text) for text in re.findall(r"[AB](?:\[.*?\])?", terms)]
+    sizes = {
+        letter: tensor.shape[dim]
+        for tensor, index in factors
+        for dim, letter in enumerate(index)
+        if letter.isalpha()
+    }
+    total = 0.0
+    for values in itertools.product(*map(range, sizes.values())):
+        given = dict(zip(sizes, values, strict=True))
+        total += math.prod(
+            float(tensor[tuple(given.get(i, i) if i.isalpha() else int(i) for i in index)])
+            for tensor, index in factors
+        )
+    element, index = read(result)
+    assert total == float(element[tuple(int(i) for i in index)])
 
 
 def test_a_hovered_element_shows_its_row_and_column(watch: Watch, site: str) -> None:
