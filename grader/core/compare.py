@@ -12,14 +12,14 @@ from typing import Any
 
 import torch
 
-from grader.core.layout import Layout, effective, layout_of
+from grader.core.layout import Layout, effective, layout_of, reach
 
 
 class Mismatch(AssertionError):
     """A comparison that failed, in parts that can be shown apart.
 
     `what` is a sentence; `rows` are pairs of a label and a text, e.g. ("expected", "0x3F81").
-    `link` is an explorer's state that shows it, e.g. "formats/#format=bf16&fp32=3f808000".
+    `link` is an explorer's state that shows it, e.g. "formats.html#format=bf16&fp32=3f808000".
     `layouts` are pairs of a label and a tensor's layout, to be drawn.
     """
 
@@ -236,8 +236,24 @@ def assert_same_layout(got: object, expected: torch.Tensor) -> None:
     raise Mismatch(
         f"The layout is not the one asked for: {names} {'differs' if len(wrong) == 1 else 'differ'}.",
         tuple(rows),
-        layouts=(("expected", ours), ("got", theirs)),
+        _explored(theirs),
+        (("expected", ours), ("got", theirs)),
     )
+
+
+def _explored(layout: Layout) -> str:
+    """Return the state of the strides explorer that shows a layout; empty if it is too large."""
+    cells = max(reach(layout), layout.offset)
+    if (
+        len(layout.size) > 6
+        or layout.numel > 256
+        or cells > 128
+        or max(layout.stride, default=0) > 9_999
+    ):
+        return ""
+    size, stride = ("x".join(map(str, numbers)) for numbers in (layout.size, layout.stride))
+    start = f"&offset={layout.offset}" if layout.offset else ""
+    return f"strides.html#shape={size}&stride={stride}{start}&cells={min(layout.cells, 128)}"
 
 
 def assert_equal(got: object, expected: object, what: str = "The result differs.") -> None:

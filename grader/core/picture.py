@@ -137,7 +137,7 @@ def to_html(picture: Picture, limits: Limits = NOTEBOOK) -> str:
     parts = [_style()]
     for strip in strip_of([one.layout for one in picture.shown], limits):
         members = [one for one in picture.shown if one.layout in strip.layouts]
-        parts.append(drawing(strip, members, limits))
+        parts.append(f'<div class="ut-pic-drawing">{drawing(strip, members, limits)}</div>')
         for one in members:
             head = f"<strong>{escape(one.label)}</strong>: " if one.label else ""
             words = escape(" ".join(sentences(one.layout)))

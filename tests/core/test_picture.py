@@ -142,7 +142,7 @@ def test_numbers_fit_a_cell(value, text):
 
 def test_the_picture_has_words_in_its_place():
     markup = html(torch.arange(6.0).reshape(2, 3).T)
-    drawing = tree(markup).find("svg")
+    drawing = tree(markup).find(".//svg")
     assert drawing.get("role") == "img"
     assert drawing.find("title").text == "Storage of 6 cells of 4 bytes, and who reads them"
     assert drawing.find("desc").text == "It reads cells 0, 3, 1, 4, 2, 5."
@@ -172,12 +172,14 @@ def test_what_is_peculiar_is_said_and_marked_without_colour():
     overlap = html(torch.arange(8).unfold(0, 4, 2))
     assert "Overlap: 4 cells of 8 are read by several indices." in words(overlap)
     assert "double frame: read by several indices" in words(overlap)
-    frames = tree(overlap).find("svg/path[@class='d']").get("d")
+    frames = tree(overlap).find(".//svg/path[@class='d']").get("d")
     assert frames.count("M") == 4
-    assert list(tree(overlap).findall("svg/path"))[-1].get("class") == "d", "over the other boxes"
+    assert list(tree(overlap).findall(".//svg/path"))[-1].get("class") == "d", (
+        "over the other boxes"
+    )
     gaps = html(torch.arange(6)[1::2])
     assert "dashed: not read" in words(gaps)
-    assert tree(gaps).find("svg/path[@class='u']").get("d").count("M") == 3
+    assert tree(gaps).find(".//svg/path[@class='u']").get("d").count("M") == 3
     assert "▾1" in words(gaps)
 
 
@@ -320,6 +322,13 @@ def test_another_layout_fails_with_pictures(got, said, rows):
     assert markup.count("<svg") == 2
     assert len(markup) < VERDICT_BYTES
     tree(markup)
+
+
+def test_the_explorer_shows_what_came():
+    link = failure(torch.arange(20)[2:14].view(3, 4), torch.zeros(3, 4).T).link
+    assert link == "strides.html#shape=3x4&stride=4x1&offset=2&cells=20"
+    assert failure(torch.zeros(300), torch.zeros(2)).link == ""
+    assert failure(torch.tensor(0), torch.zeros(2)).link == "strides.html#shape=&stride=&cells=1"
 
 
 @pytest.mark.parametrize(("got", "said"), [(None, "returned None"), ([1], "got a list")])

@@ -12,6 +12,7 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Page, expect
 
+from grader import Mismatch, assert_same_layout
 from tests.explorers.harness import DESK, EXPLORERS, PHONE, Scheme, Watch, watched
 
 PAGE = "explorers/strides.html"
@@ -219,6 +220,28 @@ def test_the_first_tensor_can_be_any_layout(watch: Watch, site: str) -> None:
     expect(field["storage offset"]).to_be_focused()
     field["size"].fill("")
     expect(page.locator(".ut-name")).to_have_text("x[()]")
+
+
+@pytest.mark.parametrize(
+    "got",
+    [
+        torch.arange(20)[2:14].view(3, 4),
+        torch.tensor(5),
+        torch.arange(9)[5:5],
+        torch.arange(6).view(1, 6).expand(3, 6),
+    ],
+)
+def test_a_verdict_links_to_the_layout_that_came(
+    watch: Watch, site: str, got: torch.Tensor
+) -> None:
+    page = watch.page
+    with pytest.raises(Mismatch) as caught:
+        assert_same_layout(got, torch.zeros(2, 2))
+    page.goto(f"{site}explorers/{caught.value.link}")
+    offset = f" offset {got.storage_offset()}" if got.storage_offset() else ""
+    expect(page.locator(".ut-history [aria-current] span")).to_have_text(
+        f"size {tuple(got.shape)} stride {got.stride()}{offset}"
+    )
 
 
 def test_a_walk_goes_through_the_elements_in_order(watch: Watch, site: str) -> None:
