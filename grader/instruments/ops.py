@@ -30,7 +30,9 @@ def watch_ops() -> Iterator[Ops]:
     """Record every operator that reaches the dispatcher inside the `with`, forward and backward.
 
     Composite operators (`matmul`, `reshape`) appear as what they are made of. What a kernel does
-    within itself is not seen, nor what other threads do.
+    within itself is not seen, nor what other threads do. A few composites choose their road by
+    whether somebody watches: `torch.matmul` of (2, 3, 4) and (1, 4, 5) folds into one `mm` here and
+    is one `bmm` elsewhere (`torch.profiler` shows what runs unwatched).
     """
     ops = Ops()
     with _Recorder(ops._names):

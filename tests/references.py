@@ -1,0 +1,18 @@
+"""A chapter's reference solutions as functions, for tests that fuzz them against an oracle."""
+
+from functools import cache
+
+from grader.core.course import Course, read_reference
+from grader.core.program import slice_program
+from tests import ROOT
+
+
+@cache
+def reference(chapter, exercise):
+    """Return what the reference notebook of `chapter` defines as `exercise`."""
+    found = Course(ROOT).chapter(chapter)
+    names = [known.id for known in found.exercises]
+    namespace = {}
+    for label, source in slice_program(exercise, names, read_reference(found)).parts:
+        exec(compile(source, label, "exec", dont_inherit=True), namespace)
+    return namespace[exercise]
