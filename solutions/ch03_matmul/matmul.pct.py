@@ -18,6 +18,7 @@
 #   The rest (broadcasting, einsum, linear layers, convolutions, attention) is largely a matter of
 #   views around those two. In this chapter you build the views, and you measure what they cost: which
 #   operators ran, which bytes were copied, how many multiplications were spent.
+# preload: [torch._dynamo]
 
 # %% [markdown]
 # ## What to bring
@@ -26,11 +27,14 @@
 # number of bits, from chapter 1. You need nothing else.
 
 # %%
+import inspect
 import math
 import string
 import warnings
+from collections.abc import Iterable
 
 import torch
+import torch.nn.functional as F
 
 from grader import grade, predict
 from grader.instruments.flops import watch_flops
@@ -1131,3 +1135,1347 @@ def einsum(equation: str, *operands: torch.Tensor) -> torch.Tensor:
 
 # %% grade="einsum"
 grade("einsum")
+
+# %% [markdown] exercise="conv2d"
+# title: A convolution is one contraction
+# minutes: 40
+# difficulty: 3
+# points: 8
+# prerequisites: [matmul]
+# teaches: >-
+#   that a convolution is a strided view of its input, contracted with its weights; and what stride,
+#   padding, dilation and groups do to that view.
+# leaves out: padding with anything but zeros, transposed convolution, Winograd and FFT algorithms.
+# off limits: [torch.nn.functional.conv2d, torch.nn.Conv2d, "aten:convolution", "aten:_convolution", "aten:mkldnn_convolution", "aten:slow_conv_dilated2d", "aten:_slow_conv2d_forward", "aten:im2col"]
+
+# %% [markdown]
+# A convolution slides a small window over an image. At each place it multiplies what it sees with
+# the weights and adds up. That is a matrix product in which one operand repeats itself, because
+# neighbouring windows overlap.
+#
+# An overlap needs no copy. Strides can say it. Here is a row of six numbers, seen through a window
+# of three:
+
+# %%
+row = torch.arange(6)
+print(row.as_strided((4, 3), (1, 1)))
+
+# %% [markdown]
+# Twelve elements, six numbers in memory. Stepping to the next window and stepping within a window
+# both cost one element. Change the first stride, and the window jumps: that is `stride`. Change the
+# second, and the window has holes: that is `dilation`.
+
+# %%
+print(row.as_strided((2, 3), (2, 1)).tolist(), "stride 2")
+print(row.as_strided((2, 3), (1, 2)).tolist(), "dilation 2")
+
+# %% [markdown]
+# `torch.nn.Conv2d` takes these arguments:
+#
+# | argument | meaning |
+# |---|---|
+# | `in_channels`, `out_channels` | $C$ and $O$ |
+# | `kernel_size` | height and width of the window, $K_h \times K_w$ |
+# | `stride` | how far the window moves from one output to the next |
+# | `padding` | how many zeros are put on *each* side, first |
+# | `dilation` | the distance between two elements of the window; 1 means no holes |
+# | `groups` | how many independent parts the channels are cut into |
+# | `bias` | whether one number per output channel is added |
+#
+# A window with dilation $d$ spans $d(K-1)+1$ elements. So from a height $H$ you get
+#
+# $$H_\text{out} = \left\lfloor \frac{H + 2p - d(K-1) - 1}{s} \right\rfloor + 1$$
+#
+# rows. Whatever does not fill a window at the far end is left unread.
+#
+# The weights have the shape $(O, C/\text{groups}, K_h, K_w)$. With two groups, the first half of the
+# output channels sees only the first half of the input channels, and so on. So there are not
+# $O \cdot C$ windows of weights but $O \cdot C / \text{groups}$: weights and work are both divided by the
+# number of groups. With `groups` equal to $C$ each channel is filtered by
+# itself: a **depthwise** convolution.
+
+# %%
+image = torch.randn(1, 8, 10, 10)
+for groups in (1, 2, 8):
+    layer = torch.nn.Conv2d(8, 16, 3, groups=groups)
+    with watch_flops() as flops:
+        layer(image)
+    print(f"groups {groups}: weight {tuple(layer.weight.shape)!s:15} {flops.total:>6} FLOPs")
+
+# %% [markdown]
+# One more thing the name hides. Mathematics flips the window before it slides it. PyTorch does not:
+# what it calls convolution is a *cross-correlation*.
+
+# %%
+signal = torch.tensor([[[[0.0, 0.0, 1.0, 0.0, 0.0]]]])
+window = torch.tensor([[[[1.0, 2.0, 3.0]]]])
+print(F.conv2d(signal, window).tolist())
+
+# %% [markdown]
+# **Predict.** An image of 224 × 224 goes through the first layer of a ResNet: a 7 × 7 window,
+# stride 2, padding 3. How high is what comes out?
+
+# %%
+predict(
+    ..., lambda: F.conv2d(torch.zeros(1, 1, 224, 224), torch.zeros(1, 1, 7, 7), None, 2, 3).shape[2]
+)
+
+# %% [markdown]
+# Now the price. The view costs nothing. The contraction is a matrix product, and a matrix has one
+# stride per dimension, so `einsum` copies the windows before it multiplies:
+
+# %%
+image, weight = torch.randn(1, 8, 20, 20), torch.randn(16, 8, 3, 3)
+with watch_memory() as memory:
+    windows = image.unfold(2, 3, 1).unfold(3, 3, 1)
+print(f"the view: {memory.new_bytes} bytes")
+with watch_memory() as memory:
+    torch.einsum("nchwij,ocij->nohw", windows, weight)
+print(f"the contraction: {memory.new_bytes} bytes, of them {windows.numel() * 4} for the windows")
+
+# %% [markdown]
+# **Write `conv2d(x, weight, bias, stride, padding, dilation, groups)`.** `x` is a `float32` tensor
+# $(N, C, H, W)$ in any layout, `weight` one of shape $(O, C/\text{groups}, K_h, K_w)$, `bias` one of
+# shape $(O)$ or `None`. `stride`, `padding` and `dilation` are pairs, for height and width. $N$ may be
+# zero; the window fits into the padded image. Return the `float32` result,
+# $(N, O, H_\text{out}, W_\text{out})$. Do not change the inputs.
+#
+# Two budgets are measured:
+#
+# - **work**: the matrix products take no more FLOPs than $2 \cdot N \cdot O \cdot H_\text{out} \cdot
+#   W_\text{out} \cdot \frac{C}{\text{groups}} \cdot K_h \cdot K_w$;
+# - **memory**: at no time are there more bytes of new storage than the padded image, *one* copy of
+#   all windows, three results and one copy of the weights take together.
+#
+# PyTorch's own convolutions and `unfold` of `torch.nn.functional` are off limits. The method
+# `Tensor.unfold`, which makes a view, is not.
+#
+# <details><summary>Hint 1: seven dimensions</summary>
+#
+# Look for a view of shape `(N, groups, C // groups, Kh, Kw, Hout, Wout)`. Write down, for each
+# dimension, how many elements one step moves: in terms of `x.stride()`, `stride` and `dilation`.
+#
+# </details>
+# <details><summary>Hint 2: the contraction</summary>
+#
+# Split the weights into `(groups, O // groups, C // groups, Kh, Kw)`. The letter of the groups
+# stands in both operands and in the result; three letters are summed away.
+#
+# </details>
+# <details><summary>Hint 3: padding</summary>
+#
+# `F.pad` counts from the last dimension: `(left, right, top, bottom)`. The padded image is a new
+# tensor with strides of its own, so pad before you ask for strides. `as_strided` begins at the
+# storage's first element unless you tell it `x.storage_offset()`.
+#
+# </details>
+
+
+# %% solution="conv2d"
+def conv2d(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    stride: tuple[int, int] = (1, 1),
+    padding: tuple[int, int] = (0, 0),
+    dilation: tuple[int, int] = (1, 1),
+    groups: int = 1,
+) -> torch.Tensor:
+    """Slide `weight` over `x` and contract.
+
+    x: float32 (N, C, H, W); weight: float32 (O, C / groups, Kh, Kw); bias: float32 (O) or None
+    returns: float32 (N, O, Hout, Wout)
+    """
+    ### BEGIN SOLUTION
+    if any(padding):  # F.pad copies even where there is nothing to add
+        x = F.pad(x, (padding[1], padding[1], padding[0], padding[0]))
+    n, _, height, width = x.shape
+    _, channels, kh, kw = weight.shape  # the channels of one group
+    rows = (height - dilation[0] * (kh - 1) - 1) // stride[0] + 1
+    columns = (width - dilation[1] * (kw - 1) - 1) // stride[1] + 1
+
+    sn, sc, sh, sw = x.stride()
+    windows = x.as_strided(
+        (n, groups, channels, kh, kw, rows, columns),
+        # within a window a step is `dilation` pixels, from one window to the next it is `stride`
+        (sn, sc * channels, sc, sh * dilation[0], sw * dilation[1], sh * stride[0], sw * stride[1]),
+        x.storage_offset(),
+    )
+    filters = weight.unflatten(0, (groups, -1))
+    result = torch.einsum("ngcijhw,gocij->ngohw", windows, filters).flatten(1, 2)
+    return result if bias is None else result + bias[:, None, None]
+    ### END SOLUTION
+
+
+# %% grade="conv2d"
+grade("conv2d")
+
+# %% [markdown] exercise="linear_as_conv"
+# title: A linear layer is a convolution
+# minutes: 25
+# difficulty: 2
+# points: 5
+# prerequisites: [conv2d]
+# teaches: >-
+#   that a linear layer and a convolution whose window covers the whole input are one computation on
+#   one set of weights, and what the convolution can do that the linear layer cannot.
+# leaves out: the other direction for small windows, where the matrix is mostly zeros.
+# off limits: []
+
+# %% [markdown]
+# It is said that a 1 × 1 convolution looks at each pixel alone and so gives up the "global" view of
+# a fully connected layer. It does look at each pixel alone. And it does there what a linear layer
+# does: it mixes all channels.
+
+# %%
+linear = torch.nn.Linear(5, 7)
+vectors = torch.randint(-3, 4, (4, 5)).float()
+pixels = vectors.T.reshape(1, 5, 2, 2)
+by_conv = F.conv2d(pixels, linear.weight[:, :, None, None], linear.bias)
+by_linear = linear(vectors).T.reshape(1, 7, 2, 2)
+print(torch.allclose(by_conv, by_linear, atol=1e-5))
+
+# %% [markdown]
+# Four vectors, four pixels, one matrix. `nn.Linear` on the last dimension and a 1 × 1 convolution on
+# the channels are the same product; only where the channels lie in memory differs.
+#
+# The classifier of an old network is a linear layer on a flattened image. It looks global because
+# its input *is* the whole image. A convolution whose window is as large as the image does the same:
+# it has one place to stand. Give it a larger image and it has several, and it answers at each of
+# them. That is how a classifier becomes a detector without training.
+#
+# **Predict.** A head trained on feature maps of 7 × 7 is turned into such a convolution and gets a
+# map of 9 × 12. How many answers per class does it give?
+
+# %%
+predict(..., lambda: F.conv2d(torch.zeros(1, 1, 9, 12), torch.zeros(1, 1, 7, 7)).numel())
+
+# %% [markdown]
+# **Write `linear_as_conv(linear, size)`.** `linear` is an `nn.Linear` that was trained on feature
+# maps $(N, C, H, W)$ flattened by `flatten(1)`; `size` is $(H, W)$. Return an `nn.Conv2d` that gives
+# the same numbers, with shape $(N, O, 1, 1)$, on feature maps of that size, and slides over larger
+# ones.
+#
+# - Its weight and bias are parameters that share the memory of the linear layer's. Nothing is
+#   copied: when one is trained, so is the other.
+# - Where the linear layer has no bias, the convolution has none. The dtype is the linear layer's.
+# - Raise `ValueError` if $H \cdot W$ does not divide the number of input features.
+#
+# <details><summary>Hint 1: channels</summary>
+#
+# `flatten(1)` puts the channels outside and the columns inside. So the input features, in order,
+# are $(C, H, W)$, and $C$ follows from the other two.
+#
+# </details>
+# <details><summary>Hint 2: sharing</summary>
+#
+# `nn.Parameter(tensor)` keeps the memory of the tensor it is given. `weight.detach().view(...)` is
+# a view without history.
+#
+# </details>
+# <details><summary>Hint 3: no wasted weights</summary>
+#
+# `nn.Conv2d(..., device="meta")` makes a layer without memory; give it its parameters afterwards.
+#
+# </details>
+
+
+# %% solution="linear_as_conv"
+def linear_as_conv(linear: torch.nn.Linear, size: tuple[int, int]) -> torch.nn.Conv2d:
+    """Return a convolution with the weights of `linear`, whose window is `size`.
+
+    linear: trained on flattened feature maps (N, C, *size)
+    returns: maps (N, C, H, W) to (N, O, H - size[0] + 1, W - size[1] + 1)
+    """
+    ### BEGIN SOLUTION
+    channels, rest = divmod(linear.in_features, math.prod(size))
+    if rest:
+        raise ValueError(f"{linear.in_features} features are no whole number of {size} maps")
+    # On meta nothing is allocated or drawn at random; all parameters are replaced anyway.
+    conv = torch.nn.Conv2d(channels, linear.out_features, size, bias=False, device="meta")
+    weight = linear.weight.detach().unflatten(1, (channels, *size))
+    conv.weight = torch.nn.Parameter(weight)
+    if linear.bias is not None:
+        conv.bias = torch.nn.Parameter(linear.bias.detach())
+    return conv
+    ### END SOLUTION
+
+
+# %% grade="linear_as_conv"
+grade("linear_as_conv")
+
+# %% [markdown]
+# ## From words to numbers: the shapes of BERT
+#
+# A transformer is matrix products from end to end. Follow one batch through BERT-base: hidden size
+# 768, twelve heads, twelve layers, a vocabulary of 30,522 pieces of words and room for 512 of them
+# in a row. We need shapes only, so all of it lives on the `meta` device, which has no memory.
+
+# %%
+with torch.device("meta"):
+    batch, seq, hidden, heads = 2, 128, 768, 12
+    words = torch.nn.Embedding(30_522, hidden)
+    positions = torch.nn.Embedding(512, hidden)
+    sentences = torch.nn.Embedding(2, hidden)
+    ids = torch.zeros(batch, seq, dtype=torch.long)
+    x = words(ids) + positions(torch.arange(seq)) + sentences(torch.zeros_like(ids))
+    print(f"{'embeddings':24}", tuple(x.shape))
+    q, k, v = (torch.nn.Linear(hidden, hidden)(x) for _ in range(3))
+    print(f"{'queries':24}", tuple(q.shape))
+    q, k, v = (t.unflatten(-1, (heads, -1)).transpose(1, 2) for t in (q, k, v))
+    print(f"{'queries, by head':24}", tuple(q.shape))
+    scores = q @ k.transpose(-2, -1)
+    print(f"{'scores':24}", tuple(scores.shape))
+    context = scores.softmax(-1) @ v
+    print(f"{'context, by head':24}", tuple(context.shape))
+    x = x + torch.nn.Linear(hidden, hidden)(context.transpose(1, 2).flatten(-2))
+    print(f"{'context, merged':24}", tuple(x.shape))
+    inner = torch.nn.Linear(hidden, 4 * hidden)(x)
+    print(f"{'inside the feed-forward':24}", tuple(inner.shape))
+    x = x + torch.nn.Linear(4 * hidden, hidden)(F.gelu(inner))
+    print(f"{'one layer later':24}", tuple(x.shape))
+
+# %% [markdown]
+# An embedding is a matrix product too, one with a matrix of zeros and ones that nobody writes down:
+# it picks rows. The feed-forward part (FFN) sees each position by itself. Only attention lets
+# positions look at each other, and the scores are the one tensor whose size grows with the *square*
+# of the sequence.
+#
+# **Predict.** Where do most of a layer's weights live: `"attention"` (four matrices) or `"ffn"`?
+
+# %%
+predict(..., lambda: "ffn" if 2 * 4 * hidden * hidden > 4 * hidden * hidden else "attention")
+
+# %% [markdown] exercise="split_heads"
+# title: Split heads without a copy
+# minutes: 20
+# difficulty: 2
+# points: 5
+# prerequisites: [matmul]
+# teaches: >-
+#   that heads are a way to read the hidden dimension, and where the one copy of multi-head attention
+#   comes from.
+# leaves out: queries, keys and values packed into one tensor.
+# off limits: []
+
+# %% [markdown]
+# Twelve heads of 64 are not twelve tensors. They are the 768 numbers of each position, read as a
+# table of 12 × 64. Attention is computed per head, so the head has to come before the sequence:
+#
+# | step | shape |
+# |---|---|
+# | what a linear layer gives | `(batch, seq, hidden)` |
+# | the hidden dimension split | `(batch, seq, heads, hidden // heads)` |
+# | heads moved to the front | `(batch, heads, seq, hidden // heads)` |
+#
+# Both steps only edit sizes and strides. A popular shortcut gives the right shape in one step, and
+# the wrong numbers. Three positions with two heads; each number says its position, then its place:
+
+# %%
+x = torch.tensor([[[10, 11, 12, 13], [20, 21, 22, 23], [30, 31, 32, 33]]])
+print(x.view(1, 2, 3, 2)[0, 0].tolist())
+
+# %% [markdown]
+# **Predict.** Head 0 should hold the first two numbers of every position. What should have been
+# printed? Write it as text, without spaces after the inner commas: `"[[10,11],…]"`.
+
+# %%
+predict(..., lambda: str(x[0, :, :2].tolist()).replace(" ", ""))
+
+# %% [markdown]
+# On the way back the head goes behind the sequence again, and the two last dimensions become one.
+# Here a copy may be needed: after attention each head's numbers lie together, and no stride can
+# walk through them position by position.
+#
+# **Write `split_heads(x, heads)` and `merge_heads(y)`.** `x` has the shape `(..., seq, hidden)` with
+# any number of leading dimensions, any dtype and any layout. `split_heads` returns
+# `(..., heads, seq, hidden // heads)`, always as a view of `x`. Raise `ValueError` if `heads` does not
+# divide `hidden`. `merge_heads` takes `(..., heads, seq, size)` and returns
+# `(..., seq, heads * size)`: a view where strides can express it, as for the result of `split_heads`,
+# and otherwise one copy, no more.
+#
+# <details><summary>Hint 1: splitting one dimension</summary>
+#
+# To cut one dimension in two is possible for every layout: the outer part takes longer steps.
+# `x.unflatten(-1, (a, b))` does it, and so does `view`.
+#
+# </details>
+# <details><summary>Hint 2: exchanging two</summary>
+#
+# `transpose(-3, -2)` counts from the end, so leading dimensions do not matter.
+#
+# </details>
+# <details><summary>Hint 3: merging</summary>
+#
+# `reshape` and `flatten` make a view if there is one, and a copy if not. A `contiguous()` in front
+# of them takes that choice away.
+#
+# </details>
+
+
+# %% solution="split_heads"
+def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
+    """Return (..., seq, hidden) as a view of shape (..., heads, seq, hidden // heads)."""
+    ### BEGIN SOLUTION
+    hidden = x.shape[-1]
+    if hidden % heads:
+        raise ValueError(f"{heads} heads do not divide a hidden size of {hidden}")
+    # Splitting a dimension is always a view; a dimension can be cut at any stride.
+    return x.unflatten(-1, (heads, hidden // heads)).transpose(-3, -2)
+    ### END SOLUTION
+
+
+def merge_heads(y: torch.Tensor) -> torch.Tensor:
+    """Return (..., heads, seq, size) as (..., seq, heads * size), without a copy if possible."""
+    ### BEGIN SOLUTION
+    # flatten asks for a view first, and copies only if strides cannot say it.
+    return y.transpose(-3, -2).flatten(-2)
+    ### END SOLUTION
+
+
+# %% grade="split_heads"
+grade("split_heads")
+
+# %% [markdown] exercise="attention"
+# title: Attention, with every kind of mask
+# minutes: 40
+# difficulty: 3
+# points: 7
+# prerequisites: [split_heads]
+# teaches: >-
+#   that attention is two matrix products around a softmax, what masks mean, and why a row with
+#   nothing to look at turns into NaN, forward or backward, unless you see to it.
+# leaves out: dropout, and key and value heads shared by several query heads.
+# off limits: [torch.nn.functional.scaled_dot_product_attention, torch.nn.functional.multi_head_attention_forward, torch.nn.MultiheadAttention, "aten:_safe_softmax", "aten:_scaled_dot_product_flash_attention_for_cpu"]
+
+# %% [markdown]
+# $$\text{attention}(Q, K, V) = \text{softmax}\!\left(\frac{Q K^\top}{\sqrt{E}}\right) V$$
+#
+# Row $i$ of the scores says how well query $i$ fits each key. The softmax makes weights of them, and
+# the result is a weighted mean of the values. Without the $\sqrt{E}$ the scores of long vectors would
+# be so far apart that the softmax picks one key and ignores the rest.
+#
+# Not every query may look at every key. Padding is nobody's business, and a decoder must not see the
+# future. Two kinds of mask are in use:
+#
+# - **boolean**: `True` means *may look*;
+# - **additive**: a float that is added to the score, after the division. $-\infty$ forbids, a finite
+#   number prefers or discourages.
+#
+# Beware: `torch.nn.MultiheadAttention` reads a boolean mask the other way round, `True` means
+# forbidden. This exercise follows `scaled_dot_product_attention`.
+#
+# The trouble is a row in which everything is forbidden, such as a query in the padding. Then the
+# softmax divides zero by zero:
+
+# %%
+row = torch.tensor([[0.5, 2.0, -1.0]])
+print(row.masked_fill(torch.ones(1, 3, dtype=torch.bool), -torch.inf).softmax(-1))
+
+# %% [markdown]
+# Some put a large negative number in place of $-\infty$. That is no NaN, but neither is it right:
+
+# %%
+print(row.masked_fill(torch.ones(1, 3, dtype=torch.bool), -1e9).softmax(-1))
+
+# %% [markdown]
+# The query that may look at nothing now takes the mean of all that was forbidden.
+# `scaled_dot_product_attention` returns zeros for such a row.
+#
+# **Predict.** Replace the NaN by zero after the softmax, with `torch.where`, and the result is right.
+# Is the gradient of the scores right as well? Write `"zeros"` or `"nan"`.
+
+
+# %%
+def gradient_after_where() -> str:
+    scores = torch.zeros(1, 3, requires_grad=True)
+    weights = (scores + torch.full((1, 3), -torch.inf)).softmax(-1)
+    torch.where(weights.isnan(), 0.0, weights).sum().backward()
+    return "nan" if bool(scores.grad.isnan().any()) else "zeros"
+
+
+predict(..., gradient_after_where)
+
+# %% [markdown]
+# Backward, the softmax multiplies what comes in by its own result. What comes in is zero; zero times
+# NaN is NaN. One such row is enough, and after the next step of the optimizer every weight is NaN.
+#
+# **Write `attention(q, k, v, mask)`.** `q` is `(..., L, E)`, `k` is `(..., S, E)` and `v` is
+# `(..., S, V)`, all with the same leading dimensions (none, one or many) and the same dtype, `float32`
+# or `float64`, in any layout; $S$ and $E$ are at least 1. `mask` is `None`, or a boolean or floating
+# tensor that broadcasts to `(..., L, S)`. Return `(..., L, V)` in the dtype of `q`.
+#
+# - Scores may be in the thousands; the result must be right.
+# - A row in which everything is forbidden gives zeros, and no NaN reaches a gradient: through such a
+#   row no gradient flows.
+# - An additive mask holds finite numbers and $-\infty$. Do not change the inputs.
+#
+# <details><summary>Hint 1: two kinds of mask, one path</summary>
+#
+# Turn a boolean mask into scores of $-\infty$ with `masked_fill`. From there on both kinds look the
+# same: a score is forbidden if it is $-\infty$.
+#
+# </details>
+# <details><summary>Hint 2: large scores</summary>
+#
+# `torch.softmax` subtracts the row's maximum before it takes exponentials. If you write the softmax
+# yourself, so must you.
+#
+# </details>
+# <details><summary>Hint 3: the empty row</summary>
+#
+# The NaN must never arise. Give an empty row harmless scores *before* the softmax, and take its
+# weights away after it. `masked_fill` lets no gradient through where it fills.
+#
+# </details>
+
+
+# %% solution="attention"
+def attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return softmax(q kᵀ / √E + mask) v; rows that may look at nothing give zeros.
+
+    q: (..., L, E); k: (..., S, E); v: (..., S, V); mask: broadcasts to (..., L, S)
+    returns: (..., L, V)
+    """
+    ### BEGIN SOLUTION
+    scores = (q @ k.transpose(-2, -1)) * q.shape[-1] ** -0.5
+    if mask is not None and mask.dtype is torch.bool:
+        scores = scores.masked_fill(~mask, -math.inf)
+    elif mask is not None:
+        scores = scores + mask
+    empty = (scores == -math.inf).all(-1, keepdim=True)
+    # Filled before the softmax, so that no NaN arises; filled after it, so that nothing is taken.
+    weights = torch.softmax(scores.masked_fill(empty, 0.0), dim=-1)
+    return weights.masked_fill(empty, 0.0) @ v
+    ### END SOLUTION
+
+
+# %% grade="attention"
+grade("attention")
+
+# %% [markdown] exercise="relative_shift"
+# title: Shift scores of distances into place
+# minutes: 35
+# difficulty: 4
+# points: 5
+# prerequisites: [attention]
+# teaches: >-
+#   that a table indexed by distance becomes a matrix indexed by position through strides alone, and
+#   when it cannot.
+# leaves out: how the distances' scores are learned; buckets of distances; rotary embeddings.
+# off limits: []
+
+# %% [markdown]
+# Attention does not know the order of its keys. One cure is to add to each score something that
+# depends on the distance $j - i$ from query to key. The simplest is a **bias**: a table with one
+# number for each distance from $-(L-1)$ to $S-1$. The matrix it stands for is constant along its
+# diagonals:
+
+# %%
+queries, keys = 3, 4
+table = torch.arange(queries + keys - 1) * 10
+distance = torch.arange(keys) - torch.arange(queries)[:, None]
+print(table[distance + queries - 1])
+
+# %% [markdown]
+# Each row is the one above, moved by one. Transformer-XL goes further: there the number depends on
+# the query as well. A product of the queries with an embedding of each distance gives `scores`, with
+# one row per query and one column per *distance*. What is to be added to $QK^\top$ has one row per
+# query and one column per *key*:
+#
+# $$\text{out}_{ij} = \text{scores}_{i,\; j - i + L - 1}$$
+#
+# `gather` would do it, with an index as large as the result. But look at the addresses. Going one key
+# to the right moves one column to the right. Going one query down moves one row down and one column
+# to the *left*.
+#
+# **Predict.** `scores` is contiguous, $L = 3$ by $3 + 4 - 1 = 6$. What is the stride of the result's
+# first dimension?
+
+# %%
+predict(..., lambda: torch.empty(3, 6).stride(0) - torch.empty(3, 6).stride(1))
+
+# %% [markdown]
+# **Write `relative_shift(scores, keys)`.** `scores` has the shape $(\ldots, L, L + S - 1)$ with any
+# number of leading dimensions, any dtype and any layout; `keys` is $S$; $L$ and $S$ are at least 1.
+# Return the tensor above, of shape $(\ldots, L, S)$.
+#
+# - Where strides can express the result, it is a view of `scores`.
+# - Strides cannot be negative. Where they would have to be, return a tensor of its own; the values
+#   count all the same.
+# - Raise `ValueError` if the last dimension is not $L + S - 1$.
+#
+# <details><summary>Hint 1: where it begins</summary>
+#
+# Element $(0, 0)$ of the result is `scores[..., 0, L - 1]`. Count from `scores.storage_offset()`.
+#
+# </details>
+# <details><summary>Hint 2: two strides</summary>
+#
+# With strides $r$ per row and $c$ per column the result has $r - c$ and $c$. Leading dimensions keep
+# theirs.
+#
+# </details>
+# <details><summary>Hint 3: when it cannot</summary>
+#
+# For a transposed or an expanded `scores`, $r < c$. A contiguous copy has $r \ge c$ always, and the
+# same lines work on it. With $L = 1$ there is no second row, and any stride will do for it.
+#
+# </details>
+
+
+# %% solution="relative_shift"
+def relative_shift(scores: torch.Tensor, keys: int) -> torch.Tensor:
+    """Return out[..., i, j] = scores[..., i, j - i + L - 1].
+
+    scores: (..., L, L + keys - 1)
+    returns: (..., L, keys), a view where strides can express it
+    """
+    ### BEGIN SOLUTION
+    queries, distances = scores.shape[-2:]
+    if distances != queries + keys - 1:
+        raise ValueError(f"{distances} distances do not fit {queries} queries and {keys} keys")
+    if queries > 1 and scores.stride(-2) < scores.stride(-1):
+        scores = scores.contiguous()
+    *lead, row, column = scores.stride()
+    return scores.as_strided(
+        (*scores.shape[:-1], keys),
+        # One query down is one row down and one column back.
+        (*lead, max(row - column, 0), column),
+        scores.storage_offset() + (queries - 1) * column,
+    )
+    ### END SOLUTION
+
+
+# %% grade="relative_shift"
+grade("relative_shift")
+
+# %% [markdown] exercise="streaming_attention"
+# title: Attention that never sees all its scores
+# minutes: 50
+# difficulty: 5
+# points: 7
+# prerequisites: [attention]
+# teaches: >-
+#   the online softmax: how a softmax over a million keys is computed block by block, in one pass, with
+#   memory for one block.
+# leaves out: the backward pass, which computes the scores again; blocks of queries; fused kernels.
+# off limits: [torch.nn.functional.scaled_dot_product_attention, torch.nn.functional.multi_head_attention_forward, torch.nn.MultiheadAttention, "aten:_safe_softmax", "aten:_scaled_dot_product_flash_attention_for_cpu"]
+
+# %% [markdown]
+# The scores of 32 heads over 100,000 tokens would take 1.28 terabytes in `float32`. Nobody
+# stores them. Long contexts exist because the softmax can be computed *while* the scores are made.
+#
+# Take the denominator first. It is a sum of $e^{s - m}$, and the maximum $m$ is known only at the
+# end. Keep the maximum of what you have seen so far, and whenever it grows, correct the sum:
+#
+# $$\ell_\text{new} = \ell_\text{old} \cdot e^{m_\text{old} - m_\text{new}}
+#   + \sum_{\text{block}} e^{s - m_\text{new}}$$
+
+# %%
+scores = torch.tensor([1.0, 3.0, 2.0, 7.0, 5.0, 7.0])
+top, weight_sum = torch.tensor(-torch.inf), torch.tensor(0.0)
+for block in scores.split(2):
+    new_top = torch.maximum(top, block.max())
+    weight_sum = weight_sum * torch.exp(top - new_top) + torch.exp(block - new_top).sum()
+    top = new_top
+    print(f"after {block.tolist()}: maximum {top.item():.0f}, sum {weight_sum.item():.4f}")
+print(f"in one go: {torch.exp(scores - scores.max()).sum().item():.4f}")
+
+# %% [markdown]
+# The numerator is a sum of values with the same weights, so the same correction keeps it right. At
+# the end you divide one by the other. That is the idea of FlashAttention, without the hardware.
+#
+# **Predict.** A first block is forbidden altogether, so all its scores are $-\infty$, and so is the
+# maximum. What is $e^{s-m}$ then? Write it as Python prints it.
+
+# %%
+predict(..., lambda: torch.exp(torch.tensor(-torch.inf) - torch.tensor(-torch.inf)).item())
+
+# %% [markdown]
+# **Write `streaming_attention(q, k, v, mask, block)`.** Arguments and result are those of
+# `attention`, all in `float32`, without gradients. `block` is a positive number of keys, which need
+# not divide $S$. Take the keys in order, `block` of them at a time.
+#
+# Two budgets are measured. With $B$ leading elements altogether (the product of the leading
+# dimensions):
+#
+# - **memory**: at no time are there more new bytes than eight times those of
+#   $B \cdot (L \cdot \text{block} + \text{block} \cdot (E + V) + L \cdot (E + V))$ numbers in
+#   `float32`. $S$ does not occur in it;
+# - **work**: one pass. The matrix products take no more than $2 B L S (E + V)$ FLOPs.
+#
+# A mask may have size 1 in any dimension, the last included. Rows in which everything is forbidden
+# give zeros.
+#
+# <details><summary>Hint 1: what to carry along</summary>
+#
+# Three tensors: the maximum `(..., L, 1)`, the sum of weights `(..., L, 1)` and the weighted sum of
+# values `(..., L, V)`. Every block updates all three.
+#
+# </details>
+# <details><summary>Hint 2: nothing seen yet</summary>
+#
+# While the maximum is $-\infty$, subtract zero instead. Then $e^{-\infty - 0}$ is zero, as it should
+# be, for the block's weights and for the correction.
+#
+# </details>
+# <details><summary>Hint 3: a piece of a mask</summary>
+#
+# `mask.expand(*mask.shape[:-1], S)` costs no memory, and then each block can cut out its own columns.
+# Convert a mask only after cutting.
+#
+# </details>
+
+
+# %% solution="streaming_attention"
+def streaming_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None, block: int
+) -> torch.Tensor:
+    """Return what `attention` returns, with memory for one block of keys.
+
+    q: float32 (..., L, E); k: (..., S, E); v: (..., S, V); mask: broadcasts to (..., L, S)
+    returns: float32 (..., L, V)
+    """
+    ### BEGIN SOLUTION
+    keys = k.shape[-2]
+    if mask is not None:
+        mask = mask.expand(*mask.shape[:-1], keys)  # a view, also where a column stands for all
+    top = q.new_full((*q.shape[:-1], 1), -math.inf)
+    total = torch.zeros_like(top)
+    result = q.new_zeros(*q.shape[:-1], v.shape[-1])
+
+    for start in range(0, keys, block):
+        part = slice(start, start + block)
+        scores = (q @ k[..., part, :].transpose(-2, -1)) * q.shape[-1] ** -0.5
+        if mask is not None and mask.dtype is torch.bool:
+            scores = scores.masked_fill(~mask[..., part], -math.inf)
+        elif mask is not None:
+            scores = scores + mask[..., part]
+
+        new_top = torch.maximum(top, scores.amax(-1, keepdim=True))
+        # -inf - -inf is NaN: where nothing was allowed so far, subtract zero instead.
+        finite_top = new_top.masked_fill(new_top == -math.inf, 0.0)
+        weights = torch.exp(scores - finite_top)
+        correction = torch.exp(top - finite_top)
+        total = total * correction + weights.sum(-1, keepdim=True)
+        result = result * correction + weights @ v[..., part, :]
+        top = new_top
+
+    return result / total.masked_fill(total == 0, 1.0)
+    ### END SOLUTION
+
+
+# %% grade="streaming_attention"
+grade("streaming_attention")
+
+# %% [markdown] exercise="compute"
+# title: Record a formula
+# minutes: 45
+# difficulty: 4
+# points: 6
+# prerequisites: [mm_by_hand]
+# teaches: >-
+#   how a domain-specific language inside Python turns a function into data: by calling it once, with
+#   arguments that remember what is done to them.
+# leaves out: data types, several results, and formulas that call other formulas.
+# off limits: []
+
+# %% [markdown]
+# A matrix product in PyTorch is a call: what it does was decided when the kernel was written. Tensor
+# compilers such as TVM start one step earlier, from a *formula*:
+#
+# $$C_{ij} = \sum_k A_{ik} B_{kj}$$
+#
+# It says what each element is and nothing about how to get there: no loops, no order, no memory. In
+# a **tensor-expression language** you write it as a Python function of the indices. The language
+# never computes with it. It calls the function once, with stand-ins for $i$ and $j$, and every
+# operation on a stand-in, instead of doing something, *notes* what was asked. `torch.fx` and Dynamo
+# find out what your model does in much the same way.
+#
+# Here is the smallest such recorder:
+
+
+# %%
+class Note:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __add__(self, other: object) -> "Note":
+        return Note(f"({self.text} + {getattr(other, 'text', other)})")
+
+    def __mul__(self, other: object) -> "Note":
+        return Note(f"({self.text} * {getattr(other, 'text', other)})")
+
+
+formula = lambda i, j: i * 5 + j  # noqa: E731
+print(formula(2, 3), formula(Note("i"), Note("j")).text)
+
+# %% [markdown]
+# **Predict.** What does `formula(Note("i"), 3)` give, and what does `3 + Note("i")`? The second one
+# raises; write the type of the exception.
+
+# %%
+
+
+def number_first() -> str:
+    try:
+        return (3 + Note("i")).text
+    except Exception as error:
+        return type(error).__name__
+
+
+predict(..., number_first)
+
+# %% [markdown]
+# `3 + x` first asks the number, which knows nothing of notes, and then `x.__radd__`. You will need
+# the reflected methods too.
+#
+# Text is for people. For a compiler the notes are **nodes**: tuples whose first member says what
+# they are.
+#
+# | node | stands for |
+# |---|---|
+# | `("number", 2.5)` | a number |
+# | `("index", "i")` | an index |
+# | `("read", "A", (node, node))` | `A[node, node]`; one node per dimension of `A`, a tuple always |
+# | `(op, left, right)` | `op` is `"+"`, `"-"`, `"*"`, `"//"`, `"%"`, `"<"`, `"<="`, `">"`, `">="` or `"&"` |
+# | `("where", condition, yes, no)` | `yes` where the condition holds, else `no` |
+# | `("sum", "k", 3, body)` | the sum of `body` over `k` from 0 to 2 |
+#
+# **Write the language**: two classes and three functions.
+#
+# - `Expr(node)` holds a node under `.node`. The operators of the table, with an `Expr` or a number on
+#   either side, give an `Expr`. (For `<` and its kin Python itself exchanges the sides: `3 < x`
+#   becomes `x > 3`.) A minus sign in front works too. Asking an `Expr` whether it is true, as `if`,
+#   `and` and `0 <= i < n` do, raises `TypeError`: nobody knows yet.
+# - `Buffer(name)[i]` and `Buffer(name)[i, j]` give an `Expr` that reads. An index is an `Expr` or a
+#   whole number.
+# - `where(condition, yes, no)` gives an `Expr`; `yes` and `no` may be numbers.
+# - `total(extents, formula)` sums: `total((3, 2), lambda r, s: …)` is the sum over $r$ from 0 to 2 of
+#   the sum over $s$ from 0 to 1. The names are those of the function's parameters. TVM says
+#   `reduce_axis` for what a parameter is here.
+# - `compute(shape, formula)` returns the program, a `dict`: under `"axes"` a tuple of pairs
+#   `(name, extent)` in order, under `"body"` the node. A formula may return a number.
+#
+# `total` and `compute` raise `ValueError` if the function has not one parameter per extent.
+#
+# <details><summary>Hint 1: one function for all operators</summary>
+#
+# Write one function of an operator's symbol and its two sides, that turns both sides into nodes and
+# makes the `Expr`. Every operator is then one line.
+#
+# </details>
+# <details><summary>Hint 2: names of parameters</summary>
+#
+# `list(inspect.signature(formula).parameters)`.
+#
+# </details>
+# <details><summary>Hint 3: truth</summary>
+#
+# Python asks `__bool__`. Raise there, and say in the message what to write instead: `where(…)` for
+# `if`, `&` for `and`.
+#
+# </details>
+
+
+# %% solution="compute"
+class Expr:
+    """A formula so far: what is done to it is recorded in `node`."""
+
+    def __init__(self, node: tuple) -> None:
+        self.node = node
+
+    ### BEGIN SOLUTION
+    @staticmethod
+    def node_of(value: object) -> tuple:
+        """Return the node of an Expr, or make one of a number."""
+        return value.node if isinstance(value, Expr) else ("number", value)
+
+    @staticmethod
+    def binary(op: str, left: object, right: object) -> "Expr":
+        """Record an operation on two sides, either of which may be a number."""
+        return Expr((op, Expr.node_of(left), Expr.node_of(right)))
+
+    def __add__(self, other: object) -> "Expr":
+        return Expr.binary("+", self, other)
+
+    def __radd__(self, other: object) -> "Expr":
+        return Expr.binary("+", other, self)
+
+    def __sub__(self, other: object) -> "Expr":
+        return Expr.binary("-", self, other)
+
+    def __rsub__(self, other: object) -> "Expr":
+        return Expr.binary("-", other, self)
+
+    def __mul__(self, other: object) -> "Expr":
+        return Expr.binary("*", self, other)
+
+    def __rmul__(self, other: object) -> "Expr":
+        return Expr.binary("*", other, self)
+
+    def __floordiv__(self, other: object) -> "Expr":
+        return Expr.binary("//", self, other)
+
+    def __rfloordiv__(self, other: object) -> "Expr":
+        return Expr.binary("//", other, self)
+
+    def __mod__(self, other: object) -> "Expr":
+        return Expr.binary("%", self, other)
+
+    def __rmod__(self, other: object) -> "Expr":
+        return Expr.binary("%", other, self)
+
+    def __lt__(self, other: object) -> "Expr":
+        return Expr.binary("<", self, other)
+
+    def __le__(self, other: object) -> "Expr":
+        return Expr.binary("<=", self, other)
+
+    def __gt__(self, other: object) -> "Expr":
+        return Expr.binary(">", self, other)
+
+    def __ge__(self, other: object) -> "Expr":
+        return Expr.binary(">=", self, other)
+
+    def __and__(self, other: object) -> "Expr":
+        return Expr.binary("&", self, other)
+
+    def __neg__(self) -> "Expr":
+        return Expr.binary("-", 0, self)
+
+    def __bool__(self) -> bool:
+        # A tracer sees one call. It cannot follow both sides of an `if`.
+        raise TypeError("not known yet: write where(...) for `if`, and & for `and`")
+
+    ### END SOLUTION
+
+
+class Buffer:
+    """A tensor in a formula: known by name, read by index."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getitem__(self, index: object) -> Expr:
+        ### BEGIN SOLUTION
+        indices = index if isinstance(index, tuple) else (index,)
+        return Expr(("read", self.name, tuple(Expr.node_of(i) for i in indices)))
+        ### END SOLUTION
+
+
+def where(condition: Expr, yes: object, no: object) -> Expr:
+    """Return `yes` where the condition holds, else `no`."""
+    ### BEGIN SOLUTION
+    return Expr(("where", *map(Expr.node_of, (condition, yes, no))))
+    ### END SOLUTION
+
+
+def total(extents: tuple[int, ...], formula: object) -> Expr:
+    """Return the sum of `formula` over indices of these extents."""
+    ### BEGIN SOLUTION
+    names = list(inspect.signature(formula).parameters)
+    body = Expr.node_of(formula(*(Expr(("index", name)) for name in names)))
+    # strict: zip itself raises ValueError where names and extents are not as many
+    for name, extent in reversed(list(zip(names, extents, strict=True))):
+        body = ("sum", name, extent, body)
+    return Expr(body)
+    ### END SOLUTION
+
+
+def compute(shape: tuple[int, ...], formula: object) -> dict:
+    """Return the program whose element at each index is what `formula` says."""
+    ### BEGIN SOLUTION
+    names = list(inspect.signature(formula).parameters)
+    body = Expr.node_of(formula(*(Expr(("index", name)) for name in names)))
+    return {"axes": tuple(zip(names, shape, strict=True)), "body": body}
+    ### END SOLUTION
+
+
+# %% grade="compute"
+grade("compute")
+
+# %% [markdown]
+# With your language three programs fit on a page: a vector sum, a matrix product, and a convolution
+# with padding, in which an index may lie outside the image and a zero stands there.
+
+
+# %%
+A, B, X, W = (Buffer(name) for name in "ABXW")
+vector_add = compute((1024,), lambda i: A[i] + B[i])
+gemm = compute((4, 5), lambda i, j: total((3,), lambda k: A[i, k] * B[k, j]))
+
+
+def inside(r: Expr, n: int) -> Expr:
+    return (r >= 0) & (r < n)
+
+
+convolution = compute(
+    (6,),
+    lambda i: total((3,), lambda d: where(inside(i + d - 1, 6), X[i + d - 1], 0.0) * W[d]),
+)
+print(gemm)
+
+# %% [markdown] exercise="loop_nest"
+# title: From a formula to loops, in any order
+# minutes: 50
+# difficulty: 5
+# points: 6
+# prerequisites: [compute]
+# teaches: >-
+#   that what is computed and in which order are two things; and what changes when a sum's loop leaves
+#   its place inside.
+# leaves out: tiling, vector and parallel loops, and fusing several formulas.
+# off limits: []
+
+# %% [markdown]
+# The formula does not say in which order. The **schedule** does, and it decides how fast the result
+# comes. Here is one formula, the product of two matrices, and two schedules:
+#
+# ```python
+# for i in range(4):                       for i in range(4):
+#     for j in range(5):                       for j in range(5):
+#         out[i, j] = 0                            out[i, j] = 0
+# for i in range(4):                       for k in range(3):
+#     for j in range(5):                       for i in range(4):
+#         for k in range(3):                       for j in range(5):
+#             out[i, j] += A[i, k] * B[k, j]           out[i, j] += A[i, k] * B[k, j]
+# ```
+#
+# Left, `B` is read down its columns, far apart in memory. Right, everything in the innermost loop
+# lies side by side, but each element of `out` is visited three times, with other work in between. So
+# the sums must be set to zero *before*, in loops of their own.
+#
+# **Predict.** How many reads of `A` does the right-hand schedule make, all in all?
+
+# %%
+predict(..., lambda: sum(1 for k in range(3) for i in range(4) for j in range(5)))
+
+# %% [markdown]
+# **Write `loop_nest(program, order)`.** `program` is what `compute` returns. Sums stand outside
+# everything else, if there are any: the body is a node without a sum, within one or more `"sum"`
+# nodes. `order` is a tuple of all names, those of the sums included, from the outermost loop to the
+# innermost. Return Python source, a string:
+#
+# - it writes to `out` and reads the buffers by their names, in the form `A[i]` or `A[i, k]`, and
+#   `out[()]` where a result has no dimension; run by `exec`, it leaves the result in `out`, whatever
+#   `out` held before;
+# - the loops over the body run in the given order, and the body is evaluated anew each time: no
+#   reading ahead, nothing kept for later;
+# - in a `where` only the side that is needed is evaluated; the other may read outside of a buffer.
+#
+# Raise `ValueError` if `order` does not hold every name once. Extents may be zero; a sum of nothing
+# is zero. All names are different from each other and from `out`.
+#
+# <details><summary>Hint 1: two steps</summary>
+#
+# One function turns a node into the text of an expression, calling itself for the parts. Another
+# writes nested `for` lines around a statement.
+#
+# </details>
+# <details><summary>Hint 2: parentheses</summary>
+#
+# `("*", ("+", a, b), c)` is not `a + b * c`. Put parentheses around every operation; nobody has to
+# read them.
+#
+# </details>
+# <details><summary>Hint 3: one statement or two</summary>
+#
+# Without a sum `out[i] = …` is enough. With one, first a nest over the axes of the result that sets
+# zeros, then the nest in `order` with `+=`.
+#
+# </details>
+
+
+# %% solution="loop_nest"
+def loop_nest(program: dict, order: tuple[str, ...]) -> str:
+    """Return Python source that computes `program` into `out`, its loops in this order."""
+
+    ### BEGIN SOLUTION
+    def place(name: str, indices: Iterable[str]) -> str:
+        return f"{name}[{', '.join(indices) or '()'}]"
+
+    def text(node: tuple) -> str:
+        match node:
+            case ("number", value):
+                return repr(value)
+            case ("index", name):
+                return name
+            case ("read", name, indices):
+                return place(name, map(text, indices))
+            case ("where", condition, yes, no):
+                # Python evaluates one side only, which is what makes padding possible
+                return f"({text(yes)} if {text(condition)} else {text(no)})"
+            case ("&", left, right):
+                return f"({text(left)} and {text(right)})"
+            case (op, left, right):
+                return f"({text(left)} {op} {text(right)})"
+
+    def nest(names: tuple[str, ...], statement: str) -> list[str]:
+        lines = [f"{'    ' * d}for {n} in range({extents[n]}):" for d, n in enumerate(names)]
+        return [*lines, "    " * len(names) + statement]
+
+    extents = dict(program["axes"])
+    axes = tuple(extents)
+    body = program["body"]
+    while body[0] == "sum":
+        _, name, extent, body = body
+        extents[name] = extent
+    if sorted(order) != sorted(extents):
+        raise ValueError(f"the loops are {sorted(extents)}, the order names {sorted(order)}")
+
+    out = place("out", axes)
+    if len(extents) == len(axes):
+        return "\n".join(nest(order, f"{out} = {text(body)}"))
+    # A sum may be visited many times, with other work in between: it starts at zero beforehand.
+    return "\n".join([*nest(axes, f"{out} = 0"), *nest(order, f"{out} += {text(body)}")])
+    ### END SOLUTION
+
+
+# %% grade="loop_nest"
+grade("loop_nest")
+
+# %%
+print(loop_nest(gemm, ("k", "i", "j")))
+
+# %% [markdown] exercise="lower_to_einsum"
+# title: Recognise a contraction
+# minutes: 40
+# difficulty: 5
+# points: 5
+# prerequisites: [loop_nest]
+# teaches: >-
+#   what a compiler must prove before it hands a loop nest to a tuned kernel.
+# leaves out: factors, contractions inside larger formulas, and choosing the order of pairs.
+# off limits: []
+
+# %% [markdown]
+# Python loops are slow, and loops in C are not fast either beside a tuned matrix product. So a
+# compiler looks for formulas that *are* one. A sum of products of plain reads is: `einsum` takes it
+# as it is, and makes matrix products of it.
+#
+# Recognising it is easy; what is hard is not to recognise what only looks like it. Here the sum runs
+# over an index that nothing depends on:
+#
+# $$C_i = \sum_{k=0}^{2} A_i$$
+#
+# **Predict.** `torch.einsum` has no way to say that `k` runs to 3. With `A = [5]`, what is $C_0$?
+
+# %%
+predict(..., lambda: sum([5] * 3))
+
+# %% [markdown]
+# **Write `lower_to_einsum(program, shapes)`.** `program` is what `compute` returns, in any form that
+# the language allows; `shapes` is a `dict` from a buffer's name to its shape. Return a pair
+# `(equation, names)` such that `torch.einsum(equation, *tensors)`, with the buffers of those names in
+# that order, gives what the program says; or `None` if the program is not a sum of products.
+#
+# Lower every program whose body is, within any number of sums, a product of one or more reads, in any
+# nesting, if
+#
+# - every index of a read is a plain index, not `i + 1` and not a number;
+# - the axis of an index is exactly as long as the dimension that it reads;
+# - every axis of the result and of the sums occurs in some read.
+#
+# Return `None` for every other program, or an equation that gives the right values. A name may have
+# several letters; an equation has one letter for each index. At most 20 occur. A buffer may occur
+# twice, and so may an index in one read. An inner index may have the name of an outer one, and then
+# hides it.
+#
+# <details><summary>Hint 1: flatten the product</summary>
+#
+# A product of products is a tree. Walk it and collect its reads; give up at anything else.
+#
+# </details>
+# <details><summary>Hint 2: letters</summary>
+#
+# Number the names and take the letter of that number. Names themselves will not do: `row` is three
+# letters.
+#
+# </details>
+# <details><summary>Hint 3: three ways to go wrong</summary>
+#
+# `A[i]` for `i` below 2, while `A` has five elements: `einsum` would return five. A sum over an index
+# that no read has: `einsum` would leave it out. An axis that no read has: `einsum` refuses.
+#
+# </details>
+
+
+# %% solution="lower_to_einsum"
+def lower_to_einsum(
+    program: dict, shapes: dict[str, tuple[int, ...]]
+) -> tuple[str, list[str]] | None:
+    """Return an einsum equation and the names of its operands, or None if there is none."""
+
+    ### BEGIN SOLUTION
+    def factors(node: tuple) -> list[tuple] | None:
+        """Return the reads that are multiplied, or None if there is anything else."""
+        if node[0] == "read":
+            return [node]
+        if node[0] != "*":
+            return None
+        left, right = factors(node[1]), factors(node[2])
+        return None if left is None or right is None else left + right
+
+    extents = dict(program["axes"])
+    axes = list(extents)
+    body = program["body"]
+    while body[0] == "sum":
+        _, name, extent, body = body
+        if name in extents:
+            return None  # an inner index hides an outer one of the same name
+        extents[name] = extent
+    reads = factors(body)
+    if reads is None:
+        return None
+
+    letter = {name: chr(ord("a") + number) for number, name in enumerate(extents)}
+    subscripts, used = [], set()
+    for _, buffer, indices in reads:
+        for index, size in zip(indices, shapes[buffer], strict=True):
+            # einsum runs over whole dimensions: an axis that is shorter is another program
+            if index[0] != "index" or extents[index[1]] != size:
+                return None
+        names = [index[1] for index in indices]
+        used.update(names)
+        subscripts.append("".join(letter[name] for name in names))
+    if used != set(extents):
+        return None  # einsum cannot know how often to repeat what does not depend on an index
+    result = "".join(letter[name] for name in axes)
+    return f"{','.join(subscripts)}->{result}", [read[1] for read in reads]
+    ### END SOLUTION
+
+
+# %% grade="lower_to_einsum"
+grade("lower_to_einsum")
+
+# %% [markdown] exercise="plan"
+# title: Plan a program that does not fit
+# minutes: 30
+# difficulty: 4
+# points: 6
+# prerequisites: [best_order]
+# teaches: >-
+#   that shapes, work and memory of a program can be known without running it, because a tensor's
+#   metadata is enough to walk through it.
+# leaves out: memory that kernels use inside, and programs whose shapes depend on values.
+# off limits: []
+
+# %% [markdown]
+# A product of a $10^6 \times 10^3$ matrix with a $10^3 \times 10^6$ matrix takes four terabytes for
+# the result. What would it cost? You need not run it. Under `FakeTensorMode` tensors have sizes,
+# strides, a dtype and a device, and no memory. Every operator works out what its result would look
+# like, and stops there.
+
+# %%
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+with FakeTensorMode():
+    a, b = torch.empty(10**6, 10**3), torch.empty(10**3, 10**6)
+    with watch_flops() as flops, watch_memory() as memory:
+        c = a @ b
+print(tuple(c.shape), c.device)
+print(f"{flops.total:,} FLOPs, {memory.new_bytes:,} bytes")
+
+# %% [markdown]
+# The `meta` device has no memory either, and would do for this product. But a program that makes
+# tensors of its own, such as `torch.arange(n)`, makes them on the CPU unless it is told
+# otherwise, and then the two do not meet.
+# A fake tensor says that it is on the CPU; within the mode everything is fake, and nothing notices.
+#
+# What it cannot do is look at a value:
+
+# %%
+with FakeTensorMode():
+    try:
+        torch.ones(3).nonzero()
+    except Exception as error:
+        print(type(error).__name__)
+
+# %% [markdown]
+# Memory has two numbers. All bytes that a program allocates matter little; how many are *alive at
+# once* decides whether it fits.
+#
+# **Predict.** `y = x.exp().sin().cos()` with an `x` of one gigabyte. How many gigabytes of new memory
+# are alive at the worst moment?
+
+
+# %%
+def worst_moment() -> int:
+    with FakeTensorMode():
+        x = torch.empty(2**28)
+        with watch_memory() as memory:
+            x.exp().sin().cos()
+    return memory.peak_bytes // 2**30
+
+
+predict(..., worst_moment)
+
+# %% [markdown]
+# While `sin` runs, its input and its output are both alive; the tensor before them is gone, as
+# nothing refers to it any more.
+#
+# **Write `plan(program, specs)`.** `program` is a function of tensors, which may make tensors of its
+# own; `specs` is a list of pairs `(shape, dtype)`, one for each argument. Nothing is as large as it
+# says: no real memory of that size may be taken. Return a `dict`:
+#
+# | key | value |
+# |---|---|
+# | `"outputs"` | a list of `(shape, strides, dtype)`: tuples of numbers, and the dtype |
+# | `"flops"` | FLOPs of products and convolutions, as `watch_flops` counts them |
+# | `"new_bytes"` | bytes of all storages that the program allocates |
+# | `"peak_bytes"` | the most of them alive at once |
+# | `"kept_bytes"` | those that are still needed for the outputs; an output in an input's storage needs none |
+#
+# The arguments are there before the program runs and do not count. The program returns one tensor
+# or a tuple of tensors. Two outputs may share a storage, which counts once. You may use
+# `watch_flops` and `watch_memory`; they see fake tensors as they see others.
+#
+# <details><summary>Hint 1: what goes inside what</summary>
+#
+# Make the mode first, the arguments in it, and then begin to watch: so that the arguments do not
+# count.
+#
+# </details>
+# <details><summary>Hint 2: alive</summary>
+#
+# Read the numbers while the result is still there. What lives on is in `live_bytes`.
+#
+# </details>
+# <details><summary>Hint 3: what the program drops</summary>
+#
+# A name that you keep, such as a list of all tensors seen, keeps the memory as well, and then the
+# peak is that of another program.
+#
+# </details>
+
+
+# %% solution="plan"
+def plan(program: object, specs: list[tuple[tuple[int, ...], torch.dtype]]) -> dict:
+    """Return what `program` would return, do and allocate on arguments of these shapes.
+
+    program: tensors in, a tensor or a tuple of tensors out
+    specs: (shape, dtype) of each argument
+    """
+    ### BEGIN SOLUTION
+    with FakeTensorMode():
+        arguments = [torch.empty(shape, dtype=dtype) for shape, dtype in specs]
+        with watch_flops() as flops, watch_memory() as memory:
+            result = program(*arguments)
+        outputs = result if isinstance(result, tuple) else (result,)
+        return {
+            "outputs": [(tuple(t.shape), t.stride(), t.dtype) for t in outputs],
+            "flops": flops.total,
+            "new_bytes": memory.new_bytes,
+            "peak_bytes": memory.peak_bytes,
+            # what the program let go of is gone: only the outputs hold storages now
+            "kept_bytes": memory.live_bytes,
+        }
+    ### END SOLUTION
+
+
+# %% grade="plan"
+grade("plan")
