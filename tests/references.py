@@ -1,4 +1,4 @@
-"""A chapter's reference solutions as functions, for tests that fuzz them against an oracle."""
+"""A chapter's reference solutions, run, for tests that fuzz them against an oracle."""
 
 from functools import cache
 
@@ -8,11 +8,16 @@ from tests import ROOT
 
 
 @cache
-def reference(chapter, exercise):
-    """Return what the reference notebook of `chapter` defines as `exercise`."""
+def program(chapter, exercise):
+    """Return the names that the reference notebook of `chapter` defines for `exercise`."""
     found = Course(ROOT).chapter(chapter)
     names = [known.id for known in found.exercises]
     namespace = {}
     for label, source in slice_program(exercise, names, read_reference(found)).parts:
         exec(compile(source, label, "exec", dont_inherit=True), namespace)
-    return namespace[exercise]
+    return namespace
+
+
+def reference(chapter, exercise):
+    """Return what the reference notebook of `chapter` defines as `exercise`."""
+    return program(chapter, exercise)[exercise]

@@ -2,17 +2,16 @@
 
 import itertools
 import random
+from functools import partial
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from grader.core.course import Course, read_reference
-from grader.core.program import slice_program
 from grader.instruments.memory import watch_memory
-from tests import ROOT
+from tests import references
 
-CHAPTER = Course(ROOT).chapter("ch03_matmul")
+program = partial(references.program, "ch03_matmul")
 
 
 @pytest.fixture(autouse=True)
@@ -22,15 +21,6 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
-
-
-def reference(exercise):
-    """Return the names that an exercise's reference solution defines."""
-    names = [known.id for known in CHAPTER.exercises]
-    namespace = {}
-    for label, source in slice_program(exercise, names, read_reference(CHAPTER)).parts:
-        exec(compile(source, label, "exec", dont_inherit=True), namespace)
-    return namespace
 
 
 def whole(generator, *shape):
@@ -52,7 +42,7 @@ def relaid(choose, tensor):
 
 
 def test_conv2d_is_torchs():
-    conv2d = reference("conv2d")["conv2d"]
+    conv2d = program("conv2d")["conv2d"]
     choose, generator = random.Random(1), torch.Generator().manual_seed(1)
     for _ in range(200):
         groups, per, out = (choose.randint(1, 3) for _ in range(3))
@@ -71,7 +61,7 @@ def test_conv2d_is_torchs():
 
 
 def test_linear_as_conv_is_the_linear_layer_at_every_place():
-    linear_as_conv = reference("linear_as_conv")["linear_as_conv"]
+    linear_as_conv = program("linear_as_conv")["linear_as_conv"]
     choose, generator = random.Random(2), torch.Generator().manual_seed(2)
     for _ in range(30):
         channels, height, width, out = (choose.randint(1, 4) for _ in range(4))
@@ -88,7 +78,7 @@ def test_linear_as_conv_is_the_linear_layer_at_every_place():
 
 
 def test_heads_there_and_back():
-    names = reference("split_heads")
+    names = program("split_heads")
     choose, generator = random.Random(3), torch.Generator().manual_seed(3)
     for _ in range(200):
         lead = [choose.randint(0, 3) for _ in range(choose.randint(0, 3))]
@@ -129,7 +119,7 @@ def torchs(q, k, v, mask):
 
 
 def test_attention_is_torchs():
-    attention = reference("attention")["attention"]
+    attention = program("attention")["attention"]
     for q, k, v, mask in questions(4, 300):
         expected = torchs(q, k, v, mask)
         # both in float32, each with its own order of work
@@ -137,7 +127,7 @@ def test_attention_is_torchs():
 
 
 def test_attention_grads_are_torchs_where_torchs_are_numbers():
-    attention = reference("attention")["attention"]
+    attention = program("attention")["attention"]
     compared = 0
     for q, k, v, mask in questions(5, 200):
         leaves = [t.double().requires_grad_() for t in (q, k, v)]
@@ -152,7 +142,7 @@ def test_attention_grads_are_torchs_where_torchs_are_numbers():
 
 
 def test_streaming_is_attention():
-    streaming = reference("streaming_attention")["streaming_attention"]
+    streaming = program("streaming_attention")["streaming_attention"]
     choose = random.Random(6)
     for q, k, v, mask in questions(7, 200):
         expected = torchs(q, k, v, mask)
@@ -162,7 +152,7 @@ def test_streaming_is_attention():
 
 @pytest.mark.parametrize("keys", [256, 4096])
 def test_streaming_memory_does_not_grow_with_the_keys(keys):
-    streaming = reference("streaming_attention")["streaming_attention"]
+    streaming = program("streaming_attention")["streaming_attention"]
     generator = torch.Generator().manual_seed(8)
     q, k, v = (torch.randn(n, 8, generator=generator) for n in (16, keys, keys))
     with watch_memory() as memory:
@@ -171,7 +161,7 @@ def test_streaming_memory_does_not_grow_with_the_keys(keys):
 
 
 def test_relative_shift_by_index():
-    relative_shift = reference("relative_shift")["relative_shift"]
+    relative_shift = program("relative_shift")["relative_shift"]
     choose, generator = random.Random(9), torch.Generator().manual_seed(9)
     for _ in range(300):
         lead = [choose.randint(0, 3) for _ in range(choose.randint(0, 2))]
@@ -209,8 +199,8 @@ def random_contraction(choose, names):
 
 
 def test_contractions_by_loops_and_by_einsum():
-    names, loop_nest = reference("compute"), reference("loop_nest")["loop_nest"]
-    lower = reference("lower_to_einsum")["lower_to_einsum"]
+    names, loop_nest = program("compute"), program("loop_nest")["loop_nest"]
+    lower = program("lower_to_einsum")["lower_to_einsum"]
     choose, generator = random.Random(10), torch.Generator().manual_seed(10)
     for _ in range(150):
         program, shapes, equation = random_contraction(choose, names)
@@ -226,7 +216,7 @@ def test_contractions_by_loops_and_by_einsum():
 
 
 def test_plans_are_what_happens():
-    plan = reference("plan")["plan"]
+    plan = program("plan")["plan"]
 
     def attention(q, k, v):
         return F.softmax(q @ k.mT, -1) @ v, q.mT

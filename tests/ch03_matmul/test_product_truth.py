@@ -1,6 +1,7 @@
 """Products: the reference solutions agree with torch on thousands of shapes and equations."""
 
 import struct
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -9,21 +10,10 @@ import torch
 from grader.ch03_matmul.equations import any_equation
 from grader.ch03_matmul.operands import awkward
 from grader.ch03_matmul.shapes import any_pair, true_shape
-from grader.core.course import Course, read_reference
-from grader.core.program import slice_program
 from grader.instruments.flops import watch_flops
-from tests import ROOT
+from tests import references
 
-CHAPTER = Course(ROOT).chapter("ch03_matmul")
-
-
-def reference(exercise):
-    """Return an exercise's reference solution as a function."""
-    names = [known.id for known in CHAPTER.exercises]
-    namespace = {}
-    for label, source in slice_program(exercise, names, read_reference(CHAPTER)).parts:
-        exec(compile(source, label, "exec", dont_inherit=True), namespace)
-    return namespace[exercise]
+reference = partial(references.reference, "ch03_matmul")
 
 
 @pytest.fixture
