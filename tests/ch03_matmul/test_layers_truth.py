@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from grader.instruments.memory import watch_memory
 from tests import references
 
-program = partial(references.program, "ch03_matmul")
+names_of = partial(references.program, "ch03_matmul")
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def relaid(choose, tensor):
 
 
 def test_conv2d_is_torchs():
-    conv2d = program("conv2d")["conv2d"]
+    conv2d = names_of("conv2d")["conv2d"]
     choose, generator = random.Random(1), torch.Generator().manual_seed(1)
     for _ in range(200):
         groups, per, out = (choose.randint(1, 3) for _ in range(3))
@@ -61,7 +61,7 @@ def test_conv2d_is_torchs():
 
 
 def test_linear_as_conv_is_the_linear_layer_at_every_place():
-    linear_as_conv = program("linear_as_conv")["linear_as_conv"]
+    linear_as_conv = names_of("linear_as_conv")["linear_as_conv"]
     choose, generator = random.Random(2), torch.Generator().manual_seed(2)
     for _ in range(30):
         channels, height, width, out = (choose.randint(1, 4) for _ in range(4))
@@ -78,7 +78,7 @@ def test_linear_as_conv_is_the_linear_layer_at_every_place():
 
 
 def test_heads_there_and_back():
-    names = program("split_heads")
+    names = names_of("split_heads")
     choose, generator = random.Random(3), torch.Generator().manual_seed(3)
     for _ in range(200):
         lead = [choose.randint(0, 3) for _ in range(choose.randint(0, 3))]
@@ -119,7 +119,7 @@ def torchs(q, k, v, mask):
 
 
 def test_attention_is_torchs():
-    attention = program("attention")["attention"]
+    attention = names_of("attention")["attention"]
     for q, k, v, mask in questions(4, 300):
         expected = torchs(q, k, v, mask)
         # both in float32, each with its own order of work
@@ -127,7 +127,7 @@ def test_attention_is_torchs():
 
 
 def test_attention_grads_are_torchs_where_torchs_are_numbers():
-    attention = program("attention")["attention"]
+    attention = names_of("attention")["attention"]
     compared = 0
     for q, k, v, mask in questions(5, 200):
         leaves = [t.double().requires_grad_() for t in (q, k, v)]
@@ -142,7 +142,7 @@ def test_attention_grads_are_torchs_where_torchs_are_numbers():
 
 
 def test_streaming_is_attention():
-    streaming = program("streaming_attention")["streaming_attention"]
+    streaming = names_of("streaming_attention")["streaming_attention"]
     choose = random.Random(6)
     for q, k, v, mask in questions(7, 200):
         expected = torchs(q, k, v, mask)
@@ -152,7 +152,7 @@ def test_streaming_is_attention():
 
 @pytest.mark.parametrize("keys", [256, 4096])
 def test_streaming_memory_does_not_grow_with_the_keys(keys):
-    streaming = program("streaming_attention")["streaming_attention"]
+    streaming = names_of("streaming_attention")["streaming_attention"]
     generator = torch.Generator().manual_seed(8)
     q, k, v = (torch.randn(n, 8, generator=generator) for n in (16, keys, keys))
     with watch_memory() as memory:
@@ -161,7 +161,7 @@ def test_streaming_memory_does_not_grow_with_the_keys(keys):
 
 
 def test_relative_shift_by_index():
-    relative_shift = program("relative_shift")["relative_shift"]
+    relative_shift = names_of("relative_shift")["relative_shift"]
     choose, generator = random.Random(9), torch.Generator().manual_seed(9)
     for _ in range(300):
         lead = [choose.randint(0, 3) for _ in range(choose.randint(0, 2))]
@@ -199,8 +199,8 @@ def random_contraction(choose, names):
 
 
 def test_contractions_by_loops_and_by_einsum():
-    names, loop_nest = program("compute"), program("loop_nest")["loop_nest"]
-    lower = program("lower_to_einsum")["lower_to_einsum"]
+    names, loop_nest = names_of("compute"), names_of("loop_nest")["loop_nest"]
+    lower = names_of("lower_to_einsum")["lower_to_einsum"]
     choose, generator = random.Random(10), torch.Generator().manual_seed(10)
     for _ in range(150):
         program, shapes, equation = random_contraction(choose, names)
@@ -216,7 +216,7 @@ def test_contractions_by_loops_and_by_einsum():
 
 
 def test_plans_are_what_happens():
-    plan = program("plan")["plan"]
+    plan = names_of("plan")["plan"]
 
     def attention(q, k, v):
         return F.softmax(q @ k.mT, -1) @ v, q.mT
