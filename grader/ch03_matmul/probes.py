@@ -338,7 +338,7 @@ def lowered(student, program, buffers):
     return {"equation": equation, "names": list(names), "value": value}
 
 
-def _product(a, b):
+def _matrix_product(a, b):
     return a @ b
 
 

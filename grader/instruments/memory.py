@@ -109,5 +109,7 @@ class _Scales(TorchDispatchMode):
 
 def _storages(tree: object) -> Iterator[torch.UntypedStorage]:
     for leaf in tree_leaves(tree):
-        if isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided:
+        if isinstance(leaf, torch.UntypedStorage):  # as `set_` takes it
+            yield leaf
+        elif isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided:
             yield leaf.untyped_storage()

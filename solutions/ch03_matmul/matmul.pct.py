@@ -1141,7 +1141,7 @@ grade("einsum")
 # minutes: 40
 # difficulty: 3
 # points: 8
-# prerequisites: [matmul]
+# prerequisites: [matmul, einsum]
 # teaches: >-
 #   that a convolution is a strided view of its input, contracted with its weights; and what stride,
 #   padding, dilation and groups do to that view.
@@ -1451,7 +1451,7 @@ predict(..., lambda: "ffn" if 2 * 4 * hidden * hidden > 4 * hidden * hidden else
 # minutes: 20
 # difficulty: 2
 # points: 5
-# prerequisites: [matmul]
+# prerequisites: [broadcast_matmul]
 # teaches: >-
 #   that heads are a way to read the hidden dimension, and where the one copy of multi-head attention
 #   comes from.
@@ -2246,7 +2246,7 @@ print(loop_nest(gemm, ("k", "i", "j")))
 # minutes: 40
 # difficulty: 5
 # points: 5
-# prerequisites: [loop_nest]
+# prerequisites: [loop_nest, einsum]
 # teaches: >-
 #   what a compiler must prove before it hands a loop nest to a tuned kernel.
 # leaves out: factors, contractions inside larger formulas, and choosing the order of pairs.

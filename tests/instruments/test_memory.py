@@ -15,6 +15,13 @@ def test_views_allocate_nothing():
     assert (memory.new_bytes, memory.peak_bytes) == (0, 0)
 
 
+def test_a_storage_that_is_handed_on_is_no_new_one():
+    x = torch.randn(8, 9)
+    with watch_memory() as memory:
+        torch.empty(0).set_(x.untyped_storage(), 0, (72,), (1,))
+    assert memory.new_bytes == 0
+
+
 def test_copies_count_once():
     x = torch.randn(8, 9)
     with watch_memory() as memory:
