@@ -1,0 +1,481 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] chapter="ch02_strides"
+# title: "Strides: how a tensor lies in memory"
+# summary: >-
+#   A tensor is a row of bytes and a few numbers that say how to walk through them. Transposing,
+#   slicing, broadcasting and sliding a window over an image change the numbers and leave the bytes
+#   alone. In this chapter you do the walking yourself: you read elements out of raw memory, build
+#   every kind of view from one primitive, and decide, exactly as PyTorch does, when a view is
+#   possible and when there must be a copy.
+
+# %% [markdown]
+# ## How to work
+#
+# Each exercise has a card, a few cells to read and run, and one cell to write: the one that
+# raises `NotImplementedError`. The cell after it grades what you wrote, as often as you like.
+#
+# Where a cell calls `predict(...)`, write your guess in place of the dots before you run it.
+# In this chapter that is worth the trouble: most of us carry a picture of tensors that is nearly
+# right, and a wrong guess shows you where it is not.
+
+# %%
+import math
+import warnings
+
+import numpy
+import torch
+
+from grader import grade, predict
+
+# %% [markdown]
+# ## A tensor is a record
+#
+# What Python calls a tensor is a small record, `TensorImpl` in PyTorch's C++. It holds the
+# **sizes**, the **strides**, the **storage offset** and the **dtype**, and a pointer to a
+# **storage**. The storage, `StorageImpl`, holds the bytes: an address, a length in bytes, and the
+# allocator that will free them. It knows nothing of shapes or dtypes. Many tensors can point to
+# one storage.
+
+
+# %%
+def layout(x):
+    """Return what a tensor says of its storage: sizes, strides, storage offset."""
+    return tuple(x.shape), x.stride(), x.storage_offset()
+
+
+def same_storage(a, b):
+    """Say whether two tensors have their bytes in one storage."""
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+x = torch.arange(12, dtype=torch.int32).reshape(3, 4)
+print("x        ", layout(x), x.dtype, x.untyped_storage().nbytes(), "bytes")
+for name, y in [("x.t()", x.t()), ("x[1:]", x[1:]), ("x[:, ::2]", x[:, ::2]), ("x[1]", x[1])]:
+    print(f"{name:<9}", layout(y), "same storage:", same_storage(x, y))
+
+# %% [markdown]
+# Three rows and four columns, and what lies in memory is the row 0 to 11. To go one row down, skip
+# four elements; to go one column to the right, skip one. These two numbers are the strides. The
+# transposed tensor has the same bytes and the strides exchanged. All four have *one* storage, in
+# one piece, whatever their strides are.
+#
+# The record has one thing more. Its **dispatch key set** says which implementations an operation on
+# this tensor must pass through: here the CPU's, after autograd's.
+
+# %%
+print(torch._C._dispatch_keys(x))
+
+# %% [markdown]
+# **Predict.** `x` holds twelve `int32`. How many bytes has the storage of `x[1, 2:]`, a tensor of
+# two elements?
+
+# %%
+predict(..., lambda: x[1, 2:].untyped_storage().nbytes())
+
+# %% [markdown] exercise="read_element"
+# title: Read an element out of raw memory
+# minutes: 20
+# difficulty: 1
+# points: 7
+# prerequisites: []
+# teaches: >-
+#   the one formula of this chapter: where the element of an index lies, from strides, offset and
+#   item size.
+# leaves out: strides below zero, which PyTorch does not have.
+# off limits: [torch.as_strided, torch.Tensor.as_strided, torch.Tensor.set_, torch.frombuffer, "import:numpy", "import:ctypes"]
+
+# %% [markdown]
+# The element at index $(i_0, i_1, \dots)$ begins at byte
+#
+# $$\text{itemsize} \cdot \big(\text{offset} + i_0 \cdot \text{stride}_0 + i_1 \cdot \text{stride}_1 + \dots\big)$$
+#
+# of the storage. Sizes do not occur in it. They only say which indices are allowed. Strides and
+# offset count *elements*, and one multiplication at the end turns them into bytes.
+#
+# There is one address and one sum. Nothing is looked up on the way: a matrix is not a row of
+# pointers to rows, as it may be in C.
+
+# %%
+x = torch.arange(24, dtype=torch.int16).reshape(2, 3, 4).permute(2, 0, 1)[1:]
+index = (2, 1, 0)
+elements = x.storage_offset() + sum(i * s for i, s in zip(index, x.stride(), strict=True))
+memory = bytes(x.untyped_storage().tolist())
+start = elements * x.element_size()
+print(layout(x), "bytes", start, "to", start + x.element_size())
+print(int.from_bytes(memory[start : start + 2], "little"), x[index].item())
+
+# %% [markdown]
+# Two addresses appear in PyTorch's own interface. `x.untyped_storage().data_ptr()` is where the
+# storage begins. `x.data_ptr()` is where the tensor's first element lies, so the offset is in it.
+#
+# **Predict.** What is the difference of the two for the `x` above, in bytes?
+
+# %%
+predict(..., lambda: x.data_ptr() - x.untyped_storage().data_ptr())
+
+# %% [markdown]
+# **Write `read_element(memory, size, stride, offset, itemsize, index)`.** `memory` is the content of
+# a storage as `bytes`. Return the `bytes` of one element, `itemsize` of them.
+#
+# - A negative index counts from the end of its dimension, as in Python.
+# - An index beyond either end of its dimension raises `IndexError`, even where bytes would be found.
+# - An element has one index per dimension. More indices than that, or fewer, raise `IndexError`.
+# - A tensor without dimensions has one element; its index is `()`.
+#
+# <details><summary>Hint 1: one element after the other</summary>
+#
+# Go through `zip(size, stride, index)`. Each triple adds `index * stride` to a sum that starts at
+# the offset.
+#
+# </details>
+# <details><summary>Hint 2: from the end</summary>
+#
+# The allowed indices of a dimension of size `n` run from `-n` to `n - 1`. Check first, then add
+# `n` to the negative ones. `index % n` would accept anything.
+#
+# </details>
+# <details><summary>Hint 3: how many</summary>
+#
+# `zip` stops at the shortest. Compare the lengths before you rely on it.
+#
+# </details>
+
+
+# %% solution="read_element"
+def read_element(
+    memory: bytes,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    itemsize: int,
+    index: tuple[int, ...],
+) -> bytes:
+    """Return the bytes of the element at `index`.
+
+    memory: a whole storage
+    stride, offset: in elements
+    itemsize: bytes per element
+    """
+    ### BEGIN SOLUTION
+    if len(index) != len(size):
+        raise IndexError(f"{len(index)} indices for {len(size)} dimensions")
+    position = offset
+    for i, n, s in zip(index, size, stride, strict=True):
+        if not -n <= i < n:
+            raise IndexError(f"index {i} is out of bounds for size {n}")
+        position += (i + n if i < 0 else i) * s
+    # elements become bytes here, once, offset and all
+    return memory[position * itemsize : (position + 1) * itemsize]
+    ### END SOLUTION
+
+
+# %% grade="read_element"
+grade("read_element")
+
+# %% [markdown]
+# ## Indexing: what counts as an index
+#
+# A tensor takes fewer indices than it has dimensions, and then gives a smaller tensor, a view. More
+# indices than dimensions are an error. But not everything between the brackets is counted: `None`
+# adds a dimension and uses up none, `...` stands for as many as are missing, and a mask of three
+# dimensions takes the place of three indices.
+
+# %%
+x = torch.zeros(2, 3, 4)
+mask = x == 0
+
+
+def attempt(what):
+    """Return what a call gives, or what it raises, in one line."""
+    try:
+        return str(what())
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+
+
+print("x[1]                 ", attempt(lambda: tuple(x[1].shape)))
+print("x[1, 2, 3]           ", attempt(lambda: tuple(x[1, 2, 3].shape)))
+print("x[None, :, :, :, None]", attempt(lambda: tuple(x[None, :, :, :, None].shape)))
+print("x[..., None, 0, None]", attempt(lambda: tuple(x[..., None, 0, None].shape)))
+print("x[mask]              ", attempt(lambda: tuple(x[mask].shape)))
+print("x[1, 2, 3, 0]        ", attempt(lambda: x[1, 2, 3, 0]))
+print("x[0, 3, 0]           ", attempt(lambda: x[0, 3, 0]))
+print("x[0, 0].item()       ", attempt(lambda: x[0, 0].item()))
+
+# %% [markdown]
+# `item()` makes a Python number of a tensor with exactly one element, however many dimensions it
+# has: `torch.zeros(1, 1, 1).item()` is fine. `x[1, 2, 3]` alone is still a tensor, one with zero
+# dimensions.
+#
+# Indices that are numbers, slices, `None` and `...` give **views**. Masks and lists of numbers
+# cannot be written as strides, so they **copy**.
+
+# %%
+x = torch.arange(6)
+for name, y in [("x[2:5]", x[2:5]), ("x[[2, 3, 4]]", x[[2, 3, 4]]), ("x[x > 1]", x[x > 1])]:
+    print(f"{name:<13} same storage: {same_storage(x, y)}")
+
+# %% [markdown]
+# **Predict.** `x[[2, 3, 4]]` is a copy. Then what does `x[[2, 3, 4]] = 0` do to `x`? Write the list
+# of its six elements. (Assignment does not go through the copy. It is an operation of its own,
+# `index_put_`.)
+
+
+# %%
+def assign():
+    """Return x after the assignment."""
+    x = torch.arange(6)
+    x[[2, 3, 4]] = 0
+    return x.tolist()
+
+
+predict(..., assign)
+
+# %% [markdown]
+# ## Creation: copy or share
+#
+# Where do a tensor's bytes come from? `torch.tensor` always copies. `torch.as_tensor` shares
+# *if it can*: it needs an array or a tensor that already has the right dtype. A list has no bytes
+# to share, and another dtype needs other bytes. `torch.from_numpy` shares, or refuses.
+
+# %%
+array = numpy.arange(3, dtype=numpy.float32)
+numbers = [0.0, 1.0, 2.0]
+made = {
+    "tensor(array)": torch.tensor(array),
+    "as_tensor(array)": torch.as_tensor(array),
+    "as_tensor(array, float64)": torch.as_tensor(array, dtype=torch.float64),
+    "from_numpy(array)": torch.from_numpy(array),
+    "as_tensor(list)": torch.as_tensor(numbers),
+}
+array[0] = numbers[0] = 7.0
+for name, y in made.items():
+    print(f"{name:<26} {'shares' if y[0] == 7 else 'copied'}")
+
+# %% [markdown]
+# NumPy's strides count bytes and may be negative. PyTorch's may not, and so a reversed array cannot
+# be shared.
+
+# %%
+print(array.strides, torch.from_numpy(array).stride())
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    print(attempt(lambda: torch.from_numpy(array[::-1]))[:60])
+print(attempt(lambda: torch.arange(3)[::-1]))
+
+# %% [markdown]
+# `torch.Tensor`, with a capital T, is another thing: the class. Called with whole numbers it takes
+# them for *sizes*, and leaves the elements uninitialised.
+#
+# **Predict.** What is `(torch.Tensor(3).shape, torch.tensor(3).shape)`? Write it as a tuple of two
+# tuples.
+
+# %%
+predict(..., lambda: (tuple(torch.Tensor(3).shape), tuple(torch.tensor(3).shape)))
+
+# %% [markdown] exercise="dense_stride"
+# title: Lay out a new tensor
+# minutes: 15
+# difficulty: 1
+# points: 5
+# prerequisites: [read_element]
+# teaches: >-
+#   where strides come from: sizes, and the order in which the dimensions lie in memory.
+# leaves out: converting a tensor that exists already from one order to another.
+# off limits: [torch.empty_permuted, torch.Tensor.stride, torch._prims_common.make_contiguous_strides_for]
+
+# %% [markdown]
+# A new tensor is **dense**: its elements fill the storage without gaps, each place used once. Which
+# dimension comes first in memory is a choice. `torch.empty_permuted` lets you choose: it takes the
+# sizes, and the dimensions in the order in which they lie in memory, outermost first.
+
+# %%
+for order in [(0, 1, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0)]:
+    print(order, torch.empty_permuted((2, 3, 4, 5), order).stride())
+
+# %% [markdown]
+# In the first order the last dimension varies fastest: neighbours in a row are neighbours in
+# memory. That is what PyTorch calls **contiguous**, or row-major. In the second, dimension 1 varies
+# fastest: for images that is `channels_last`. The third is Fortran's. All three fill 120 places
+# without gaps. `contiguous` is the name of one order among many, and not another word for dense.
+#
+# The innermost dimension has stride 1. Each further one steps over all that lies within it.
+#
+# **Predict.** Which strides does `torch.empty(2, 0, 3)` get? It has no elements at all.
+
+# %%
+predict(..., lambda: torch.empty(2, 0, 3).stride())
+
+# %% [markdown]
+# **Write `dense_stride(size, order)`.** `size` has one size per dimension, `order` the numbers of
+# all dimensions, outermost first. Return the strides as a tuple, one per dimension, in the order of
+# `size`, as `torch.empty_permuted(size, order)` has them. A dimension of size 0 counts as if its
+# size were 1.
+#
+# <details><summary>Hint 1: from the inside</summary>
+#
+# Start with a step of 1 at the last entry of `order`. After each dimension multiply the step by its
+# size.
+#
+# </details>
+# <details><summary>Hint 2: which goes where</summary>
+#
+# `order` says which dimension is outermost, then which is next. The strides come in the order of
+# the dimensions: write to `stride[dim]`, for `dim` in `reversed(order)`.
+#
+# </details>
+# <details><summary>Hint 3: nothing to step over</summary>
+#
+# `max(n, 1)` keeps the step from becoming zero. Without dimensions there are no strides: `()`.
+#
+# </details>
+
+
+# %% solution="dense_stride"
+def dense_stride(size: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides of a tensor without gaps.
+
+    order: every dimension once, the one that varies slowest first
+    """
+    ### BEGIN SOLUTION
+    stride = [0] * len(size)
+    step = 1
+    for dim in reversed(order):
+        stride[dim] = step
+        step *= max(size[dim], 1)  # an empty dimension must not bring all others to stride 0
+    return tuple(stride)
+    ### END SOLUTION
+
+
+# %% grade="dense_stride"
+grade("dense_stride")
+
+# %% [markdown] exercise="is_contiguous"
+# title: Say when a tensor is contiguous
+# minutes: 25
+# difficulty: 2
+# points: 6
+# prerequisites: [dense_stride]
+# teaches: >-
+#   that contiguity is a relation between sizes and strides, with exceptions that decide real cases:
+#   sizes of one, and no elements at all.
+# leaves out: channels_last_3d, and what other formats there are for sparse tensors.
+# off limits: [torch.Tensor.is_contiguous, torch.Tensor.contiguous, torch._prims_common.is_contiguous, torch._prims_common.is_channels_last_contiguous]
+
+# %% [markdown]
+# Two methods with similar names. `is_contiguous()` looks at sizes and strides and answers.
+# `contiguous()` returns a tensor: the very same one if it is contiguous already, else a copy.
+
+# %%
+x = torch.zeros(2, 3)
+print(x.contiguous() is x, same_storage(x.t().contiguous(), x))
+
+# %% [markdown]
+# Transposing makes a tensor non-contiguous, they say. Often it does. Look at what happens to these:
+
+# %%
+image = torch.zeros(2, 3, 4, 5).to(memory_format=torch.channels_last)
+for name, y in [
+    ("zeros(3, 4).t()", torch.zeros(3, 4).t()),
+    ("zeros(1, 5).t()", torch.zeros(1, 5).t()),
+    ("zeros(2, 1, 5).transpose(0, 1)", torch.zeros(2, 1, 5).transpose(0, 1)),
+    ("zeros(0, 3).t()", torch.zeros(0, 3).t()),
+    ("image", image),
+    ("image.permute(0, 2, 3, 1)", image.permute(0, 2, 3, 1)),
+]:
+    print(f"{name:<31} {tuple(y.shape)!s:<13} {y.stride()!s:<14} {y.is_contiguous()}")
+
+# %% [markdown]
+# A stride tells how far it is to the *next* index along a dimension. Where the size is 1 there is no
+# next one, so its stride says nothing, and PyTorch does not look at it. Where there are no elements,
+# no stride says anything. And the last line: a permutation can make a tensor contiguous that was
+# not.
+#
+# The precise rule. Go through the dimensions from the one that should be innermost to the one that
+# should be outermost, with an expected stride that starts at 1. Skip dimensions of size 1. Each
+# other one must have the expected stride; then multiply the expected stride by its size.
+#
+# - For plain contiguity the order is the last dimension first. A tensor without elements is
+#   contiguous, whatever its strides are.
+# - For `channels_last` the tensor must have four dimensions, else the answer is `False`. The order
+#   is 1, 3, 2, 0. Here tensors without elements get no exception: the rule is applied as it stands,
+#   and after a dimension of size 0 the expected stride is 0.
+#
+# **Predict.** Can a tensor be contiguous in both senses at once? Write the answer for
+# `torch.zeros(2, 3, 1, 1)` as a tuple: plain, `channels_last`.
+
+
+# %%
+def both(x):
+    """Ask both questions."""
+    return x.is_contiguous(), x.is_contiguous(memory_format=torch.channels_last)
+
+
+predict(..., lambda: both(torch.zeros(2, 3, 1, 1)))
+
+# %% [markdown]
+# **Write `is_contiguous(size, stride, channels_last=False)`.** Return a `bool`: what
+# `x.is_contiguous()` says of a tensor with these sizes and strides, or, if `channels_last` is true,
+# what `x.is_contiguous(memory_format=torch.channels_last)` says. Strides may be any whole numbers
+# from 0 on.
+#
+# <details><summary>Hint 1: one loop</summary>
+#
+# Both questions are the same loop over another order of the dimensions.
+#
+# </details>
+# <details><summary>Hint 2: do not compare with dense strides</summary>
+#
+# `stride == dense_stride(size, order)` is close, and wrong wherever a size is 1.
+#
+# </details>
+# <details><summary>Hint 3: the exceptions</summary>
+#
+# Four dimensions are asked for in one of the questions, `0 in size` matters in the other one.
+# A tensor with no dimensions is contiguous.
+#
+# </details>
+
+
+# %% solution="is_contiguous"
+def is_contiguous(
+    size: tuple[int, ...], stride: tuple[int, ...], channels_last: bool = False
+) -> bool:
+    """Say whether a tensor with these sizes and strides is contiguous.
+
+    channels_last: ask for the strides of channels_last, which only four dimensions can have
+    """
+    ### BEGIN SOLUTION
+    if channels_last:
+        if len(size) != 4:
+            return False
+        innermost_first = [1, 3, 2, 0]
+    else:
+        if 0 in size:
+            return True
+        innermost_first = list(reversed(range(len(size))))
+
+    expected = 1
+    for dim in innermost_first:
+        if size[dim] == 1:
+            continue  # there is no second index, so nobody ever takes this step
+        if stride[dim] != expected:
+            return False
+        expected *= size[dim]
+    return True
+    ### END SOLUTION
+
+
+# %% grade="is_contiguous"
+grade("is_contiguous")
