@@ -72,3 +72,45 @@ def random_layout(
         if size[dim] == 1 or random_int(rng, 0, 9) == 0:
             stride[dim] = random_int(rng, 0, 13) if size[dim] == 1 else 0
     return tuple(size), tuple(stride)
+
+
+def odd_tensors(rng: torch.Generator) -> dict[str, torch.Tensor]:
+    """Return int32 tensors of three dimensions, each in a layout of its own."""
+    base = whole(rng, 4, 5, 6)
+    return {
+        "contiguous": base,
+        "with an offset and gaps": base[1:, 1:4, ::2],
+        "permuted": base.permute(2, 0, 1)[1:],
+        "expanded": base[1:2, :, 2:].expand(3, 5, 4),
+        "of odd strides": base.reshape(-1).as_strided((3, 4, 2), (7, 2, 9), 5),
+        "with a size of 1": base[2:, 3:4, 1:],
+        "empty": base[:, :, 2:2],
+    }
+
+
+def assert_same_view(got: object, expected: torch.Tensor, what: str) -> None:
+    """Fail unless `got` is a view of its input with the layout of `expected`.
+
+    Strides of dimensions of size 1, and all of an empty tensor's, are free.
+    """
+    assert_tensor(got, dtype=expected.dtype, shape=expected.shape)
+    assert isinstance(got, torch.Tensor)
+    if not got.numel():
+        return
+    found = {"alias": facts(got).aliases is not None, **_layout(got)}
+    compared([got, *found.items()])
+    rows = (("on", what), ("expected", str(_layout(expected))), ("got", str(_layout(got))))
+    if not torch.equal(got, expected):
+        raise Mismatch("Elements are not where they belong.", rows)
+    if not found["alias"]:
+        raise Mismatch("The values are right, and the result is a copy.", rows[:1])
+    if _layout(got) != _layout(expected):
+        raise Mismatch("The layout is not the one of the view.", rows)
+
+
+def _layout(x: torch.Tensor) -> dict[str, object]:
+    strides = zip(x.stride(), x.shape, strict=True)
+    return {
+        "stride": tuple(0 if n == 1 else s for s, n in strides),
+        "offset": x.storage_offset(),
+    }

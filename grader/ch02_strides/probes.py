@@ -27,3 +27,21 @@ def contiguity(student, layouts):
 def channels_last_contiguity(student, layouts):
     """Return what is said of each (size, stride) when asked for channels_last."""
     return [student.is_contiguous(size, stride, channels_last=True) for size, stride in layouts]
+
+
+@probe
+def viewed(student, x, op, args):
+    """Return the view of `x` that `op` with these arguments stands for."""
+    return student.view_of(x, op, *args)
+
+
+@probe
+def indexed(student, x, items):
+    """Return what stands for `x[items]`."""
+    return student.index_view(x, items)
+
+
+@probe
+def sharing(student, pairs):
+    """Return for each pair of tensors whether a byte belongs to both."""
+    return [student.share_memory(a, b) for a, b in pairs]

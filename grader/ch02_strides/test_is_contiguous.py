@@ -101,7 +101,7 @@ def test_any_layout(contiguity, channels_last_contiguity, rng):
     compare(contiguity, layouts)
     images = [random_layout(rng, 4) for _ in range(75)]
     for number, (size, stride) in enumerate(images):
-        n, c, h, w = size
+        _, c, h, w = size
         if number % 2:
             images[number] = size, (c * h * w, 1, w * c, c + (number % 10 == 1))
         elif number % 3 == 0:

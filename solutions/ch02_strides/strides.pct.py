@@ -479,3 +479,341 @@ def is_contiguous(
 
 # %% grade="is_contiguous"
 grade("is_contiguous")
+# %% [markdown] exercise="view_of"
+# title: Make seven views by hand
+# minutes: 40
+# difficulty: 3
+# points: 7
+# prerequisites: [read_element]
+# teaches: >-
+#   that transposing, slicing, expanding, taking a diagonal and sliding a window all do the same
+#   thing: write other sizes, strides and offset over the same bytes.
+# leaves out: writing through a view whose elements overlap.
+# off limits: ["aten:transpose", "aten:permute", "aten:t", "aten:numpy_T", "aten:select", "aten:slice", "aten:narrow", "aten:expand", "aten:diagonal", "aten:unfold", "aten:view", "aten:squeeze", "aten:unsqueeze", "aten:unbind", "aten:split", "aten:alias", "import:numpy"]
+
+# %% [markdown]
+# `torch.as_strided(x, size, stride, storage_offset)` is the one view of which all others are special
+# cases. It takes the storage of `x` and lays the record that you give it over the bytes. It
+# copies nothing, and it does not ask what the sizes and strides of `x` were.
+#
+# The offset counts from the beginning of the **storage**, not from the beginning of `x`:
+
+# %%
+x = torch.arange(12).reshape(3, 4)[1:]
+print(x.tolist(), layout(x))
+print(torch.as_strided(x, (2,), (1,), 0).tolist(), "offset 0")
+print(torch.as_strided(x, (2,), (1,), x.storage_offset()).tolist(), "offset of x")
+
+# %% [markdown]
+# The diagonal of a matrix: from each element to the next it is one row down and one column to the
+# right. So the stride is the sum of the two.
+
+# %%
+x = torch.arange(12).reshape(3, 4)
+print(x.diagonal().tolist(), layout(x.diagonal()))
+print(x.unfold(1, 3, 1).tolist()[0], layout(x.unfold(1, 3, 1)))
+
+# %% [markdown]
+# The second line slides a window of three over each row. A row of four elements has become two
+# windows of three, and nothing was copied: two neighbouring windows *share* elements. In the
+# strides you see that as a number that occurs twice.
+#
+# An expanded dimension has stride 0: from one index to the next, stay where you are.
+#
+# **Predict.** `x` has strides `(4, 1)`. Which strides has `x.unfold(0, 2, 1)`, windows of two rows?
+
+# %%
+predict(..., lambda: x.unfold(0, 2, 1).stride())
+
+# %% [markdown]
+# **Write `view_of(x, op, *args)`.** `x` is a tensor of any layout: it may have an offset, gaps, and
+# strides that fit no order. `op` is one of seven names; the arguments are those of the method of
+# that name:
+#
+# | `op` | `args` |
+# |---|---|
+# | `"transpose"` | `dim0, dim1` |
+# | `"permute"` | `*dims` |
+# | `"select"` | `dim, index` |
+# | `"narrow"` | `dim, start, length` |
+# | `"expand"` | `*size`: may be longer than `x.shape`, then the new dimensions come first; -1 keeps a size |
+# | `"diagonal"` | `offset, dim1, dim2`; the diagonal comes last |
+# | `"unfold"` | `dim, size, step`; the windows come last |
+#
+# Return the view: no byte is copied, and sizes, strides and storage offset are those that PyTorch's
+# own method gives. (Where a size is 1 its stride is yours to choose, and so are all strides of an
+# empty result.) Dimensions may be negative, and so may `index` and the diagonal's `offset`. All
+# arguments are valid ones; you need not check them. Do not change `x`.
+#
+# PyTorch's own views are off limits, indexing with brackets included. `torch.as_strided` is not.
+#
+# <details><summary>Hint 1: three things to edit</summary>
+#
+# Begin with `size = list(x.shape)`, `stride = list(x.stride())` and `offset = x.storage_offset()`.
+# Let each operation edit these, and call `as_strided` once, at the end.
+#
+# </details>
+# <details><summary>Hint 2: what moves the offset</summary>
+#
+# `select`, `narrow` and `diagonal` begin somewhere else: so many steps along a dimension, each as
+# long as its stride. A diagonal with a positive offset begins further right, one with a negative
+# offset further down. It is as long as what is left of the shorter side, and never shorter than 0.
+#
+# </details>
+# <details><summary>Hint 3: negative dimensions</summary>
+#
+# `size[-1]` works by itself, until you append or delete something. Turn dimensions into
+# `dim % x.dim()` first.
+#
+# </details>
+
+
+# %% solution="view_of"
+def view_of(x: torch.Tensor, op: str, *args: int) -> torch.Tensor:
+    """Return the view of `x` that the method `op` would give.
+
+    args: whole numbers, as the method takes them
+    """
+    ### BEGIN SOLUTION
+    size, stride, offset = list(x.shape), list(x.stride()), x.storage_offset()
+    if op == "transpose":
+        a, b = args
+        size[a], size[b] = size[b], size[a]
+        stride[a], stride[b] = stride[b], stride[a]
+    elif op == "permute":
+        size, stride = [size[dim] for dim in args], [stride[dim] for dim in args]
+    elif op == "select":
+        dim, index = args
+        offset += index % size[dim] * stride[dim]
+        del size[dim], stride[dim]
+    elif op == "narrow":
+        dim, start, length = args
+        offset += start * stride[dim]
+        size[dim] = length
+    elif op == "expand":
+        new = len(args) - x.dim()
+        size, stride = [1] * new + size, [0] * new + stride
+        for dim, n in enumerate(args):
+            if n not in (-1, size[dim]):
+                size[dim], stride[dim] = n, 0  # every index finds the same element
+    elif op == "diagonal":
+        shift, down, right = args[0], args[1] % x.dim(), args[2] % x.dim()
+        # above the main diagonal begin further right, below it further down
+        offset += shift * stride[right] if shift > 0 else -shift * stride[down]
+        length = min(size[down] + min(shift, 0), size[right] - max(shift, 0))
+        step = stride[down] + stride[right]
+        rest = [dim for dim in range(x.dim()) if dim not in (down, right)]
+        size = [size[dim] for dim in rest] + [max(length, 0)]
+        stride = [stride[dim] for dim in rest] + [step]
+    elif op == "unfold":
+        dim, window, step = args[0] % x.dim(), args[1], args[2]
+        # within a window the steps are the old ones; from window to window they are longer
+        size, stride = [*size, window], [*stride, stride[dim]]
+        size[dim] = (size[dim] - window) // step + 1
+        stride[dim] *= step
+    return torch.as_strided(x, size, stride, offset)
+    ### END SOLUTION
+
+
+# %% grade="view_of"
+grade("view_of")
+
+# %% [markdown] exercise="index_view"
+# title: Index without brackets
+# minutes: 40
+# difficulty: 4
+# points: 6
+# prerequisites: [view_of]
+# teaches: >-
+#   what basic indexing is: numbers, slices, `None` and `...` become sizes, strides and one offset,
+#   and which of them use up a dimension.
+# leaves out: indices that copy (masks, lists and tensors of indices), and assignment.
+# off limits: ["aten:select", "aten:slice", "aten:narrow", "aten:unsqueeze", "aten:view", "aten:transpose", "aten:permute", "aten:expand", "aten:diagonal", "aten:unbind", "aten:split", "import:numpy"]
+
+# %% [markdown]
+# Four things may stand between the brackets without causing a copy. Each edits the record in its
+# own way:
+#
+# | item | uses up | result |
+# |---|---|---|
+# | a number | one dimension | no dimension; moves the offset |
+# | a slice `start:stop:step` | one dimension | one dimension; moves the offset, multiplies the stride |
+# | `None` | none | a dimension of size 1 |
+# | `...` | as many as the others leave | these dimensions, as they are |
+#
+# Dimensions that are left over at the end stay as they are: there is an invisible `...` after the
+# last item. Slices follow Python's rules: ends that are missing, negative, or far outside are all
+# fine.
+
+# %%
+x = torch.arange(24).reshape(2, 3, 4)
+print("x[1, 2, 3]         ", layout(x[1, 2, 3]))
+print("x[..., 3]          ", layout(x[..., 3]))
+print("x[:, None, 1:]     ", layout(x[:, None, 1:]))
+print("x[0, ..., ::3]     ", layout(x[0, ..., ::3]))
+print("x[:, -2:99:2, None]", layout(x[:, -2:99:2, None]))
+print("x[:, 5:2]          ", layout(x[:, 5:2]))
+
+# %% [markdown]
+# **Predict.** `x` has sizes `(2, 3, 4)` and strides `(12, 4, 1)`. What is the storage offset of
+# `x[-1, 1::2, -3]`?
+
+# %%
+predict(..., lambda: x[-1, 1::2, -3].storage_offset())
+
+# %% [markdown]
+# **Write `index_view(x, items)`.** `items` is a tuple of numbers, slices with a positive step,
+# `None`, and at most one `...`. Return what `x[items]` gives: a view with that shape, those
+# strides and that offset. (A stride is free where the size is 1, and so are all strides of an empty
+# result.)
+#
+# - A number outside of its dimension raises `IndexError`. A slice never does.
+# - More numbers and slices than dimensions raise `IndexError`.
+#
+# `x` may have any layout. Do not change it. Brackets on tensors, and PyTorch's own views, are off
+# limits; `torch.as_strided` is not.
+#
+# <details><summary>Hint 1: Python knows the rules of slices</summary>
+#
+# `item.indices(n)` returns start, stop and step with all defaults and ends worked out for a
+# dimension of size `n`; `len(range(...))` of the three is the new size.
+#
+# </details>
+# <details><summary>Hint 2: get rid of the dots</summary>
+#
+# Count the items that use up a dimension. Replace `...` by as many `slice(None)` as are missing,
+# and append one if there is none. What remains is a single loop.
+#
+# </details>
+# <details><summary>Hint 3: two counters</summary>
+#
+# `None` adds to the result and takes nothing from `x`. Walk through the dimensions of `x` with a
+# counter or an iterator of their own.
+#
+# </details>
+
+
+# %% solution="index_view"
+def index_view(x: torch.Tensor, items: tuple) -> torch.Tensor:
+    """Return the view `x[items]`.
+
+    items: numbers, slices, None, and at most one Ellipsis
+    """
+    ### BEGIN SOLUTION
+    used = sum(item is not None and item is not ... for item in items)
+    if used > x.dim():
+        raise IndexError(f"{used} indices for {x.dim()} dimensions")
+    if ... not in items:
+        items = (*items, ...)
+    dots = items.index(...)
+    items = (*items[:dots], *[slice(None)] * (x.dim() - used), *items[dots + 1 :])
+
+    size, stride, offset = [], [], x.storage_offset()
+    dimensions = iter(zip(x.shape, x.stride(), strict=True))
+    for item in items:
+        if item is None:
+            size.append(1)
+            stride.append(0)  # a step that nobody takes
+            continue
+        n, s = next(dimensions)
+        if isinstance(item, slice):
+            start, stop, step = item.indices(n)
+            size.append(len(range(start, stop, step)))
+            stride.append(s * step)
+            offset += start * s
+        elif -n <= item < n:
+            offset += item % n * s
+        else:
+            raise IndexError(f"index {item} is out of bounds for size {n}")
+    return torch.as_strided(x, size, stride, offset)
+    ### END SOLUTION
+
+
+# %% grade="index_view"
+grade("index_view")
+
+# %% [markdown] exercise="share_memory"
+# title: Find out whether two tensors share a byte
+# minutes: 25
+# difficulty: 3
+# points: 6
+# prerequisites: [read_element]
+# teaches: >-
+#   that `data_ptr`, `_base` and the storage each answer another question than "does writing to this
+#   one change that one".
+# leaves out: deciding it fast for large tensors, which is a hard problem of integer programming.
+# off limits: [torch._C._overlaps, "import:numpy"]
+
+# %% [markdown]
+# To find out whether two tensors alias, people compare `data_ptr()`. That compares where their
+# *first elements* lie. A slice begins elsewhere, and still is part of the same memory:
+
+# %%
+x = torch.arange(6, dtype=torch.int32)
+tail, even, odd = x[2:], x[::2], x[1::2]
+for name, a, b in [("x, tail", x, tail), ("x, even", x, even), ("even, odd", even, odd)]:
+    print(f"{name:<10}", "data_ptr:", a.data_ptr() == b.data_ptr(), " storage:", same_storage(a, b))
+
+# %% [markdown]
+# Comparing storages says whether two tensors *could* share. (Older texts use `x.storage()`, which
+# is deprecated: it knows a dtype, while a storage is bytes. `untyped_storage()` is the real thing.)
+# But `even` and `odd` live in one storage and have no byte in common.
+#
+# **Predict.** After `odd.zero_()`, what is the sum of `even`?
+
+
+# %%
+def zero_odd():
+    """Write to one of two interleaved views, and look at the other."""
+    x = torch.arange(6, dtype=torch.int32)
+    even, odd = x[::2], x[1::2]
+    odd.zero_()
+    return even.sum().item()
+
+
+predict(..., zero_odd)
+
+# %% [markdown]
+# **Write `share_memory(a, b)`.** Return `True` if at least one byte of memory belongs to an element
+# of `a` and to an element of `b`, else `False`. The two may have different shapes and dtypes, any
+# layout, and storages of their own or a common one. A tensor without elements shares nothing. Our
+# tensors have at most a few hundred elements: listing all places is fine. Do not change `a` or `b`.
+#
+# <details><summary>Hint 1: addresses</summary>
+#
+# An address in memory is a whole number, and `x.data_ptr()` is that of the first element. The
+# others follow from strides and item size.
+#
+# </details>
+# <details><summary>Hint 2: bytes, not elements</summary>
+#
+# An element of eight bytes covers eight addresses. An `int16` tensor that looks at the second half
+# of an `int32` shares bytes with it, although no element begins at the same place.
+#
+# </details>
+# <details><summary>Hint 3: sets</summary>
+#
+# Put all addresses of `a` in a set, and ask whether it is disjoint from that of `b`. The set of a
+# tensor with no dimensions has one element's bytes.
+#
+# </details>
+
+
+# %% solution="share_memory"
+def share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Say whether some byte of memory belongs to both tensors."""
+
+    ### BEGIN SOLUTION
+    def addresses(x: torch.Tensor) -> set[int]:
+        # the first byte of every element: one dimension after the other multiplies the set
+        starts = {x.data_ptr()}
+        for n, s in zip(x.shape, x.stride(), strict=True):
+            starts = {start + i * s * x.element_size() for start in starts for i in range(n)}
+        return {start + byte for start in starts for byte in range(x.element_size())}
+
+    return not addresses(a).isdisjoint(addresses(b))
+    ### END SOLUTION
+
+
+# %% grade="share_memory"
+grade("share_memory")

@@ -74,8 +74,8 @@ def dense_stride(size, order):
 # Each stride is the product of the sizes of all dimensions further in.
 def dense_stride(size, order):
     place = {dim: number for number, dim in enumerate(order)}
-    inner = lambda dim: [max(size[d], 1) for d in order[place[dim] + 1 :]]
-    return tuple(math.prod(inner(dim)) for dim in range(len(size)))
+    inner = [[max(size[d], 1) for d in order[place[dim] + 1 :]] for dim in range(len(size))]
+    return tuple(math.prod(sizes) for sizes in inner)
 
 
 # %% alternate: cumulative_product
