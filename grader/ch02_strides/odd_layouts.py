@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from grader import Mismatch, assert_same_bits, assert_tensor, compared, facts
+from grader import Mismatch, assert_tensor, compared, facts
 
 
 def whole(rng: torch.Generator, *size: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:

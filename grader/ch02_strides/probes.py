@@ -1,6 +1,7 @@
 """Chapter 2's probes: all of the chapter that runs beside a student's code."""
 
 from grader import probe
+from grader.instruments.memory import watch_memory
 
 
 @probe
@@ -45,3 +46,30 @@ def indexed(student, x, items):
 def sharing(student, pairs):
     """Return for each pair of tensors whether a byte belongs to both."""
     return [student.share_memory(a, b) for a, b in pairs]
+
+
+@probe
+def broadcasted(student, cases):
+    """Return the common size and all strides for each list of (size, stride)."""
+    return [student.broadcast_strides(layouts) for layouts in cases]
+
+
+@probe
+def view_strides(student, cases):
+    """Return the strides, or None, for each (size, stride, new size)."""
+    return [student.view_stride(size, stride, new_size) for size, stride, new_size in cases]
+
+
+@probe
+def reshaped(student, x, new_size):
+    """Return the reshaped tensor."""
+    return student.reshape(x, new_size)
+
+
+@probe
+def reshaping_bytes(student, x, new_size):
+    """Return how many bytes were allocated for it."""
+    with watch_memory() as memory:
+        x.detach()  # the storage of x is known from here on, even to one who hands it to `set_`
+        student.reshape(x, new_size)
+    return memory.new_bytes

@@ -817,3 +817,376 @@ def share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 # %% grade="share_memory"
 grade("share_memory")
+# %% [markdown] exercise="broadcast_strides"
+# title: Broadcast by hand
+# minutes: 25
+# difficulty: 3
+# points: 7
+# prerequisites: [view_of]
+# teaches: >-
+#   that broadcasting is a view: sizes are matched from the right, and whatever is repeated has
+#   stride 0.
+# leaves out: the strides of an operation's *result*, which PyTorch chooses from those of its inputs.
+# off limits: [torch.broadcast_tensors, torch.broadcast_shapes, torch.broadcast_to, "aten:expand", torch._refs.broadcast_tensors, "import:numpy"]
+
+# %% [markdown]
+# `a + b` works for a column and a row, and gives a matrix. Nothing is copied to make them fit. Both
+# are read through views of the common size, and where a tensor repeats itself its stride is 0.
+
+# %%
+column, row = torch.arange(3).reshape(3, 1), torch.arange(4)
+for name, x, y in zip(["column", "row"], [column, row], torch.broadcast_tensors(column, row)):
+    print(f"{name:<7} {tuple(x.shape)!s:<7} {x.stride()!s:<7} -> {tuple(y.shape)} {y.stride()}")
+
+# %% [markdown]
+# The rule:
+#
+# - Line the sizes up **from the right**. A tensor with fewer dimensions gets sizes of 1 in front.
+# - In each dimension the sizes other than 1 must all be equal. That is the common size; if all
+#   are 1, it is 1.
+# - Where a tensor has 1 and the common size is something else, its stride becomes 0.
+#
+# `expand` makes such a view of a single tensor. It stretches dimensions of size 1, and it can put new
+# ones in front of them, of any size. `repeat` gives the same values, in memory of their own.
+
+# %%
+x = torch.arange(3)
+for name, y in [("expand(1000, 3)", x.expand(1000, 3)), ("repeat(1000, 1)", x.repeat(1000, 1))]:
+    print(f"x.{name} {y.stride()} {y.untyped_storage().nbytes():>6} bytes")
+
+# %% [markdown]
+# **Predict.** What is the common size of `(2, 1, 3)`, `(4, 1)` and `()`? Write a tuple.
+
+# %%
+predict(..., lambda: tuple(torch.broadcast_shapes((2, 1, 3), (4, 1), ())))
+
+# %% [markdown]
+# A loss of a tensor of size `(n,)` against one of size `(n, 1)` is a classic accident. Nothing
+# raises; the result is the mean of $n^2$ differences.
+#
+# **Predict.** What is the size of `torch.zeros(0) + torch.zeros(1)`? Write a tuple.
+
+# %%
+predict(..., lambda: tuple((torch.zeros(0) + torch.zeros(1)).shape))
+
+# %% [markdown]
+# **Write `broadcast_strides(layouts)`.** `layouts` is a list of at least one pair `(size, stride)`,
+# both tuples. Return a pair: the common size as a tuple, and a list with the strides that each
+# tensor has when it is read with the common size, each a tuple as long as the common size.
+#
+# Strides that exist are kept, whatever they are. (Where the common size is 0 or 1 the stride is yours
+# to choose.) Sizes that do not fit raise `RuntimeError`, as `torch.broadcast_tensors` does.
+#
+# <details><summary>Hint 1: fill up in front</summary>
+#
+# Find the largest number of dimensions. Put as many sizes of 1, and strides of 0, in front of each
+# layout as it is short of.
+#
+# </details>
+# <details><summary>Hint 2: one dimension at a time</summary>
+#
+# `zip(*sizes)` goes through the dimensions. Look at the set of sizes that are not 1: it may have
+# no member, or one.
+#
+# </details>
+# <details><summary>Hint 3: not the maximum</summary>
+#
+# The common size is not the largest one. 0 and 1 give 0, and 0 and 3 do not fit.
+#
+# </details>
+
+
+# %% solution="broadcast_strides"
+Layout = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def broadcast_strides(layouts: list[Layout]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """Return the common size, and each tensor's strides under it.
+
+    layouts: (size, stride) of each tensor
+    """
+    ### BEGIN SOLUTION
+    dims = max(len(size) for size, _ in layouts)
+    sizes = [(1,) * (dims - len(size)) + size for size, _ in layouts]
+    strides = [(0,) * (dims - len(stride)) + stride for _, stride in layouts]
+
+    common = []
+    for here in zip(*sizes, strict=True):
+        others = set(here) - {1}
+        if len(others) > 1:
+            raise RuntimeError(f"sizes {here} do not fit together")
+        common.append(others.pop() if others else 1)
+
+    read = [
+        # a size of 1 that is read as another one: stay where you are
+        tuple(s if n == m else 0 for n, s, m in zip(size, stride, common, strict=True))
+        for size, stride in zip(sizes, strides, strict=True)
+    ]
+    return tuple(common), read
+    ### END SOLUTION
+
+
+# %% grade="broadcast_strides"
+grade("broadcast_strides")
+
+# %% [markdown] exercise="view_stride"
+# title: Decide whether a view is possible
+# minutes: 60
+# difficulty: 5
+# points: 9
+# prerequisites: [is_contiguous, view_of]
+# teaches: >-
+#   the exact rule behind `view`: which dimensions can be merged, which cannot, and why a tensor need
+#   not be contiguous.
+# leaves out: "`x.view(dtype)`, which reads the same bytes as another dtype."
+# off limits: ["aten:view", "aten:_unsafe_view", torch.Tensor.reshape, torch.reshape, torch.Tensor.view_as, torch.flatten, torch.Tensor.flatten, torch.Tensor.unflatten, torch.unflatten, torch._subclasses.fake_impls._compute_stride, "import:numpy"]
+
+# %% [markdown]
+# "`view` only works on contiguous tensors." You will have read it, and the error message seems to say
+# so. Try it:
+
+# %%
+x = torch.arange(24).reshape(4, 6).t()
+print("x        ", layout(x), "contiguous:", x.is_contiguous())
+print("view     ", layout(x.view(2, 3, 2, 2)), "same storage:", same_storage(x, x.view(2, 3, 2, 2)))
+y = torch.arange(20)[::2]
+print("y        ", layout(y), "contiguous:", y.is_contiguous())
+print("view     ", layout(y.view(2, 5)))
+print("x.view(8, 3):", attempt(lambda: x.view(8, 3)))
+
+# %% [markdown]
+# So what does `view` need? It keeps the *row-major order of elements*: walk through `x` with the last
+# index fastest, and the same elements come up, in the same order, when you walk through the result.
+# The result must find them with strides of its own. That is possible or it is not.
+#
+# **Splitting** a dimension is always possible. Six elements at steps of 4 are two rows of three, with
+# steps of 12 and 4.
+#
+# **Merging** two neighbours is possible if the outer one goes on exactly where the inner one ends:
+# the outer stride is the inner stride times the inner size. Sizes `(2, 3)` with strides `(6, 2)`
+# merge into 6 elements at steps of 2. With strides `(7, 2)` there is a jump in the middle, and no
+# single step covers it.
+#
+# Therefore: first merge whatever merges. What remains are **runs**, each a number of elements at one
+# step, with jumps between them. Then cut the runs into the sizes asked for. A new dimension may lie
+# anywhere within a run. It must not reach across a jump.
+#
+# **Predict.** `z` has sizes `(4, 3)` and strides `(6, 1)`: half of the columns of a matrix. Which of
+# `z.view(2, 2, 3)`, `z.view(12)` and `z.view(2, 6)` are possible? Write a tuple of three truth
+# values.
+
+
+# %%
+def can_view(x, *size):
+    """Say whether PyTorch makes this view."""
+    try:
+        x.view(*size)
+    except RuntimeError:
+        return False
+    return True
+
+
+z = torch.arange(24).reshape(4, 6)[:, :3]
+predict(..., lambda: (can_view(z, 2, 2, 3), can_view(z, 12), can_view(z, 2, 6)))
+
+# %% [markdown]
+# An expanded dimension has stride 0, and the rule covers it as it stands: $0 = n \cdot 0$, so
+# neighbours with stride 0 merge.
+
+# %%
+one = torch.zeros(1)
+print(can_view(one.expand(2, 3), 6), can_view(torch.zeros(3).expand(2, 3), 6))
+
+# %% [markdown]
+# **Write `view_stride(size, stride, new_size)`.** Return the strides of `x.view(new_size)` for an
+# `x` with these sizes and strides, as a tuple, or `None` where PyTorch refuses the view because the
+# elements cannot be reached. Your answer must agree with PyTorch's for *every* layout: any strides
+# from 0 on, sizes of 1 with strides that mean nothing, no elements, no dimensions.
+#
+# - One size in `new_size` may be -1: it is worked out from the others.
+# - A `new_size` that does not have as many elements as `size` raises `RuntimeError`. So do two sizes
+#   of -1, sizes below -1, and a -1 beside a 0, which could be anything.
+# - Where a new size is 1 its stride is yours to choose. If there are no elements, all of them are,
+#   and no view is refused.
+#
+# <details><summary>Hint 1: throw out what means nothing</summary>
+#
+# Dimensions of size 1 contribute nothing to the order of elements. Leave them out before you look
+# for jumps, whatever their strides say.
+#
+# </details>
+# <details><summary>Hint 2: runs</summary>
+#
+# Go from the last dimension to the first. Keep a list of pairs `(elements, step)`. A dimension joins
+# the last pair if its stride is `elements * step`; else it begins a pair of its own.
+#
+# </details>
+# <details><summary>Hint 3: cutting</summary>
+#
+# Go through the new sizes from the last to the first. Each takes its part of the current run: it
+# must divide what is left of it. Then multiply the step by it, and go to the next run when nothing
+# is left.
+#
+# </details>
+
+
+# %% solution="view_stride"
+def view_stride(
+    size: tuple[int, ...], stride: tuple[int, ...], new_size: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Return the strides of a view, or None if there is none.
+
+    new_size: as many elements as `size` has; one entry may be -1
+    """
+    ### BEGIN SOLUTION
+    new_size = list(new_size)
+    if new_size.count(-1) == 1:
+        known = math.prod(n for n in new_size if n != -1)
+        if known:  # else it could be anything, and the -1 stays for the next line to find
+            new_size[new_size.index(-1)] = math.prod(size) // known
+    if min(new_size, default=0) < 0 or math.prod(new_size) != math.prod(size):
+        raise RuntimeError(f"{new_size} does not fit {math.prod(size)} elements")
+    if 0 in size:
+        return (1,) * len(new_size)
+
+    runs = []  # the innermost first: how many elements, and the step from one to the next
+    for n, s in zip(reversed(size), reversed(stride), strict=True):
+        if n == 1:
+            continue
+        if runs and s == runs[-1][0] * runs[-1][1]:
+            runs[-1] = runs[-1][0] * n, runs[-1][1]
+        else:
+            runs.append((n, s))
+
+    new_stride = []
+    left, step = 1, 1
+    for n in reversed(new_size):
+        if n > 1 and left == 1:
+            left, step = runs.pop(0)
+        if left % n:
+            return None  # this dimension would reach across a jump
+        new_stride.append(step)
+        left, step = left // n, step * n
+    return tuple(reversed(new_stride))
+    ### END SOLUTION
+
+
+# %% grade="view_stride"
+grade("view_stride")
+
+# %% [markdown]
+# PyTorch's own version is `computeStride_impl` in `aten/src/ATen/TensorUtils.cpp`. It does both
+# steps in one loop. Read it next: you will recognise every line.
+
+# %% [markdown] exercise="reshape"
+# title: Reshape by a view, or by one copy
+# minutes: 30
+# difficulty: 4
+# points: 7
+# prerequisites: [view_stride]
+# teaches: >-
+#   when `reshape` aliases its input and when it silently stops to, and what the copy costs.
+# leaves out: reshaping tensors that are sparse, nested or quantized.
+# off limits: ["aten:view", "aten:_unsafe_view", "aten:reshape", torch.Tensor.reshape, torch.reshape, torch.Tensor.view_as, torch.Tensor.reshape_as, torch.flatten, torch.Tensor.flatten, torch.Tensor.unflatten, torch.unflatten, torch.ravel, torch.Tensor.ravel, "import:numpy"]
+
+# %% [markdown]
+# `reshape` makes a view if there is one, and a copy if there is none. It does not say which.
+
+# %%
+x = torch.arange(12).reshape(3, 4)
+for name, y in [
+    ("x.reshape(12)", x.reshape(12)),
+    ("x.t().reshape(2, 2, 3)", x.t().reshape(2, 2, 3)),
+    ("x.t().reshape(12)", x.t().reshape(12)),
+    ("x[:, :2].reshape(6)", x[:, :2].reshape(6)),
+    ("x[:, 1:2].reshape(3)", x[:, 1:2].reshape(3)),
+]:
+    print(f"{name:<23} {layout(y)!s:<32} same storage: {same_storage(x, y)}")
+
+# %% [markdown]
+# The second line shows two things. The result of `reshape` need not be contiguous. And
+# `x.t().reshape(...)` is not the same as `x.t().contiguous().view(...)`: the values agree, but the
+# latter copies twelve numbers that nobody needed to move.
+#
+# It matters when somebody writes. Into a view the writing goes through to `x`; into a copy it does
+# not, and no error tells you.
+#
+# **Predict.** After `x.t().reshape(-1)[0] = 99`, what is `x[0, 0]`? And after
+# `x.reshape(-1)[0] = 99`? Write a tuple of both.
+
+
+# %%
+def write_to_the_first():
+    """Write through a reshaped tensor, and look at x."""
+    x = torch.arange(12).reshape(3, 4)
+    x.t().reshape(-1)[0] = 99
+    before = x[0, 0].item()
+    x.reshape(-1)[0] = 99
+    return before, x[0, 0].item()
+
+
+predict(..., write_to_the_first)
+
+# %% [markdown]
+# One more thing that `reshape` is *not*: a permutation. Both of these give a tensor of size `(4, 3)`.
+
+# %%
+print(x.reshape(4, 3).tolist())
+print(x.permute(1, 0).tolist())
+
+# %% [markdown]
+# `reshape` keeps the order of elements and cuts it into rows of another length. `permute` keeps each
+# element's indices and exchanges their roles. If you wanted images in another order of dimensions
+# and they look like noise, you have used the first for the second.
+#
+# **Write `reshape(x, new_size)`.** `x` has any layout. Return a tensor of size `new_size` with the
+# elements of `x` in row-major order. One size may be -1.
+#
+# - Where PyTorch's `view` is possible, return a view of `x`: no byte is allocated, and what is
+#   written to the result appears in `x`.
+# - Where it is not, return a contiguous tensor in memory of its own, and allocate no more than the
+#   bytes of its elements, once.
+# - Where `new_size` does not fit, raise `RuntimeError`.
+#
+# Do not change `x`. Your `view_stride` will be of use. PyTorch's own `view`, `reshape` and `flatten`
+# are off limits. `torch.as_strided`, `contiguous` and `clone` are not.
+#
+# <details><summary>Hint 1: ask first</summary>
+#
+# `view_stride(tuple(x.shape), x.stride(), new_size)` gives strides for `as_strided`, or `None`, or
+# raises what must be raised.
+#
+# </details>
+# <details><summary>Hint 2: after the copy</summary>
+#
+# A contiguous copy has a view of every size. Make one, and ask again.
+#
+# </details>
+# <details><summary>Hint 3: what as_strided wants</summary>
+#
+# A size without -1, and the storage offset: that of `x` for a view, that of the copy for a copy.
+# And mind `clone()`: it keeps the strides of what it copies if that is dense. `contiguous()` does
+# not.
+#
+# </details>
+
+
+# %% solution="reshape"
+def reshape(x: torch.Tensor, new_size: tuple[int, ...]) -> torch.Tensor:
+    """Return the elements of `x` in row-major order with another size, copied only if need be.
+
+    new_size: one entry may be -1
+    """
+    ### BEGIN SOLUTION
+    stride = view_stride(tuple(x.shape), x.stride(), new_size)
+    if stride is None:
+        x = x.contiguous()  # the one copy; after it every size has a view
+        stride = view_stride(tuple(x.shape), x.stride(), new_size)
+    known = math.prod(n for n in new_size if n != -1)
+    size = [x.numel() // known if n == -1 else n for n in new_size]
+    return torch.as_strided(x, size, stride, x.storage_offset())
+    ### END SOLUTION
+
+
+# %% grade="reshape"
+grade("reshape")
