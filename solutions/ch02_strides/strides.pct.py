@@ -835,8 +835,10 @@ grade("share_memory")
 
 # %%
 column, row = torch.arange(3).reshape(3, 1), torch.arange(4)
-for name, x, y in zip(["column", "row"], [column, row], torch.broadcast_tensors(column, row)):
-    print(f"{name:<7} {tuple(x.shape)!s:<7} {x.stride()!s:<7} -> {tuple(y.shape)} {y.stride()}")
+wide_column, wide_row = torch.broadcast_tensors(column, row)
+print("column", layout(column), "->", layout(wide_column))
+print("row   ", layout(row), "->", layout(wide_row))
+print((column + row).tolist())
 
 # %% [markdown]
 # The rule:
