@@ -73,3 +73,9 @@ def reshaping_bytes(student, x, new_size):
         x.detach()  # the storage of x is known from here on, even to one who hands it to `set_`
         student.reshape(x, new_size)
     return memory.new_bytes
+
+
+@probe
+def predictions(student, cases):
+    """Return what is said of each (size, stride, op, args)."""
+    return [student.is_view(size, stride, op, *args) for size, stride, op, args in cases]

@@ -1077,8 +1077,8 @@ def view_stride(
 grade("view_stride")
 
 # %% [markdown]
-# PyTorch's own version is `computeStride_impl` in `aten/src/ATen/TensorUtils.cpp`. It does both
-# steps in one loop. Read it next: you will recognise every line.
+# PyTorch's own version is `at::detail::computeStride`, in `aten/src/ATen/TensorUtils.cpp`. It does
+# both steps in one loop. Read it next: you will recognise what it does.
 
 # %% [markdown] exercise="reshape"
 # title: Reshape by a view, or by one copy
@@ -1192,3 +1192,278 @@ def reshape(x: torch.Tensor, new_size: tuple[int, ...]) -> torch.Tensor:
 
 # %% grade="reshape"
 grade("reshape")
+# %% [markdown]
+# ## Every operation on dimensions: view or copy
+#
+# Below are the operations that people use to rearrange tensors. The left column takes a contiguous
+# `x`, the right one its transpose. Think of each line before you read it: can the result be written
+# as sizes, strides and an offset?
+#
+# **Predict.** `flip(0)` reverses the order of rows. In NumPy `a[::-1]` is a view. Is it one in PyTorch?
+# Write `"view"` or `"copy"`.
+
+# %%
+x = torch.arange(24).reshape(2, 3, 4)
+predict(..., lambda: "view" if same_storage(x, x.flip(0)) else "copy")
+
+# %%
+operations = {
+    "view(6, 4)": lambda a: a.view(6, 4),
+    "reshape(6, 4)": lambda a: a.reshape(6, 4),
+    "flatten()": lambda a: a.flatten(),
+    "flatten(1)": lambda a: a.flatten(1),
+    "ravel()": lambda a: a.ravel(),
+    "unsqueeze(1)": lambda a: a.unsqueeze(1),
+    "squeeze()": lambda a: a.squeeze(),
+    "transpose(0, 1)": lambda a: a.transpose(0, 1),
+    "permute(2, 0, 1)": lambda a: a.permute(2, 0, 1),
+    "narrow(1, 1, 2)": lambda a: a.narrow(1, 1, 2),
+    "unfold(1, 2, 1)": lambda a: a.unfold(1, 2, 1),
+    "split(2)[0]": lambda a: a.split(2)[0],
+    "chunk(2)[0]": lambda a: a.chunk(2)[0],
+    "expand(5, -1, -1, -1)": lambda a: a.expand(5, -1, -1, -1),
+    "broadcast_to((5, ...))": lambda a: a.broadcast_to((5, *a.shape)),
+    "repeat(5, 1, 1, 1)": lambda a: a.repeat(5, 1, 1, 1),
+    "repeat(1, 1, 1)": lambda a: a.repeat(1, 1, 1),
+    "stack([a, a])": lambda a: torch.stack([a, a]),
+    "cat([a, a])": lambda a: torch.cat([a, a]),
+    "cat([a])": lambda a: torch.cat([a]),
+    "flip(0)": lambda a: a.flip(0),
+    "roll(1, 0)": lambda a: a.roll(1, 0),
+    "contiguous()": lambda a: a.contiguous(),
+    "clone()": lambda a: a.clone(),
+}
+
+
+def outcome(a, operation):
+    """Say in a few words what comes of an operation."""
+    try:
+        result = operation(a)
+    except RuntimeError:
+        return "refused"
+    kind = "view" if same_storage(a, result) else "copy"
+    return f"{kind} {tuple(result.shape)} {result.stride()}"
+
+
+for name, operation in operations.items():
+    print(f"{name:<23} {outcome(x, operation):<34} {outcome(x.transpose(0, 2), operation)}")
+
+# %% [markdown]
+# Three groups. From `unsqueeze` to `broadcast_to` everything is a view of any tensor. From `repeat` to
+# `roll`, and `clone`, everything is a copy, even where there is nothing to repeat or to join. The rest
+# look at the layout first: `view`, `reshape`, `flatten`, `ravel`, `contiguous`.
+#
+# Look at the strides in the last line. `clone` keeps the order of a dense tensor, so it is no way to
+# make something contiguous.
+#
+# `flatten` copies always and `ravel` only if it must: that is so in NumPy. In PyTorch `flatten` is a
+# `reshape`, a view where there is one. And `ravel` is `contiguous().view(-1)`. Below, `y` has one
+# dimension, with a step of 2. Flat it is already; contiguous it is not.
+#
+# **Predict.** What do `y.flatten()` and `y.ravel()` give? Write a tuple of two words, each `"view"` or
+# `"copy"`.
+
+# %%
+y = torch.arange(20)[::2]
+predict(
+    ..., lambda: tuple("view" if same_storage(y, z) else "copy" for z in (y.flatten(), y.ravel()))
+)
+
+# %% [markdown]
+#
+# `stack` puts a new dimension in front, `cat` makes an old one longer. `squeeze()` takes out *every*
+# dimension of size 1, also the one that was a batch of one; name the dimension to be safe.
+#
+# `chunk(n)` cuts into parts of equal size, rounded up. What is left over may be smaller, and there may
+# be fewer than `n` parts. `tensor_split(n)` gives exactly `n`.
+
+# %%
+y = torch.zeros(5, 10)
+print([tuple(part.shape) for part in y.chunk(3, dim=1)])
+print([tuple(part.shape) for part in y.tensor_split(3, dim=1)])
+
+# %% [markdown]
+# **Predict.** How many parts has `torch.arange(5).chunk(4)`?
+
+# %%
+predict(..., lambda: len(torch.arange(5).chunk(4)))
+
+# %% [markdown]
+# ## Do operations need contiguous inputs?
+#
+# Some people write `.contiguous()` wherever a tensor has been transposed, to be on the safe side.
+# Matrix multiplication takes strides as they are:
+
+# %%
+from grader.instruments.memory import watch_memory
+from grader.instruments.ops import watch_ops
+
+a, b = torch.ones(32, 64), torch.ones(16, 32)
+for name, multiply in [
+    ("plain", lambda: a.t() @ b.t()),
+    ("with contiguous()", lambda: a.t().contiguous() @ b.t().contiguous()),
+]:
+    with watch_ops() as ops, watch_memory() as memory:
+        multiply()
+    print(f"{name:<18} {memory.new_bytes:>6} bytes  {' '.join(ops.names)}")
+
+# %% [markdown]
+# The result takes 4,096 bytes. The two clones come on top and buy nothing. Where a kernel does want
+# another layout, it makes the copy itself.
+#
+# **Predict.** What does `a.contiguous()` cost for the `a` above, which is contiguous? Write the number
+# of bytes.
+
+
+# %%
+def cost(run):
+    """Return how many bytes a call allocates."""
+    with watch_memory() as memory:
+        run()
+    return memory.new_bytes
+
+
+predict(..., lambda: cost(a.contiguous))
+
+# %% [markdown] exercise="is_view"
+# title: Say which operations copy
+# minutes: 30
+# difficulty: 3
+# points: 6
+# prerequisites: [is_contiguous, view_stride]
+# teaches: >-
+#   to tell from the operation and the layout, before anything runs, whether memory will be shared.
+# leaves out: operations that compute something; devices other than the CPU.
+# off limits: [torch.empty_strided, torch.as_strided, torch.Tensor.as_strided, torch.Tensor.set_, "aten:as_strided", "aten:set_", "aten:empty_strided", "import:numpy"]
+
+# %% [markdown]
+# Put the table to use. You are told sizes and strides of a tensor and what somebody is about to do
+# with it. Will the result share its memory?
+#
+# **Predict.** `x` has size `(8, 1, 6)` and strides `(6, 50, 1)`. Does `x.flatten()` copy? Write `"view"`
+# or `"copy"`.
+
+# %%
+x = torch.zeros(100).as_strided((8, 1, 6), (6, 50, 1))
+predict(..., lambda: "view" if same_storage(x, x.flatten()) else "copy")
+
+# %% [markdown]
+# **Write `is_view(size, stride, op, *args)`.** `size` and `stride` belong to a tensor `x` with at least
+# one dimension and at least one element. Return `True` if `x.op(*args)` has its bytes in the storage
+# of `x`, and `False` if it is a copy. (`contiguous` may return `x` itself: that counts as `True`.)
+# `op` is one of
+#
+# - `"transpose"`, `"permute"`, `"unsqueeze"`, `"squeeze"`, `"narrow"`, `"select"`, `"unfold"`,
+#   `"chunk"`, `"split"`, `"expand"`, `"broadcast_to"`, `"diagonal"`;
+# - `"repeat"`, `"flip"`, `"roll"`, `"clone"`, and `"stack"` and `"cat"`, which stand for
+#   `torch.stack([x])` and `torch.cat([x])`;
+# - `"reshape"` with the sizes as `args`, one of them -1 perhaps; `"flatten"` with none, one or two
+#   arguments: the first and the last dimension to be flattened, counted from 0 or from the end;
+#   `"contiguous"`; `"ravel"`.
+#
+# All calls are valid ones. The tensor itself is not there to be asked. Your earlier functions are.
+#
+# <details><summary>Hint 1: two sets and a rest</summary>
+#
+# For the first two groups the layout does not matter: a set of names is enough. Only the third group
+# needs thought.
+#
+# </details>
+# <details><summary>Hint 2: flatten is a reshape</summary>
+#
+# Work out the size that `flatten` leads to, and ask `view_stride` whether there is a view of that size.
+#
+# </details>
+# <details><summary>Hint 3: the defaults</summary>
+#
+# `flatten()` goes from dimension 0 to dimension -1. Turn negative dimensions into positive ones
+# before you slice: `size[first : last + 1]` with -1 for `last` is empty.
+#
+# </details>
+
+
+# %% solution="is_view"
+def is_view(size: tuple[int, ...], stride: tuple[int, ...], op: str, *args: int) -> bool:
+    """Say whether `x.op(*args)` shares memory with an `x` of these sizes and strides."""
+    ### BEGIN SOLUTION
+    if op in ("repeat", "flip", "roll", "clone", "stack", "cat"):
+        return False
+    if op in ("contiguous", "ravel"):  # `ravel` is `contiguous().view(-1)`
+        return is_contiguous(size, stride)
+    if op == "reshape":
+        return view_stride(size, stride, args) is not None
+    if op == "flatten":
+        # all dimensions from the first to the last become one, and the others stay
+        first = args[0] % len(size) if args else 0
+        last = args[1] % len(size) if len(args) == 2 else len(size) - 1
+        merged = math.prod(size[first : last + 1])
+        new_size = (*size[:first], merged, *size[last + 1 :])
+        return view_stride(size, stride, new_size) is not None
+    return True  # everything else only edits sizes, strides and offset
+    ### END SOLUTION
+
+
+# %% grade="is_view"
+grade("is_view")
+
+# %% [markdown]
+# ## Shapes you will meet
+#
+# Layout is a matter of habit, too. Different data come with their dimensions in different orders, and
+# with different dtypes.
+#
+# | data | size | dtype |
+# |---|---|---|
+# | a picture, as a file decoder gives it | `(height, width, channels)` | `uint8` |
+# | a batch of pictures, as convolutions take it | `(batch, channels, height, width)` | `float32` |
+# | a batch of sound | `(batch, channels, time)` | `float32` |
+# | a batch of text, as token numbers | `(batch, sequence)` | `int64` |
+# | the same, embedded | `(batch, sequence, hidden)` | `float32` |
+#
+# The channels of a decoded picture come last. `permute` brings them to the front without copying.
+
+# %%
+picture = torch.zeros(4, 5, 3, dtype=torch.uint8)
+front = picture.permute(2, 0, 1)
+batch = front.unsqueeze(0)
+print("picture", layout(picture))
+print("front  ", layout(front), same_storage(picture, front))
+print("batch  ", layout(batch), batch.is_contiguous(memory_format=torch.channels_last))
+
+# %% [markdown]
+# The batch has the size that a convolution wants, and its bytes lie as the decoder left them. That is
+# all there is to `channels_last`.
+#
+# Sound is cut into overlapping frames, and `unfold` does that without copying. Nine samples become
+# four frames of three:
+
+# %%
+sound = torch.arange(9).reshape(1, 9)
+frames = sound.unfold(1, 3, 2)
+print(layout(frames), frames[0].tolist())
+
+# %% [markdown]
+# Attention splits the hidden size of embedded text into heads: one dimension is split, and two are
+# exchanged. Both are views. Afterwards the heads are put together again.
+#
+# **Predict.** `heads` below has size `(2, 3, 5, 4)`. `together` transposes it back and merges the last two
+# dimensions. `mixed` merges the last two dimensions of `heads` as it is. Which of them copies? Write a
+# tuple of two words, each `"view"` or `"copy"`.
+
+
+# %%
+def split_and_merge():
+    """Split a hidden size of 12 into three heads, and put them together in two ways."""
+    text = torch.zeros(2, 5, 12)
+    heads = text.view(2, 5, 3, 4).transpose(1, 2)
+    together = heads.transpose(1, 2).reshape(2, 5, 12)
+    mixed = heads.reshape(2, 3, 20)
+    return tuple("view" if same_storage(text, y) else "copy" for y in (together, mixed))
+
+
+predict(..., split_and_merge)
+
+# %% [markdown]
+# A real attention layer computes something in between. If the result lies in memory head by head,
+# putting the heads together does copy. That is why so many implementations end with
+# `transpose(1, 2).contiguous().view(...)`, or with a `reshape` that copies for them.

@@ -311,3 +311,32 @@ def test_reshape_aliases_and_copies_where_torch_does(draw):
             assert (got.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()) == shared
             assert same_view(got, expected) if shared else got.is_contiguous()
     assert min(seen.values()) > 500
+
+
+def test_is_view_is_what_happens(draw):
+    is_view = reference("is_view")
+    seen = {True: 0, False: 0}
+    for _ in range(6000):
+        size, stride = layout(draw, draw.randrange(1, 5))
+        if 0 in size:
+            continue
+        x = torch.empty_strided(size, stride)
+        first = draw.randrange(-x.dim(), x.dim())
+        last = draw.randrange(first % x.dim(), x.dim()) - draw.choice([0, x.dim()])
+        for op, *args in (
+            ("flatten",),
+            ("flatten", first),
+            ("flatten", first, last),
+            ("ravel",),
+            ("contiguous",),
+            ("reshape", *recut(draw, x.numel())),
+            ("repeat", *x.shape),
+            ("flip", first),
+            ("roll", draw.randrange(-3, 4), first),
+            ("unfold", first, 1, 2),
+        ):
+            shared = getattr(x, op)(*args).untyped_storage().data_ptr()
+            answer = shared == x.untyped_storage().data_ptr()
+            seen[answer] += 1
+            assert is_view(size, stride, op, *args) is answer, (size, stride, op, args)
+    assert min(seen.values()) > 10_000
