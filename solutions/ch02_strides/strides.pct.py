@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown] chapter="ch02_strides"
-# title: "Strides: how a tensor lies in memory"
+# title: Strides, or how a tensor lies in memory
 # summary: >-
 #   A tensor is a row of bytes and a few numbers that say how to walk through them. Transposing,
 #   slicing, broadcasting and sliding a window over an image change the numbers and leave the bytes
@@ -45,7 +45,7 @@ from grader import grade, predict
 # **sizes**, the **strides**, the **storage offset** and the **dtype**, and a pointer to a
 # **storage**. The storage, `StorageImpl`, holds the bytes: an address, a length in bytes, and the
 # allocator that will free them. It knows nothing of shapes or dtypes. Many tensors can point to
-# one storage.
+# one storage. (To read on: `c10/core/TensorImpl.h` and `c10/core/StorageImpl.h`.)
 
 
 # %%
@@ -204,14 +204,14 @@ def attempt(what):
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
 
 
-print("x[1]                 ", attempt(lambda: tuple(x[1].shape)))
-print("x[1, 2, 3]           ", attempt(lambda: tuple(x[1, 2, 3].shape)))
+print("x[1]                  ", attempt(lambda: tuple(x[1].shape)))
+print("x[1, 2, 3]            ", attempt(lambda: tuple(x[1, 2, 3].shape)))
 print("x[None, :, :, :, None]", attempt(lambda: tuple(x[None, :, :, :, None].shape)))
-print("x[..., None, 0, None]", attempt(lambda: tuple(x[..., None, 0, None].shape)))
-print("x[mask]              ", attempt(lambda: tuple(x[mask].shape)))
-print("x[1, 2, 3, 0]        ", attempt(lambda: x[1, 2, 3, 0]))
-print("x[0, 3, 0]           ", attempt(lambda: x[0, 3, 0]))
-print("x[0, 0].item()       ", attempt(lambda: x[0, 0].item()))
+print("x[..., None, 0, None] ", attempt(lambda: tuple(x[..., None, 0, None].shape)))
+print("x[mask]               ", attempt(lambda: tuple(x[mask].shape)))
+print("x[1, 2, 3, 0]         ", attempt(lambda: x[1, 2, 3, 0]))
+print("x[0, 3, 0]            ", attempt(lambda: x[0, 3, 0]))
+print("x[0, 0].item()        ", attempt(lambda: x[0, 0].item()))
 
 # %% [markdown]
 # `item()` makes a Python number of a tensor with exactly one element, however many dimensions it
@@ -219,7 +219,8 @@ print("x[0, 0].item()       ", attempt(lambda: x[0, 0].item()))
 # dimensions.
 #
 # Indices that are numbers, slices, `None` and `...` give **views**. Masks and lists of numbers
-# cannot be written as strides, so they **copy**.
+# **copy**: in general no strides lead through what they pick, and PyTorch does not look for
+# exceptions.
 
 # %%
 x = torch.arange(6)
@@ -246,8 +247,9 @@ predict(..., assign)
 # ## Creation: copy or share
 #
 # Where do a tensor's bytes come from? `torch.tensor` always copies. `torch.as_tensor` shares
-# *if it can*: it needs an array or a tensor that already has the right dtype. A list has no bytes
-# to share, and another dtype needs other bytes. `torch.from_numpy` shares, or refuses.
+# *if it can*: it needs an array or a tensor that already has the right dtype and lies on the right
+# device. A list has no bytes to share, and another dtype needs other bytes. `torch.from_numpy`
+# shares, or refuses.
 
 # %%
 array = numpy.arange(3, dtype=numpy.float32)
@@ -863,9 +865,15 @@ for name, y in [("expand(1000, 3)", x.expand(1000, 3)), ("repeat(1000, 1)", x.re
 predict(..., lambda: tuple(torch.broadcast_shapes((2, 1, 3), (4, 1), ())))
 
 # %% [markdown]
-# A loss of a tensor of size `(n,)` against one of size `(n, 1)` is a classic accident. Nothing
-# raises; the result is the mean of $n^2$ differences.
-#
+# A classic accident: predictions of size `(n, 1)`, targets of size `(n,)`. Nothing raises, and the
+# mean is one of $n^2$ differences.
+
+# %%
+predictions, targets = torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([1.0, 2.0, 3.0])
+errors = predictions - targets
+print(tuple(errors.shape), round(errors.square().mean().item(), 3), "where 0.0 was meant")
+
+# %% [markdown]
 # **Predict.** What is the size of `torch.zeros(0) + torch.zeros(1)`? Write a tuple.
 
 # %%
