@@ -31,15 +31,15 @@ def channels_last_contiguity(student, layouts):
 
 
 @probe
-def viewed(student, x, op, args):
-    """Return the view of `x` that `op` with these arguments stands for."""
-    return student.view_of(x, op, *args)
+def viewed(student, x, calls):
+    """Return the views of `x` that each (op, args) stands for."""
+    return [student.view_of(x, op, *args) for op, args in calls]
 
 
 @probe
-def indexed(student, x, items):
-    """Return what stands for `x[items]`."""
-    return student.index_view(x, items)
+def indexed(student, x, selections):
+    """Return what stands for `x[items]`, for each of `selections`."""
+    return [student.index_view(x, items) for items in selections]
 
 
 @probe
@@ -61,18 +61,21 @@ def view_strides(student, cases):
 
 
 @probe
-def reshaped(student, x, new_size):
-    """Return the reshaped tensor."""
-    return student.reshape(x, new_size)
+def reshaped(student, cases):
+    """Return the reshaped tensor for each (x, new size)."""
+    return [student.reshape(x, new_size) for x, new_size in cases]
 
 
 @probe
-def reshaping_bytes(student, x, new_size):
-    """Return how many bytes were allocated for it."""
-    with watch_memory() as memory:
-        x.detach()  # the storage of x is known from here on, even to one who hands it to `set_`
-        student.reshape(x, new_size)
-    return memory.new_bytes
+def reshaping_bytes(student, cases):
+    """Return how many bytes were allocated for each (x, new size)."""
+    found = []
+    for x, new_size in cases:
+        with watch_memory() as memory:
+            x.detach()  # from here on its storage is known, even if somebody hands it to `set_`
+            student.reshape(x, new_size)
+        found.append(memory.new_bytes)
+    return found
 
 
 @probe

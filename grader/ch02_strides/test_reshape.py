@@ -45,14 +45,20 @@ def told(x, new_size):
 @gate
 def test_tensor(reshaped, x):
     """Returns a tensor of the new size and the same dtype."""
-    for value, size in ((x, (24,)), (x.t(), (3, 8)), (x, (2, 12))):
-        assert_tensor(reshaped.ask(value, size).value, dtype=x.dtype, shape=size)
+    cases = [(x, (24,)), (x.t(), (3, 8)), (x, (2, 12))]
+    for (_, size), got in zip(cases, reshaped.ask(cases).value, strict=True):
+        assert_tensor(got, dtype=x.dtype, shape=size)
 
 
-def test_views(reshaped, views):
-    """Where a view is possible the result is one: no copy, and the layout of PyTorch's view."""
-    for x, size in views:
-        assert_same_view(reshaped.ask(x, size).value, x.view(size), told(x, size))
+def compare(reshaped, cases):
+    """Compare with PyTorch: a view where it makes one, and a copy where it must."""
+    for (x, size), got in zip(cases, reshaped.ask(cases).value, strict=True):
+        try:
+            expected = x.view(size)
+        except RuntimeError:
+            compare_copy(got, x, size)
+        else:
+            assert_same_view(got, expected, told(x, size))
 
 
 def compare_copy(got, x, size):
@@ -69,33 +75,35 @@ def compare_copy(got, x, size):
         raise Mismatch("The copy is not contiguous.", (*rows, ("got", f"stride {stride}")))
 
 
+def test_views(reshaped, views):
+    """Where a view is possible the result is one: no copy, and the layout of PyTorch's view."""
+    compare(reshaped, views)
+
+
 def test_copies(reshaped, copies):
     """Where no view is possible the result is a contiguous copy, in row-major order."""
-    for x, size in copies:
-        compare_copy(reshaped.ask(x, size).value, x, size)
+    compare(reshaped, copies)
 
 
 def test_minus_one(reshaped, views, copies):
     """A size of -1, for views and for copies."""
-    for x, size in views:
-        for place in range(len(size)):
-            asked = (*size[:place], -1, *size[place + 1 :])
-            assert_same_view(reshaped.ask(x, asked).value, x.view(asked), told(x, asked))
-    for x, size in copies:
-        asked = (*size[:-1], -1)
-        compare_copy(reshaped.ask(x, asked).value, x, asked)
+    compare(
+        reshaped,
+        [
+            (x, (*size[:place], -1, *size[place + 1 :]))
+            for x, size in views + copies
+            for place in range(len(size))
+        ],
+    )
 
 
 def test_other_dtypes(reshaped, rng):
     """Any dtype; tensors without elements."""
     for dtype in (torch.bool, torch.bfloat16, torch.float64, torch.complex64):
         x = whole(rng, 3, 4, dtype=dtype)
-        compare_copy(reshaped.ask(x.t(), (2, 6)).value, x.t(), (2, 6))
-        assert_same_view(
-            reshaped.ask(x[1:], (2, 2, 2)).value, x[1:].view(2, 2, 2), told(x, (2, 2, 2))
-        )
-        for empty, size in ((x[:0], (5, 0)), (x[:, :0].t(), (0,)), (x[1:1], (-1, 4))):
-            got = reshaped.ask(empty, size).value
+        compare(reshaped, [(x.t(), (2, 6)), (x[1:], (2, 2, 2))])
+        cases = [(x[:0], (5, 0)), (x[:, :0].t(), (0,)), (x[1:1], (-1, 4))]
+        for (empty, size), got in zip(cases, reshaped.ask(cases).value, strict=True):
             assert_tensor(got, dtype=dtype, shape=empty.reshape(size).shape)
 
 
@@ -108,40 +116,33 @@ def test_does_not_fit(reshaped, x):
         (x[:0], (0, -1)),
         (x.t(), (2, 6)),
     ):
-        raised = reshaped.ask(value, size).raised
+        raised = reshaped.ask([(value, size)]).raised
         if raised is None or not raised.is_a("RuntimeError"):
             came = "no exception" if raised is None else raised.type
             raise Mismatch(
                 "This must raise a RuntimeError.", (("on", told(value, size)), ("got", came))
             )
-    compare_copy(reshaped.ask(x.t(), (3, 8)).value, x.t(), (3, 8))
+    compare(reshaped, [(x.t(), (3, 8))])
 
 
 @claimed
 def test_bytes(reshaping_bytes, views, copies):
     """A view allocates nothing; a copy allocates its elements once."""
-    for x, size in views:
-        got = reshaping_bytes.ask(x, size).value
-        assert_equal(got, 0, f"Bytes allocated for {told(x, size)}.")
-    for x, size in copies:
-        got, most = reshaping_bytes.ask(x, size).value, x.numel() * x.element_size()
-        assert_equal(got, most, f"Bytes allocated for {told(x, size)}.")
+    for cases, share in ((views, 0), (copies, 1)):
+        for (x, size), got in zip(cases, reshaping_bytes.ask(cases).value, strict=True):
+            most = share * x.numel() * x.element_size()
+            assert_equal(got, most, f"Bytes allocated for {told(x, size)}.")
 
 
 def test_any_layout(reshaped, rng):
     """100 random sizes for odd layouts: alias or copy as PyTorch has it."""
     tensors = list(odd_tensors(rng).values())[:6]
+    cases = []
     for number in range(100):
         x = tensors[number % len(tensors)]
         x = x.permute(torch.randperm(3, generator=rng).tolist()) if number % 2 else x
-        size = _cut(rng, x)
-        got = reshaped.ask(x, size).value
-        try:
-            expected = x.view(size)
-        except RuntimeError:
-            compare_copy(got, x, size)
-        else:
-            assert_same_view(got, expected, told(x, size))
+        cases.append((x, _cut(rng, x)))
+    compare(reshaped, cases)
 
 
 def _cut(rng, x):
