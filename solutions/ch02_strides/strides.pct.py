@@ -65,11 +65,17 @@ for name, y in [("x.t()", x.t()), ("x[1:]", x[1:]), ("x[:, ::2]", x[:, ::2]), ("
     print(f"{name:<9}", layout(y), "same storage:", same_storage(x, y))
 
 # %% [markdown]
-# Three rows and four columns, and what lies in memory is the row 0 to 11. To go one row down, skip
-# four elements; to go one column to the right, skip one. These two numbers are the strides. The
-# transposed tensor has the same bytes and the strides exchanged. All four have *one* storage, in
-# one piece, whatever their strides are.
-#
+# Three rows and four columns, and what lies in memory is the row 0 to 11. To go one row down, go
+# four elements on; to go one column to the right, go one on. These two numbers are the strides. The
+# transposed tensor has the same bytes and the strides exchanged. All of them have *one* storage, in
+# one piece, whatever their strides are. Here is what each of them sees of it:
+
+# %%
+for name, y in [("x", x), ("x.t()", x.t()), ("x[1:]", x[1:]), ("x[:, ::2]", x[:, ::2])]:
+    seen = set(y.flatten().tolist())  # the numbers in x are their own places in memory
+    print(f"{name:<9}", " ".join(f"{k:>2}" if k in seen else " ." for k in range(12)))
+
+# %% [markdown]
 # The record has one thing more. Its **dispatch key set** says which implementations an operation on
 # this tensor must pass through: here the CPU's, after autograd's.
 
@@ -312,6 +318,14 @@ for order in [(0, 1, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0)]:
 # fastest: for images that is `channels_last`. The third is Fortran's. All three fill 120 places
 # without gaps. `contiguous` is the name of one order among many, and not another word for dense.
 #
+# Nor is `torch.strided` a name for gaps. It is what `x.layout` says of every tensor that is described
+# by strides, as opposed to the sparse ones. Fresh tensors are strided *and* contiguous.
+
+# %%
+x = torch.zeros(2, 3, 4)
+print(x.layout, x.stride(), x.is_contiguous())
+
+# %% [markdown]
 # The innermost dimension has stride 1. Each further one steps over all that lies within it.
 #
 # **Predict.** Which strides does `torch.empty(2, 0, 3)` get? It has no elements at all.
@@ -1280,8 +1294,13 @@ predict(
 # %% [markdown]
 #
 # `stack` puts a new dimension in front, `cat` makes an old one longer. `squeeze()` takes out *every*
-# dimension of size 1, also the one that was a batch of one; name the dimension to be safe.
-#
+# dimension of size 1, also the one that was a batch of one. Name the dimension to be safe.
+
+# %%
+one = torch.zeros(1, 3, 1)
+print(tuple(one.squeeze().shape), tuple(one.squeeze(2).shape), tuple(one.squeeze(1).shape))
+
+# %% [markdown]
 # `chunk(n)` cuts into parts of equal size, rounded up. What is left over may be smaller, and there may
 # be fewer than `n` parts. `tensor_split(n)` gives exactly `n`.
 

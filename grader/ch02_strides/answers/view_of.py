@@ -346,50 +346,58 @@ def view_of(x, op, *args):
 # off that map: its value at zero, and what each unit step adds.
 def view_of(x, op, *args):
     n, size = x.dim(), list(x.shape)
-    wrap = lambda d: d % n  # noqa: E731
     if op == "transpose":
         order = list(range(n))
         order[args[0]], order[args[1]] = order[args[1]], order[args[0]]
         op, args = "permute", order
     if op == "permute":
-        new = [size[d] for d in args]
-        source = lambda i: [i[list(map(wrap, args)).index(d)] for d in range(n)]  # noqa: E731
+        order = [d % n for d in args]
+        new, source = [size[d] for d in order], lambda i: [i[order.index(d)] for d in range(n)]
     elif op == "select":
-        d, k = wrap(args[0]), args[1] % size[args[0]]
-        new = size[:d] + size[d + 1 :]
-        source = lambda i: [*i[:d], k, *i[d:]]  # noqa: E731
+        d = args[0] % n
+        new, source = size[:d] + size[d + 1 :], lambda i: [*i[:d], args[1] % size[d], *i[d:]]
     elif op == "narrow":
-        d, start = wrap(args[0]), args[1]
+        d = args[0] % n
         new = [*size[:d], args[2], *size[d + 1 :]]
-        source = lambda i: [*i[:d], i[d] + start, *i[d + 1 :]]  # noqa: E731
+        source = _moved(d, lambda k: k + args[1])
     elif op == "expand":
         lead = len(args) - n
         new = [size[k - lead] if m == -1 else m for k, m in enumerate(args)]
-        source = lambda i: [  # noqa: E731
-            0 if size[k] == 1 else i[k + lead] for k in range(n)
-        ]
+        source = _stretched(size, lead)
     elif op == "diagonal":
-        shift, a, b = args[0], wrap(args[1]), wrap(args[2])
+        shift, a, b = args[0], args[1] % n, args[2] % n
         rest = [d for d in range(n) if d not in (a, b)]
-        count = len(range(max(0, -shift), min(size[a], size[b] - shift)))
-        new = [size[d] for d in rest] + [count]
-
-        def source(i):
-            at = dict(zip(rest, i))
-            at[a], at[b] = i[-1] + max(0, -shift), i[-1] + max(0, shift)
-            return [at[d] for d in range(n)]
+        new = [size[d] for d in rest] + [len(range(max(0, -shift), min(size[a], size[b] - shift)))]
+        source = _diagonal(n, rest, {a: max(0, -shift), b: max(0, shift)})
     else:
-        d, window, step = wrap(args[0]), args[1], args[2]
+        d, window, step = args[0] % n, args[1], args[2]
         new = [*size, window]
         new[d] = len(range(0, size[d] - window + 1, step))
-        source = lambda i: [  # noqa: E731
-            i[d] * step + i[n] if k == d else i[k] for k in range(n)
-        ]
-    place = lambda i: sum(k * s for k, s in zip(source(i), x.stride()))  # noqa: E731
-    unit = [[int(j == k) for j in range(len(new))] for k in range(len(new))]
+        source = _windows(n, d, step)
+
+    def place(i):
+        return sum(k * s for k, s in zip(source(i), x.stride()))
+
     zero = place([0] * len(new))
-    stride = [max(0, place(i) - zero) for i in unit]
+    units = [[int(j == k) for j in range(len(new))] for k in range(len(new))]
+    stride = [place(unit) - zero for unit in units]
     return torch.as_strided(x, new, stride, x.storage_offset() + zero)
+
+
+def _moved(d, move):
+    return lambda i: [move(k) if at == d else k for at, k in enumerate(i)]
+
+
+def _stretched(size, lead):
+    return lambda i: [0 if n == 1 else i[at + lead] for at, n in enumerate(size)]
+
+
+def _diagonal(n, rest, starts):
+    return lambda i: [i[-1] + starts[d] if d in starts else i[rest.index(d)] for d in range(n)]
+
+
+def _windows(n, d, step):
+    return lambda i: [i[at] * step + i[n] if at == d else i[at] for at in range(n)]
 
 
 # %% alternate: set_on_a_new_tensor
