@@ -1,5 +1,7 @@
 """Chapter 2's probes: all of the chapter that runs beside a student's code."""
 
+import tracemalloc
+
 from grader import probe
 from grader.instruments.memory import watch_memory
 
@@ -82,3 +84,115 @@ def reshaping_bytes(student, cases):
 def predictions(student, cases):
     """Return what is said of each (size, stride, op, args)."""
     return [student.is_view(size, stride, op, *args) for size, stride, op, args in cases]
+
+
+@probe
+def channels_last(student, x):
+    """Return `x` laid out channels last, and the most bytes allocated at once for it."""
+    with watch_memory() as memory:
+        x.detach()  # shows the storage of x, which `set_` would otherwise seem to make
+        result = student.to_channels_last(x)
+    return {"result": result, "bytes": memory.peak_bytes}
+
+
+@probe
+def windowed(student, x, kernel, stride, dilation, padding):
+    """Return the windows of `x`, and the most bytes allocated at once for them."""
+    with watch_memory() as memory:
+        x.detach()  # shows the storage of x, which `set_` would otherwise seem to make
+        result = student.windows(x, kernel, stride, dilation, padding)
+    return {"result": result, "bytes": memory.peak_bytes}
+
+
+@probe
+def overlap_answers(student, layouts):
+    """Return what `overlaps` says of each (size, stride)."""
+    return [student.overlaps(size, stride) for size, stride in layouts]
+
+
+@probe
+def aliases(student, tensors):
+    """Return what `alias_graph` gives for a list of tensors."""
+    return student.alias_graph(tensors)
+
+
+@probe
+def packed(student, tensors):
+    """Return the buffers and layouts of a list of tensors."""
+    return student.pack_views(tensors)
+
+
+@probe(in_place=("whole", "x"))
+def transposed_in_place(student, whole, x):
+    """Transpose `x`, a view of `whole`, in its place."""
+    return student.transpose_in_place(x)
+
+
+@probe
+def transposing_memory(student, x):
+    """Transpose `x` twice over; return the most bytes that Python objects and tensors held."""
+    student.transpose_in_place(x[:2].clone())  # what is loaded on a first call is not the student's
+    first, second = x.clone(), x.clone()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        student.transpose_in_place(first)
+        objects = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    with watch_memory() as memory:
+        student.transpose_in_place(second)
+    return {"objects": objects, "tensors": memory.peak_bytes, "result": first}
+
+
+@probe
+def programs_run(student, programs):
+    """Run programs, lists of steps on tensors; return each tensor, or the error in its place.
+
+    The first step of a program makes a tensor; the others refer to tensors by their numbers.
+    """
+    return [_run(student.StridedTensor, program) for program in programs]
+
+
+def _run(make, program):
+    (numbers, size, stride, offset), *steps = program
+    storage = list(numbers)
+    tensors = [make(storage, tuple(size), tuple(stride), offset)]
+    for what, which, *args in steps:
+        try:
+            tensors.append(_step(tensors, what, tensors[which], *args))
+        except (IndexError, ValueError) as error:
+            tensors.append(error)
+    return [
+        next(kind.__name__ for kind in (IndexError, ValueError) if isinstance(x, kind))
+        if isinstance(x, Exception)
+        else {
+            "size": x.size,
+            "stride": x.stride,
+            "offset": x.offset,
+            "list": x.tolist(),
+            "shares": x.storage is storage,
+        }
+        for x in tensors
+    ]
+
+
+def _step(tensors, what, x, *args):
+    if what == "index":
+        return x[_index(args[0])]
+    if what == "write":
+        x[_index(args[0])] = args[1]
+        return x
+    if what == "copy":
+        x[_index(args[0])] = tensors[args[1]]
+        return x
+    return getattr(x, what)(*args)
+
+
+def _index(parts):
+    """Return an index from data: a pair means one number, a triple a slice. One part comes alone."""
+    made = tuple(
+        slice(*part) if isinstance(part, list | tuple) else (... if part == "..." else part)
+        for part in parts
+    )
+    return made[0] if len(made) == 1 else made

@@ -32,7 +32,7 @@ def shaped(student, pairs):
     return found
 
 
-def _product(multiply, *operands):
+def _measured(multiply, *operands):
     """Return a product, the operators that made it, and the bytes that were allocated."""
     with watch_ops() as ops, watch_memory() as memory:
         result = multiply(*operands)
@@ -47,19 +47,19 @@ def _product(multiply, *operands):
 @probe
 def multiplied(student, a, b):
     """Return `matmul` of `a` and `b`, and what it took."""
-    return _product(student.matmul, a, b)
+    return _measured(student.matmul, a, b)
 
 
 @probe
 def broadcast_product(student, a, b):
     """Return `broadcast_matmul` of `a` and `b`, and what it took."""
-    return _product(student.broadcast_matmul, a, b)
+    return _measured(student.broadcast_matmul, a, b)
 
 
 @probe
 def contracted(student, equation, operands):
     """Return `einsum` of `operands`, and what it took."""
-    return _product(student.einsum, equation, *operands)
+    return _measured(student.einsum, equation, *operands)
 
 
 @probe
@@ -338,7 +338,7 @@ def lowered(student, program, buffers):
     return {"equation": equation, "names": list(names), "value": value}
 
 
-def _matrix_product(a, b):
+def _product(a, b):
     return a @ b
 
 

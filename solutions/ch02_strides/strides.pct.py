@@ -1494,3 +1494,1059 @@ predict(..., split_and_merge)
 # A real attention layer computes something in between. If the result lies in memory head by head,
 # putting the heads together does copy. That is why so many implementations end with
 # `transpose(1, 2).contiguous().view(...)`, or with a `reshape` that copies for them.
+
+# %% [markdown] exercise="to_channels_last"
+# title: Lay an image out channels last
+# minutes: 25
+# difficulty: 3
+# points: 6
+# prerequisites: [is_contiguous, view_of]
+# teaches: >-
+#   that the order of the dimensions and the order of the bytes are two things, and that
+#   "contiguous" speaks of sizes and strides, not of memory with or without gaps.
+# leaves out: which kernels run faster on which layout; empty tensors.
+# off limits: [torch.channels_last, torch.channels_last_3d]
+
+# %% [markdown]
+# PyTorch writes a batch of images as `(batch, channels, height, width)`, NCHW for short. Read
+# aloud, that is a promise about *indices*: `x[0, 2, 5, 7]` is channel 2 of pixel (5, 7). It promises
+# nothing about *memory*. Two orders of memory are common for the same indices:
+#
+# - **row-major**: one channel's whole plane after the other, all red, then all green, then all blue;
+# - **channels last**: pixel after pixel, each with its red, green and blue side by side.
+#
+# Many convolution kernels want the second. You need not give up the first four letters for it.
+# Strides say where the next channel is:
+
+# %%
+x = torch.arange(24).reshape(1, 2, 3, 4)
+y = x.to(memory_format=torch.channels_last)
+print("shape     ", tuple(x.shape), "and", tuple(y.shape))
+print("elements  ", "the same" if torch.equal(x, y) else "different")
+print("strides   ", x.stride(), "and", y.stride())
+for name, tensor in (("row-major", x), ("channels last", y)):
+    memory = tensor.as_strided((24,), (1,), 0)
+    print(f"{name:<14}", *(f"{value:>2}" for value in memory.tolist()))
+
+# %% [markdown]
+# The shape stayed and the bytes moved. Converting to **NHWC** is something else: there the *shape*
+# becomes `(batch, height, width, channels)`, and all code that counts on channels in place 1 must
+# change with it. `x.permute(0, 2, 3, 1)` does that, and moves no byte.
+#
+# | | shape | bytes |
+# |---|---|---|
+# | `x.permute(0, 2, 3, 1)` | change | stay |
+# | channels last | stays | move |
+#
+# **Predict.** `y` has no gaps: every one of its 24 cells is used once, side by side. Is it
+# contiguous?
+
+# %%
+predict(..., lambda: y.is_contiguous())
+
+# %% [markdown]
+# "Contiguous" in PyTorch does not mean "without gaps". It means that the strides are those of
+# row-major order for this shape. Whether a tensor is **dense** is another question. Nothing is
+# stored about either: both are computed from sizes and strides. And so one tensor can be contiguous
+# in both orders, if a size is 1 and its stride is never used:
+
+# %%
+gray = torch.zeros(2, 1, 3, 4)
+for name, tensor in (("x", x), ("y", y), ("gray", gray), ("x[:, :, ::2]", x[:, :, ::2])):
+    cells = {
+        sum(i * s for i, s in zip(index, tensor.stride(), strict=True))
+        for index in torch.cartesian_prod(*(torch.arange(n) for n in tensor.shape)).tolist()
+    }
+    dense = len(cells) == tensor.numel() == max(cells) + 1
+    last = tensor.is_contiguous(memory_format=torch.channels_last)
+    print(f"{name:<13} dense {dense!s:<6} row-major {tensor.is_contiguous()!s:<6} last {last}")
+
+# %% [markdown]
+# Operators carry the layout on. That is how one conversion at the entrance serves a whole network:
+
+# %%
+conv = torch.nn.Conv2d(2, 5, kernel_size=2)
+print("y + 1             ", (y + 1).stride())
+print("y.clone()         ", y.clone().stride())
+print("conv(y)           ", conv(y.float()).stride(), tuple(conv(y.float()).shape))
+print("y.contiguous()    ", y.contiguous().stride())
+
+# %% [markdown]
+# PyTorch has names for the layout with four dimensions (`channels_last`) and with five
+# (`channels_last_3d`), and none for sound, `(batch, channels, time)`. The idea does not care.
+#
+# **Write `to_channels_last(x)`.** `x` is a tensor of shape `(n, c, ...)` with three or more
+# dimensions, every size at least 1, of any dtype and layout. Return a tensor of the same shape,
+# dtype and elements, whose strides are exactly those of memory in the order batch, then all
+# dimensions from the third on, then channels. For `(n, c, h, w)` they are
+# $(h\,w\,c,\; 1,\; w\,c,\; c)$. Where a size is 1 its stride matters to nobody; ours follow
+# the formula even so.
+#
+# - If the elements of `x` already lie in that order and without gaps, the result is a view of `x`,
+#   with its strides put right: no byte is copied.
+# - Otherwise the bytes are copied **once**. The storage of the result holds its elements and nothing
+#   else, and it is the only memory that is allocated.
+#
+# `memory_format=torch.channels_last` is off limits. `contiguous()` without it is not.
+#
+# <details><summary>Hint 1: two permutations</summary>
+#
+# Which permutation of `x` should have row-major strides? Make it so, then permute back.
+#
+# </details>
+# <details><summary>Hint 2: copy once, or not at all</summary>
+#
+# `contiguous()` returns the very same tensor if there is nothing to do. Any other `contiguous()`,
+# `clone()` or `reshape` on the way may cost a copy that nobody needs.
+#
+# </details>
+# <details><summary>Hint 3: sizes of 1</summary>
+#
+# Look at `torch.zeros(2, 1, 3, 4).permute(0, 2, 3, 1).contiguous().stride()`. The last stride is odd,
+# and nobody minds. `as_strided(size, stride)` lets you write down the ones you want; without a third
+# argument it begins where the tensor begins.
+#
+# </details>
+
+
+# %% solution="to_channels_last"
+def to_channels_last(x: torch.Tensor) -> torch.Tensor:
+    """Return x with its channels side by side in memory.
+
+    x: (n, c, ...), three or more dimensions, no size 0
+    returns: the same shape and elements; strides of (n, ..., c) in row-major order
+    """
+    ### BEGIN SOLUTION
+    last = [0, *range(2, x.dim()), 1]
+    ordered = x.permute(last).contiguous()  # copies only if the order in memory is another
+    # Where a size is 1, contiguous() accepts any stride. Write all of them down anew.
+    strides = [1] * x.dim()
+    for dim in range(x.dim() - 2, -1, -1):
+        strides[dim] = strides[dim + 1] * ordered.shape[dim + 1]
+    channels = strides.pop()
+    strides.insert(1, channels)
+    return ordered.as_strided(x.shape, strides)
+    ### END SOLUTION
+
+
+# %% grade="to_channels_last"
+grade("to_channels_last")
+
+# %% [markdown] exercise="windows"
+# title: See every window of an image at once
+# minutes: 35
+# difficulty: 3
+# points: 8
+# prerequisites: [view_of, to_channels_last]
+# teaches: >-
+#   that overlapping windows, the heart of convolution and pooling, are a view: six strides made of
+#   four, and no byte copied.
+# leaves out: gradients through the windows; windows that hang over the edge without padding.
+# off limits: [torch.Tensor.unfold, torch.nn.functional.unfold, torch.nn.Unfold, "aten:unfold", "aten:im2col", "import:numpy"]
+
+# %% [markdown]
+# Pooling takes the largest number of each window of an image; convolution takes a weighted sum of
+# each. The textbook's first step is to write all windows out, one after the other, and that is
+# called **im2col**. It costs memory: with windows of 3 × 3 every pixel is written nine times.
+#
+# Strides need not visit a cell only once. In one dimension:
+
+# %%
+row = torch.arange(6) * 10
+threes = row.as_strided((4, 3), (1, 1))  # the next window: one on. The next place in it: one on.
+print(threes.tolist())
+print("cells", row.numel(), " elements", threes.numel(), " bytes copied", 0)
+
+# %% [markdown]
+# Twelve elements live in six cells. Moving to the next *window* and moving to the next *place in a
+# window* are two dimensions, and nothing forbids that both have stride 1.
+#
+# - **stride** 2: the next window begins two cells on, and the first of the two numbers doubles;
+# - **dilation** 2: the places of a window lie two cells apart, and the second doubles.
+#
+# **Predict.** `image` below is a part of a larger one. Which strides, rows first, does a view
+# `(window rows, window columns, 3, 3)` of it have, if windows begin at every second row and every
+# column, and their places lie side by side? Write a tuple of four.
+
+# %%
+image = torch.arange(200).reshape(10, 20)[1:9, 3:11]
+predict(..., lambda: image.unfold(0, 3, 2).unfold(1, 3, 1).stride())
+
+# %% [markdown]
+# **Padding** is the one thing that no view can do: zeros around the image have to be somewhere. So
+# the image is copied into a larger one, once, and the windows are a view of *that*.
+#
+# **Write `windows(x, kernel, stride, dilation, padding)`.** `x` is a tensor of shape
+# `(n, c, h, w)`, of any dtype and layout. The other four are pairs of whole numbers, for rows and for
+# columns. Return a tensor of shape `(n, c, i, j, kernel[0], kernel[1])` with
+#
+# `result[n, c, i, j, a, b] = x[n, c, i * stride[0] + a * dilation[0], j * stride[1] + b * dilation[1]]`
+#
+# and with as many windows $i$ and $j$ as fit. With padding, `x` stands for the image with
+# `padding[0]` rows of zeros above and below it and `padding[1]` columns left and right of it.
+#
+# - Without padding the result is a view of `x`, whatever layout `x` has. No byte is copied.
+# - With padding, the padded image is all that is allocated.
+# - If not one window fits, raise a `ValueError`.
+#
+# `unfold` is off limits, in each of its forms.
+#
+# <details><summary>Hint 1: how many</summary>
+#
+# A window of $k$ places that lie $d$ apart reaches over $d\,(k-1) + 1$ cells. The last one must
+# begin early enough to end within the image.
+#
+# </details>
+# <details><summary>Hint 2: six strides</summary>
+#
+# `x.stride()` has four numbers. One more window down costs `stride[0]` rows; one more place down in
+# a window costs `dilation[0]` rows. A row costs `x.stride(2)` cells, in any layout.
+#
+# </details>
+# <details><summary>Hint 3: what copies without being asked</summary>
+#
+# `torch.nn.functional.pad` with zeros for all pads still returns a copy. So does `contiguous()` on
+# a permuted image, and a permuted image needs no help here.
+#
+# </details>
+
+
+# %% solution="windows"
+Pair = tuple[int, int]
+
+
+def windows(
+    x: torch.Tensor, kernel: Pair, stride: Pair, dilation: Pair, padding: Pair
+) -> torch.Tensor:
+    """Return all windows of a batch of images, as a view wherever that is possible.
+
+    x: (n, c, h, w)
+    returns: (n, c, window rows, window columns, kernel[0], kernel[1])
+    """
+    ### BEGIN SOLUTION
+    if any(padding):
+        (above, left), (h, w) = padding, x.shape[2:]
+        padded = x.new_zeros(*x.shape[:2], h + 2 * above, w + 2 * left)
+        padded[:, :, above : above + h, left : left + w] = x
+        x = padded
+    counts, between, within = [], [], []
+    for dim in range(2):
+        room = x.shape[2 + dim] - dilation[dim] * (kernel[dim] - 1) - 1
+        if room < 0:
+            raise ValueError("a window is larger than the image")
+        counts.append(room // stride[dim] + 1)
+        # Ask the tensor what a step costs; a computed row-major stride is a guess about its layout.
+        between.append(x.stride(2 + dim) * stride[dim])
+        within.append(x.stride(2 + dim) * dilation[dim])
+    return x.as_strided((*x.shape[:2], *counts, *kernel), (*x.stride()[:2], *between, *within))
+    ### END SOLUTION
+
+
+# %% grade="windows"
+grade("windows")
+
+# %% [markdown]
+# ### What windows are good for
+#
+# Pooling is now a reduction over the last two dimensions, and convolution a contraction:
+
+# %%
+from grader.instruments.memory import watch_memory
+
+x = torch.arange(2 * 3 * 8 * 8).reshape(2, 3, 8, 8).remainder(7).float()
+weight = torch.arange(4 * 3 * 3 * 3).reshape(4, 3, 3, 3).remainder(5).float()
+seen = x.unfold(2, 3, 1).unfold(3, 3, 1)  # as `windows` returns it for 3 × 3
+
+pooled = seen.amax((-2, -1))
+print("max pooling agrees ", torch.equal(pooled, torch.nn.functional.max_pool2d(x, 3, 1)))
+with watch_memory() as memory:
+    product = torch.einsum("ncijab,ocab->noij", seen, weight)
+print("convolution agrees ", torch.equal(product, torch.nn.functional.conv2d(x, weight)))
+print(
+    "bytes of x", x.nbytes, " of the result", product.nbytes, " largest made", memory.largest_bytes
+)
+
+# %% [markdown]
+# The view cost nothing, and then `einsum` wrote all windows out after all: matrix products want
+# dimensions that can be merged into one, and overlapping ones cannot. A reduction such as `amax`
+# reads the view as it is. A view is free until an operator needs another layout.
+
+# %% [markdown] exercise="overlaps"
+# title: Find out whether a tensor overlaps itself
+# minutes: 40
+# difficulty: 4
+# points: 6
+# prerequisites: [broadcast_strides, windows]
+# teaches: >-
+#   when two indices of one tensor reach the same cell, why PyTorch answers that with yes, no and
+#   "too hard", and what in-place operators do about it.
+# leaves out: overlap of one tensor with another; the general problem, for which no fast way is known.
+# off limits: []
+
+# %% [markdown]
+# Twelve elements in six cells are fine as long as one reads. Now write:
+
+# %%
+row = torch.zeros(6)
+row.unfold(0, 3, 1).add_(1)
+print("windows + 1 ", row.tolist())
+
+row.unfold(0, 3, 1).copy_(torch.arange(12.0).reshape(4, 3))
+print("windows := 0 to 11", row.tolist())
+
+try:
+    torch.zeros(3).expand(4, 3).add_(1)
+except RuntimeError as error:
+    print("expanded + 1: ", str(error).split(".")[0])
+
+cells = torch.zeros(3)
+cells.expand(4, 3).fill_(1)
+print("expanded := 1", cells.tolist())
+
+# %% [markdown]
+# Four programs, and each ends differently. Adding to overlapping windows adds once for *each index*
+# that reaches a cell. Copying lets some write win, here the last. Adding to an expanded tensor is
+# refused. Filling it is not, for it makes no difference who wins.
+#
+# It is a false belief that PyTorch refuses all in-place operators on overlapping tensors. It looks
+# at sizes and strides for a moment only, and has three answers:
+
+# %%
+names = {0: "no", 1: "yes", 2: "too hard"}
+big = torch.zeros(20)
+for size, stride in (
+    ((3, 4), (4, 1)),
+    ((3, 4), (1, 3)),
+    ((4, 3), (0, 1)),
+    ((4, 3), (1, 1)),
+    ((3, 3), (2, 3)),
+):
+    answer = torch._debug_has_internal_overlap(big.as_strided(size, stride))
+    print(f"size {size} stride {stride} overlap: {names[answer]}")
+
+# %% [markdown]
+# "Yes" is said where a size above 1 has the stride 0. "No" is said where the tensor is dense. With
+# "too hard" the operator goes on, at your risk. (In C++ the function is called
+# `has_internal_overlap`, in `aten/src/ATen/MemoryOverlap.cpp`.)
+#
+# **Predict.** The last of the five, size (3, 3) and stride (2, 3): do two of its indices reach the
+# same cell? `True` or `False`.
+
+# %%
+predict(..., lambda: len({2 * i + 3 * j for i in range(3) for j in range(3)}) < 9)
+
+# %% [markdown]
+# You are to be exact. Two different indices $i$ and $i'$ reach the same cell if
+#
+# $$\sum_d (i_d - i'_d)\, s_d = 0$$
+#
+# In general this is as hard as finding a subset of numbers with a given sum. For tensors as they
+# occur it is easy, since most dimensions **tower** above the rest: one step along them is longer
+# than all that the dimensions with smaller strides can reach together. A row of a matrix is longer
+# than all steps within a row. Such a dimension takes no part in any overlap.
+#
+# **Write `overlaps(size, stride)`.** Both are tuples of as many whole numbers, none negative.
+# Return `True` if two different indices reach the same cell, and `False` otherwise.
+#
+# Sizes and strides may be in the millions, so do not visit each element. But drop the dimension with the
+# largest stride if it towers above the others, and again from what is left, as long as one does:
+# what remains then spans at most 65,536 cells in our questions. It may have more elements than that.
+#
+# <details><summary>Hint 1: what never matters</summary>
+#
+# The stride of a size-1 dimension is never used. A tensor without elements has no two indices.
+#
+# </details>
+# <details><summary>Hint 2: how far the others reach</summary>
+#
+# From the first cell to the last, dimensions reach $\sum_d (n_d - 1)\, s_d$ cells. A dimension
+# towers if its stride is larger than that sum over the dimensions with smaller strides.
+#
+# </details>
+# <details><summary>Hint 3: the rest</summary>
+#
+# Begin with cell 0, and add the dimensions one by one. If the cells reached so far are a set $C$,
+# the next dimension reaches $C$, $C + s$, $C + 2s$, … Is one of these a cell that was reached
+# before? More elements than cells must collide, so the search ends early when there is overlap.
+#
+# </details>
+
+
+# %% solution="overlaps"
+def overlaps(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+    """Say whether two different indices of such a tensor reach the same cell.
+
+    size, stride: of the same length, nothing negative
+    """
+    ### BEGIN SOLUTION
+    if 0 in size:
+        return False
+    dims = sorted((stride[d], size[d]) for d in range(len(size)) if size[d] > 1)
+    # Equal sums need steps of equal length. A step too long for all others together has no match.
+    while dims and dims[-1][0] > sum(step * (count - 1) for step, count in dims[:-1]):
+        dims.pop()
+    reached = 1  # bit k says that cell k was reached
+    for step, count in dims:
+        moved = reached
+        for _ in range(count - 1):
+            moved <<= step
+            if reached & moved:
+                return True
+            reached |= moved
+    return False
+    ### END SOLUTION
+
+
+# %% grade="overlaps"
+grade("overlaps")
+
+# %% [markdown] exercise="alias_graph"
+# title: Find out who shares memory with whom
+# minutes: 30
+# difficulty: 3
+# points: 6
+# prerequisites: [share_memory, overlaps]
+# teaches: >-
+#   that a storage is shared, that sharing one is not yet overlapping in it, and where the bytes of a
+#   tensor are.
+# leaves out: storages that overlap each other, as `torch.frombuffer` can make them.
+# off limits: []
+
+# %% [markdown]
+# A write through one tensor may show up in another. Which ones? A common answer compares
+# `data_ptr()`:
+
+# %%
+w = torch.zeros(12, 4)
+q, k, v = w.chunk(3)  # three views of one matrix, as in attention
+print("q begins where w begins", q.data_ptr() == w.data_ptr())
+print("k begins where w begins", k.data_ptr() == w.data_ptr())
+k.fill_(1)
+print("and yet, rows 4 and 8 of w:", w[4].tolist(), w[8].tolist())
+
+# %% [markdown]
+# `Tensor.data_ptr()` is the address of the tensor's **first element**, offset included. The address
+# of the memory itself is the storage's:
+
+# %%
+for name, tensor in (("w", w), ("q", q), ("k", k), ("v", v)):
+    from_start = tensor.data_ptr() - w.untyped_storage().data_ptr()
+    same = tensor.untyped_storage().data_ptr() == w.untyped_storage().data_ptr()
+    print(
+        name,
+        "offset",
+        tensor.storage_offset(),
+        " bytes in",
+        f"{from_start:>3}",
+        " w's storage",
+        same,
+    )
+
+# %% [markdown]
+# (`Tensor.storage()` still exists and warns: it is a *typed* storage, of the days when a storage
+# had a dtype. A storage today is a number of bytes. `x.untyped_storage()` gives you that.)
+#
+# Sharing a storage is one thing, reaching the same bytes another. `q` and `k` share a storage and
+# have no byte in common. Whether two tensors do cannot be read off where they begin and end either.
+#
+# **Predict.** `x` has ten `int64` elements. How many bytes do `x[::2]` and `x[1::2]` have in common?
+# And `x[::2]` and `x[::3]`? Write a tuple of two numbers.
+
+# %%
+predict(..., lambda: (len({0, 2, 4, 6, 8} & {1, 3, 5, 7, 9}) * 8, len({0, 6}) * 8))
+
+# %% [markdown]
+# **Write `alias_graph(tensors)`.** `tensors` is a list of tensors of any dtypes and layouts. Return
+# a `dict` with a key `(i, j)`, $i < j$, for each pair of them that lives in the same storage. The
+# value is the number of bytes of memory that both reach: 0 if there are none. Each byte counts
+# once, however many indices reach it.
+#
+# A tensor without elements reaches no byte, though it lives in a storage like any other. A storage
+# of 0 bytes is shared by nobody.
+#
+# <details><summary>Hint 1: the same storage</summary>
+#
+# `x.untyped_storage().data_ptr()` is the same for tensors in the same storage. All storages of 0
+# bytes have the address 0.
+#
+# </details>
+# <details><summary>Hint 2: bytes, not elements</summary>
+#
+# Offsets and strides count elements. One storage may hold tensors of several dtypes
+# (`x.view(torch.int16)`, `x.real`), so multiply everything by `x.element_size()`; and an element
+# reaches more than one byte.
+#
+# </details>
+# <details><summary>Hint 3: exactly</summary>
+#
+# Take a tensor of `bool` with one element for each byte of the storage, and set those that your
+# tensor reaches. A view of it with the right size, stride and offset can do that in one call: one
+# dimension more, for the bytes of an element.
+#
+# </details>
+
+
+# %% solution="alias_graph"
+def alias_graph(tensors: list[torch.Tensor]) -> dict[tuple[int, int], int]:
+    """Return the pairs of tensors that share a storage, with the bytes that both reach."""
+
+    ### BEGIN SOLUTION
+    def reached(x: torch.Tensor) -> torch.Tensor:
+        """Return for each byte of the storage whether an element of x uses it."""
+        width = x.element_size()
+        cells = torch.zeros(x.untyped_storage().nbytes(), dtype=torch.bool)
+        strides = [step * width for step in x.stride()]
+        seen = cells.as_strided((*x.shape, width), (*strides, 1), x.storage_offset() * width)
+        seen.fill_(True)  # where indices overlap, each of them writes the same
+        return cells
+
+    homes = [x.untyped_storage() for x in tensors]
+    pairs = {}
+    for j in range(len(tensors)):
+        for i in range(j):
+            if homes[i].nbytes() and homes[i].data_ptr() == homes[j].data_ptr():
+                common = reached(tensors[i]) & reached(tensors[j])
+                pairs[i, j] = int(common.sum())
+    return pairs
+    ### END SOLUTION
+
+
+# %% grade="alias_graph"
+grade("alias_graph")
+
+# %% [markdown]
+# ### One floor below
+#
+# Even storages can overlap. PyTorch then knows nothing of it, and neither does `alias_graph`:
+
+# %%
+buffer = bytearray(16)
+front = torch.frombuffer(buffer, dtype=torch.int32)
+back = torch.frombuffer(buffer, dtype=torch.int32, offset=8)
+same = front.untyped_storage().data_ptr() == back.untyped_storage().data_ptr()
+back[0] = 7
+print("the same storage:", same, " front:", front.tolist())
+
+# %% [markdown] exercise="pack_views"
+# title: Save views without what they are views of
+# minutes: 45
+# difficulty: 4
+# points: 6
+# prerequisites: [overlaps, alias_graph]
+# teaches: >-
+#   why a small slice makes a large checkpoint, why `clone()` is half a remedy, and how to keep both
+#   the sharing and the disk.
+# leaves out: gaps within a group of tensors that overlap; tensors with gradients or conjugate bits.
+# off limits: []
+
+# %% [markdown]
+# A tensor saved is a storage saved. `torch.save` keeps the sharing between tensors, and for that it
+# writes each storage once, **whole**:
+
+# %%
+import io
+
+
+def saved_bytes(things: object) -> int:
+    """Return how long the file is that torch.save makes of them."""
+    file = io.BytesIO()
+    torch.save(things, file)
+    return len(file.getvalue())
+
+
+log = torch.zeros(100_000)
+last = log[-10:]
+print("ten numbers, a view     ", saved_bytes(last))
+print("ten numbers, a clone    ", saved_bytes(last.clone()))
+
+# %% [markdown]
+# 400 kB for 40 bytes, and `pickle` does the same. The usual remedy is `clone()`. It has a price of its
+# own:
+
+# %%
+table = torch.zeros(1000, 8)
+state = {"embedding": table[:4], "output": table[2:6]}  # rows 2 and 3 are tied
+for name, things in (
+    ("as they are", state),
+    ("cloned", {name: tensor.clone() for name, tensor in state.items()}),
+):
+    file = io.BytesIO()
+    torch.save(things, file)
+    file.seek(0)
+    back = torch.load(file)
+    back["embedding"][2:].fill_(1)
+    print(
+        f"{name:<12} {len(file.getvalue()):>6} bytes, still tied:", bool(back["output"][0, 0] == 1)
+    )
+
+# %% [markdown]
+# You are to have both: the sharing, and the small file. A packed list of tensors has two parts,
+# **buffers** and **layouts**. This function unpacks it:
+
+# %%
+Layout = tuple[int, torch.dtype, tuple[int, ...], tuple[int, ...], int]
+
+
+def unpack_views(buffers: list[torch.Tensor], layouts: list[Layout]) -> list[torch.Tensor]:
+    """Return the tensors: each a view of the storage of its buffer."""
+    return [
+        torch.empty(0, dtype=dtype).set_(buffers[which].untyped_storage(), offset, size, stride)
+        for which, dtype, size, stride, offset in layouts
+    ]
+
+
+one_buffer = torch.arange(6, dtype=torch.uint8)
+print(
+    unpack_views([one_buffer], [(0, torch.int16, (2,), (1,), 1), (0, torch.uint8, (3,), (2,), 0)])
+)
+
+# %% [markdown]
+# **Predict.** `a = log[:10]`, `b = log[5:20]` and `c = log[50:60]` are saved as small as can be,
+# with what sharing there is. How many bytes of buffers are that?
+
+# %%
+predict(..., lambda: (20 + 10) * log.element_size())
+
+# %% [markdown]
+# **Write `pack_views(tensors)`.** `tensors` is a list of tensors of any dtypes and layouts. Return
+# `(buffers, layouts)` for `unpack_views`. Each buffer is a one-dimensional `uint8` tensor that is all
+# of its storage; `layouts` has one entry per tensor, in order. The rules:
+#
+# 1. Tensors that reach a common byte share a buffer. So do those that are linked by others:
+#    if `a` meets `b` and `b` meets `c`, all three are one **group**. Nothing else shares a buffer,
+#    though it may have shared a storage.
+# 2. A tensor that is alone in its group, and no two of whose indices reach the same cell, becomes
+#    row-major: its buffer holds its elements and nothing else.
+# 3. The buffer of any other group holds the bytes from the first to the last that the group
+#    reaches, and strides stay as they are. So that all its dtypes can begin where they must, the
+#    first byte is moved back to a multiple of the group's largest element size, counted in the
+#    storage that it comes from.
+#
+# Unpacked, all tensors have their shapes, dtypes and elements, and share what they shared before. You
+# may call your `overlaps` and your `alias_graph`; then they must be right.
+#
+# <details><summary>Hint 1: groups</summary>
+#
+# Begin with each tensor in a group of its own. For each pair of the alias graph with a common byte,
+# rename one of the two groups to the other.
+#
+# </details>
+# <details><summary>Hint 2: all bytes of a storage</summary>
+#
+# `torch.empty(0, dtype=torch.uint8).set_(x.untyped_storage())` is a row of all its bytes. Offsets
+# of layouts count elements of the tensor's dtype, from the beginning of the buffer.
+#
+# </details>
+# <details><summary>Hint 3: a copy that is none</summary>
+#
+# `contiguous()` returns a slice of rows as it is, with the whole storage behind it. `clone()` gives a
+# storage of its own, but it keeps dense strides such as those of a transpose. `clone` takes a
+# `memory_format`.
+#
+# </details>
+
+
+# %% solution="pack_views"
+def pack_views(tensors: list[torch.Tensor]) -> tuple[list[torch.Tensor], list[Layout]]:
+    """Return (buffers, layouts) from which `unpack_views` makes the tensors again."""
+    ### BEGIN SOLUTION
+    group = list(range(len(tensors)))
+    for (i, j), common in alias_graph(tensors).items():
+        if common:
+            group = [group[i] if name == group[j] else name for name in group]
+
+    buffers: list[torch.Tensor] = []
+    layouts: dict[int, Layout] = {}
+    for name in dict.fromkeys(group):
+        members = [k for k in range(len(tensors)) if group[k] == name]
+        x = tensors[name]  # a group bears the number of one of its members
+        if len(members) == 1 and not overlaps(tuple(x.shape), x.stride()):
+            # clone() alone would keep the strides of a transpose; contiguous() alone the storage
+            x = x.clone(memory_format=torch.contiguous_format)
+            layouts[name] = (len(buffers), x.dtype, tuple(x.shape), x.stride(), 0)
+            buffers.append(x.view(-1).view(torch.uint8))
+            continue
+        starts, ends = [], []
+        for x in (tensors[k] for k in members):
+            last = sum((x.shape[d] - 1) * x.stride(d) for d in range(x.dim()))
+            starts.append(x.storage_offset() * x.element_size())
+            ends.append((x.storage_offset() + last + 1) * x.element_size())
+        widest = max(tensors[k].element_size() for k in members)
+        start = min(starts) // widest * widest
+        for k in members:
+            x = tensors[k]
+            offset = x.storage_offset() - start // x.element_size()
+            layouts[k] = (len(buffers), x.dtype, tuple(x.shape), x.stride(), offset)
+        memory = torch.tensor([], dtype=torch.uint8).set_(x.untyped_storage())
+        buffers.append(memory[start : max(ends)].clone())
+    return buffers, [layouts[k] for k in range(len(tensors))]
+    ### END SOLUTION
+
+
+# %% grade="pack_views"
+grade("pack_views")
+
+# %% [markdown] exercise="transpose_in_place"
+# title: Transpose a matrix inside its own memory
+# minutes: 50
+# difficulty: 5
+# points: 6
+# prerequisites: [alias_graph]
+# teaches: >-
+#   that a transpose in row-major order is a permutation of cells, what its cycles are, and how data
+#   moves without a second place to put it.
+# leaves out: doing it fast, which takes blocks that fit into a cache.
+# off limits: []
+
+# %% [markdown]
+# `x.t()` is a transpose that moves nothing. `x.t().contiguous()` moves everything into a second
+# matrix, and for a moment you need twice the memory. What if there is no room for the second?
+#
+# A square matrix is easy: exchange `x[i, j]` and `x[j, i]`. With 3 rows and 5 columns there is no
+# such pair. The result has 5 rows and 3 columns, and lies in the same 15 cells:
+
+# %%
+x = torch.arange(15).reshape(3, 5)
+y = x.t().contiguous()
+print("before", x.view(-1).tolist())
+print("after ", y.view(-1).tolist())
+
+# %% [markdown]
+# Number 5, the first of the second row, has moved to cell 1. What stood in cell 1 went to cell 3,
+# and what stood there went on. Follow them until you come back:
+
+# %%
+goes_to = {int(number): cell for cell, number in enumerate(y.view(-1))}
+left = set(goes_to)
+while left:
+    cycle = [min(left)]
+    while goes_to[cycle[-1]] != cycle[0]:
+        cycle.append(goes_to[cycle[-1]])
+    left -= set(cycle)
+    print(" -> ".join(map(str, cycle)), "-> back" if len(cycle) > 1 else "stays")
+
+# %% [markdown]
+# The whole transpose falls into **cycles**. Lift one number out, move the others of its cycle one
+# by one into the cell that has become free, and drop the first one into the last. One number in the
+# hand is all the memory it takes. What is left to find out is where each cycle begins, and which
+# ones are done.
+#
+# Element `[i, j]` of $m$ rows and $n$ columns stands in cell $k = i\,n + j$, and must go to cell
+# $j\,m + i$. Because $m \cdot (i\,n + j) = i\,(mn - 1) + (j\,m + i)$, that is
+#
+# $$k \mapsto k\,m \bmod (m\,n - 1)$$
+#
+# for all cells but the last, which stays.
+#
+# **Predict.** In a matrix of 2 rows and 4 columns, where does cell 3 go?
+
+# %%
+predict(..., lambda: torch.arange(8).view(2, 4).t().reshape(-1).tolist().index(3))
+
+# %% [markdown]
+# Why not let `copy_` do it? It looks whether it would read what it has written already, and declines:
+
+# %%
+z = torch.arange(6.0).reshape(2, 3)
+try:
+    z.view(3, 2).copy_(z.t())
+except RuntimeError as error:
+    print(str(error).split(".")[0])
+
+# %% [markdown]
+# **Write `transpose_in_place(x)`.** `x` is a contiguous matrix of shape `(m, n)`, of any dtype, at
+# any offset in its storage. Move its elements within the cells that they occupy, and return a
+# contiguous tensor of shape `(n, m)`, in the same cells, that holds the transpose. (What `x` itself
+# shows afterwards is nobody's concern.) What lies before and behind these cells stays as it is.
+#
+# While you work you may hold at most **8 KiB** beyond the matrix, in tensors and Python objects
+# together, at any one time. We look at a matrix of 40 × 61 `float64`, which takes 19,520 bytes: one
+# row fits, a bit or a byte for each cell fits, a Python list with an entry for each cell does not.
+#
+# <details><summary>Hint 1: one cycle</summary>
+#
+# Keep the element of the first cell (`clone()`: an indexed element is a view). Compute where it
+# goes, keep what stands there, put yours down, and go on with the other.
+#
+# </details>
+# <details><summary>Hint 2: which cycles are done</summary>
+#
+# Handle each cycle from its smallest cell. To know whether a cell is the smallest, walk along its
+# cycle without touching anything: if you meet a smaller one, leave it. That costs time and no memory.
+#
+# </details>
+# <details><summary>Hint 3: the ends</summary>
+#
+# The first and the last cell stay. A matrix with one row, or with no element at all, has nothing to
+# move; see that you never divide by zero.
+#
+# </details>
+
+
+# %% solution="transpose_in_place"
+def transpose_in_place(x: torch.Tensor) -> torch.Tensor:
+    """Return the transpose of x, made in the memory of x.
+
+    x: contiguous, (m, n)
+    returns: contiguous, (n, m), in the same cells
+    """
+    ### BEGIN SOLUTION
+    rows, columns = x.shape
+    cells = x.view(-1)
+    last = rows * columns - 1
+    for start in range(1, last):
+        # Each cycle is moved once, from its smallest cell. A smaller one ahead: that was done.
+        cell = start * rows % last
+        while cell > start:
+            cell = cell * rows % last
+        if cell < start:
+            continue
+        carried = cells[start].clone()
+        cell = start * rows % last
+        while cell != start:
+            found = cells[cell].clone()
+            cells[cell] = carried
+            carried = found
+            cell = cell * rows % last
+        cells[start] = carried
+    return x.view(columns, rows)
+    ### END SOLUTION
+
+
+# %% grade="transpose_in_place"
+grade("transpose_in_place")
+
+# %% [markdown] exercise="StridedTensor"
+# title: Build a tensor of your own
+# minutes: 75
+# difficulty: 5
+# points: 8
+# prerequisites: [view_stride, reshape, broadcast_strides, to_channels_last, overlaps]
+# teaches: >-
+#   that a tensor is four things, a storage, a size, a stride and an offset, and that indexing,
+#   transposing, expanding and viewing are arithmetic on the last three.
+# leaves out: indexing with lists and masks, negative steps, sizes of -1, arithmetic, autograd.
+# off limits: [torch.as_strided, torch.Tensor.as_strided, torch.empty_strided, torch.Tensor.set_, "aten:as_strided", "aten:as_strided_", "aten:empty_strided", "import:numpy"]
+
+# %% [markdown]
+# You know all the parts. Here is the whole: a class that holds a plain Python list of numbers for a
+# storage, and a size, a stride and an offset. Everything else computes with these. In C++ it is
+# called `TensorImpl`; yours takes about a hundred lines.
+#
+# Indexing is the heart of it. Each part of an index does one thing to the three numbers, and
+# PyTorch does the same things:
+
+# %%
+from math import prod
+
+x = torch.arange(60).reshape(3, 4, 5)
+for text in ("1", "-1", ":, 2", "1:, ::2", "..., 3:", "None, 2", "2, ..., None, 1", "0, 1:3, -2:"):
+    y = eval(f"x[{text}]")
+    print(
+        f"x[{text:<15}] size {tuple(y.shape)!s:<12} stride {y.stride()!s:<14} offset {y.storage_offset()}"
+    )
+
+# %% [markdown]
+# | part | size | stride | offset |
+# |---|---|---|---|
+# | a number $i$ | dimension goes | goes | $+\, i\,s$ |
+# | `first:last:step` | as many as there are | times `step` | $+\,$`first`$\,s$ |
+# | `None` | a new 1 | any | |
+# | `...` | all that the other parts leave over | | |
+#
+# What is not mentioned at the end stays as it is. Even an index of all dimensions gives a tensor, of
+# no dimension: `x[0, 0, 0]` is a view of one cell.
+#
+# **Predict.** How many dimensions does `x[None, ..., 0, None]` have?
+
+# %%
+predict(..., lambda: x[None, ..., 0, None].dim())
+
+# %% [markdown]
+# Writing is reading the other way: `x[index] = value` makes the view `x[index]` and writes its cells.
+# PyTorch refuses if source and target overlap in part. Yours will do what is meant:
+
+# %%
+row = torch.arange(6)
+try:
+    row[1:] = row[:-1]
+except RuntimeError as error:
+    print("torch:", str(error).split(".")[0])
+numbers = list(range(6))
+numbers[1:] = numbers[:-1]
+print("meant:", numbers)
+
+# %% [markdown]
+# **Write the class `StridedTensor`.** What it has:
+#
+# - `StridedTensor(storage, size, stride, offset=0)`, and attributes of these four names. `storage` is
+#   a list of numbers that is kept as it is, never copied; `size` and `stride` are tuples of equal
+#   length.
+# - `tolist()`: nested lists, as of a torch tensor; of no dimension, the number itself. `item()`: the
+#   number of a tensor of no dimension.
+# - `x[index]`: always a view, that is a `StridedTensor` on the same list. `index` is one part or a
+#   tuple of parts: whole numbers (negative ones count from the end), slices with positive steps,
+#   `None`, and at most one `...`. Too many parts and a number out of range raise an `IndexError`; a
+#   step below 1 raises a `ValueError`.
+# - `x[index] = value`: `value` is a number, or a `StridedTensor` that is expanded to the size of
+#   `x[index]`. All of it is read before the first cell is written.
+# - `x.transpose(a, b)`: exchanges two dimensions; negative ones count from the end.
+# - `x.expand(*size)`: a view of that size, as in torch: dimensions of size 1 are repeated, new ones
+#   appear in front. Where that is impossible, a `ValueError`.
+# - `x.view(*size)`: the same elements in row-major order under another size, as a view; a
+#   `ValueError` if no strides can do it.
+# - `x.reshape(*size)`: a view if there is one, and a copy with a new list if not. A `ValueError` if the
+#   number of elements differs.
+#
+# Where a size is 1, or the tensor is empty, we do not look at strides, and of an empty one not at the
+# offset. PyTorch may help you to check; its own strided views are off limits.
+#
+# <details><summary>Hint 1: slices</summary>
+#
+# `part.indices(n)` of a Python slice gives first, last and step for a dimension of size `n`, with
+# everything negative, missing or too large put right. `len(range(...))` counts.
+#
+# </details>
+# <details><summary>Hint 2: views</summary>
+#
+# Merge neighbouring dimensions into runs: two are one if the outer stride is the inner stride times
+# the inner size. Each run is a row with one step. Fill the new sizes from the last one on: each must
+# divide what is left of its run. A size of 1 is no obstacle anywhere.
+#
+# </details>
+# <details><summary>Hint 3: one list of cells</summary>
+#
+# A method that returns the storage positions of all elements in row-major order serves writing,
+# copying and reading. It begins with `[offset]`, and each dimension turns each position into `n`.
+#
+# </details>
+
+
+# %% solution="StridedTensor"
+Part = int | slice | None | type(Ellipsis)
+
+
+class StridedTensor:
+    """A tensor over a list: element [i, j] is storage[offset + i * stride[0] + j * stride[1]]."""
+
+    ### BEGIN SOLUTION
+    def __init__(
+        self, storage: list, size: tuple[int, ...], stride: tuple[int, ...], offset: int = 0
+    ) -> None:
+        self.storage, self.offset = storage, offset
+        self.size, self.stride = tuple(size), tuple(stride)
+
+    def cells(self) -> list[int]:
+        """Return where the elements are in the storage, in row-major order."""
+        cells = [self.offset]
+        for dim in range(len(self.size)):
+            steps = [i * self.stride[dim] for i in range(self.size[dim])]
+            cells = [cell + step for cell in cells for step in steps]
+        return cells
+
+    def item(self) -> float:
+        """Return the number of a tensor without dimensions."""
+        return self.storage[self.offset]
+
+    def tolist(self) -> float | list:
+        """Return nested lists."""
+        return [self[i].tolist() for i in range(self.size[0])] if self.size else self.item()
+
+    def __getitem__(self, index: Part | tuple[Part, ...]) -> "StridedTensor":
+        """Return a view. Each part of the index changes size, stride and offset."""
+        index = index if isinstance(index, tuple) else (index,)
+        left = len(self.size) - sum(part is not None and part is not ... for part in index)
+        if left < 0:
+            raise IndexError("too many indices")
+        if ... not in index:
+            index = (*index, ...)
+        size, stride, offset, dim = [], [], self.offset, 0
+        for part in index:
+            if part is ...:
+                size += self.size[dim : dim + left]
+                stride += self.stride[dim : dim + left]
+                dim += left
+                continue
+            if part is None:
+                size.append(1)
+                stride.append(0)
+                continue
+            step, n = self.stride[dim], self.size[dim]
+            if isinstance(part, slice):
+                taken = range(n)[part]
+                if taken.step < 1:
+                    raise ValueError("a step must be positive")
+                size.append(len(taken))
+                stride.append(taken.step * step)
+                offset += taken.start * step
+            else:
+                offset += range(n)[part] * step  # raises IndexError, as it should
+            dim += 1
+        return StridedTensor(self.storage, size, stride, offset)
+
+    def __setitem__(self, index: Part | tuple[Part, ...], value: "float | StridedTensor") -> None:
+        """Write through a view."""
+        target = self[index]
+        numbers = [value] * prod(target.size)
+        if isinstance(value, StridedTensor):
+            source = value.expand(*target.size)
+            numbers = [value.storage[cell] for cell in source.cells()]
+        for cell, number in zip(target.cells(), numbers):  # noqa: B905
+            self.storage[cell] = number
+
+    def transpose(self, a: int, b: int) -> "StridedTensor":
+        """Exchange two dimensions."""
+        order = list(range(len(self.size)))
+        order[a], order[b] = order[b], order[a]
+        size, stride = [self.size[d] for d in order], [self.stride[d] for d in order]
+        return StridedTensor(self.storage, size, stride, self.offset)
+
+    def expand(self, *size: int) -> "StridedTensor":
+        """Repeat dimensions of size 1, and add new ones in front: their stride is 0."""
+        new = len(size) - len(self.size)
+        if new < 0:
+            raise ValueError("there are more dimensions than that")
+        stride = [0] * new
+        for dim in range(len(self.size)):
+            if self.size[dim] not in (1, size[new + dim]):
+                raise ValueError("only a size of 1 can be expanded")
+            stride.append(0 if self.size[dim] == 1 else self.stride[dim])
+        return StridedTensor(self.storage, size, stride, self.offset)
+
+    def view(self, *size: int) -> "StridedTensor":
+        """Look at the elements under another size, if strides can do it."""
+        if prod(size) != prod(self.size):
+            raise ValueError("the number of elements is another")
+        if 0 in size:
+            return StridedTensor(self.storage, size, [0] * len(size), self.offset)
+        runs = []  # of equal steps, as long as can be
+        for dim in range(len(self.size)):
+            n, step = self.size[dim], self.stride[dim]
+            if n == 1:
+                continue
+            if runs and runs[-1][1] == n * step:
+                n *= runs.pop()[0]
+            runs.append((n, step))
+        stride, room, step = [], 1, 0
+        for n in reversed(size):
+            if room == 1 and n > 1:
+                room, step = runs.pop()
+            if room % n:
+                raise ValueError("no strides can do that")
+            stride.append(step)
+            room, step = room // n, step * n
+        return StridedTensor(self.storage, size, stride[::-1], self.offset)
+
+    def reshape(self, *size: int) -> "StridedTensor":
+        """Look at the elements under another size, or copy them."""
+        try:
+            return self.view(*size)
+        except ValueError:
+            numbers = [self.storage[cell] for cell in self.cells()]
+            return StridedTensor(numbers, [len(numbers)], [1]).view(*size)
+
+    ### END SOLUTION
+
+
+# %% grade="StridedTensor"
+grade("StridedTensor")

@@ -1,0 +1,266 @@
+"""Checks of `StridedTensor`: programs of steps, each of whose tensors is compared with torch's."""
+
+import pytest
+
+from grader import Mismatch, assert_equal, gate
+from grader.ch02_strides.strided_programs import expected, plain, random_program, start
+from grader.ch02_strides.view_inputs import draw
+
+WHOLE = (None, None, 1)
+
+
+@pytest.fixture
+def cube(rng):
+    """A tensor of size (3, 4, 5), permuted and with an offset."""
+    offset = draw(rng, 1, 6)
+    return list(range(100, 160 + offset)), (3, 4, 5), (4, 1, 12), offset
+
+
+def index(*parts):
+    return "index", 0, list(parts)
+
+
+def compare(programs_run, *programs):
+    """Compare every tensor of every program; show the first that differs with the step that made it."""
+    got = programs_run.ask(list(programs)).value
+    for program, found in zip(programs, got, strict=True):
+        for number, (ours, right) in enumerate(zip(found, expected(program), strict=True)):
+            step = "the tensor itself" if number == 0 else written(program[number])
+            before = f"size {tuple(program[0][1])}, stride {tuple(program[0][2])}"
+            ours = ours if isinstance(ours, str) else known(ours, step)
+            for key in ("size", "stride", "offset", "list", "shares"):
+                a, b = (x if isinstance(x, str) else x[key] for x in (ours, right))
+                try:
+                    assert_equal(a, b, f"After {step}, of {before}: the {key} differs.")
+                except Mismatch as error:
+                    steps = "; ".join(map(written, program[1 : number + 1])) or "none"
+                    raise Mismatch(error.what, (("all steps", steps), *error.rows)) from None
+
+
+def known(found, step):
+    if not isinstance(found["size"], tuple) or not isinstance(found["stride"], tuple):
+        raise Mismatch(f"After {step}: size and stride are not tuples.")
+    if len(found["size"]) != len(found["stride"]):
+        raise Mismatch(f"After {step}: there are not as many strides as sizes.")
+    return plain(found)
+
+
+def written(step):
+    """Return a step as Python."""
+    what, which, *args = step
+    if what in ("index", "write", "copy"):
+        parts = ", ".join(map(_part, args[0])) or "()"
+        value = {"index": "", "write": f" = {args[-1]}", "copy": f" = t{args[-1]}"}[what]
+        return f"t{which}[{parts}]{value}"
+    return f"t{which}.{what}({', '.join(map(str, args))})"
+
+
+def _part(part):
+    if not isinstance(part, tuple):
+        return str(part)
+    first, last, step = ("" if number is None else str(number) for number in part)
+    return f"{first}:{last}" + (f":{step}" if step not in ("", "1") else "")
+
+
+@gate
+def test_made(programs_run, cube, rng):
+    """A tensor has its size, stride and offset, keeps its list, and gives nested lists."""
+    compare(programs_run, [cube], [start(rng)], [([7, 8], (), (), 1)], [([5], (2, 0), (1, 1), 0)])
+
+
+def test_numbers_and_slices(programs_run, cube):
+    """Numbers and slices, from the end too, one after another and on views of views."""
+    compare(
+        programs_run,
+        [cube, index(1), index(-1), index(2, 3), index(0, -2, 4), index((1, 3, 1)), index(-3)],
+        [cube, index((1, None, 1), (None, None, 2)), index(WHOLE, 2), index((None, -1, 1), 1, 3)],
+        [
+            cube,
+            index((-2, 99, 1), (3, 1, 1)),
+            index((0, 0, 1)),
+            index(WHOLE, (-99, -1, 3), (1, 5, 3)),
+        ],
+        [cube, index(1), ("index", 1, [(1, None, 2)]), ("index", 2, [1, -1]), ("index", 2, [-2])],
+        [cube, index((1, 3, 1), (1, 4, 2)), ("index", 1, [-1, -1, (None, None, 3)])],
+    )
+
+
+def test_none_and_ellipsis(programs_run, cube):
+    """`None`, `...` and both, in every place; and the index of no parts."""
+    compare(
+        programs_run,
+        [
+            cube,
+            index(None),
+            index("..."),
+            index(),
+            index("...", 3),
+            index(1, "..."),
+            index("...", None),
+        ],
+        [
+            cube,
+            index(2, "...", (1, 3, 1)),
+            index(None, 1, None, "...", None),
+            index(0, 1, 2, "..."),
+        ],
+        [
+            cube,
+            index("...", 0, 1, 2),
+            index(None, "...", None),
+            index(1, None, (0, 2, 1), "...", 4),
+        ],
+        [cube, index(0, 0, 0), ("index", 1, ["..."]), ("index", 1, [None]), ("index", 1, [])],
+    )
+
+
+def test_errors(programs_run, cube):
+    """An `IndexError` for too many parts and for a number out of range; steps are positive."""
+    compare(
+        programs_run,
+        [cube, index(3), index(-4), index(0, 4), index(0, 0, -6), index(0, 0, 4), index(2, -4, -5)],
+        [
+            cube,
+            index(0, 0, 0, 0),
+            index("...", 0, 0, 0, 0),
+            index(0, 0, None, 0, 0),
+        ],
+        [cube, index((None, None, 0)), index((None, None, -1)), index(WHOLE, (3, 0, -2))],
+        [cube, index(0, 0, 0), ("index", 1, [0]), ("index", 1, [WHOLE]), index((3, 3, 1), 0, 5)],
+        [cube, index((2, 2, 1)), ("index", 1, [0]), ("write", 0, [9], 1), index("...", None, 5)],
+    )
+
+
+def test_transpose_and_expand(programs_run, cube):
+    """Dimensions change places; sizes of 1 are repeated with stride 0, and nothing else is."""
+    row = index((1, 2, 1), WHOLE, (2, 3, 1))
+    compare(
+        programs_run,
+        [cube, ("transpose", 0, 0, 2), ("transpose", 1, 1, -1), ("transpose", 0, -2, -3)],
+        [cube, ("transpose", 0, 1, 1), row, ("transpose", 2, 0, 1), ("index", 3, [1, 0])],
+        [cube, row, ("expand", 1, 6, 4, 1), ("expand", 1, 1, 4, 3), ("expand", 1, 2, 3, 4, 2)],
+        [
+            cube,
+            row,
+            ("expand", 1, 2, 4, 3),
+            ("transpose", 2, 0, 2),
+            ("index", 3, [1, (1, 4, 1), 1]),
+        ],
+        [cube, ("expand", 0, 3, 4, 5), ("expand", 0, 2, 3, 4, 5), ("index", 0, [0, 0, 0])],
+        [cube, ("expand", 0, 6, 4, 5), ("expand", 0, 4, 5), ("expand", 0, 3, 4, 1), row],
+        [cube, row, ("expand", 1, 4), ("expand", 1, 2, 5, 2), ("expand", 1, 0, 4, 1)],
+        [cube, row, ("expand", 1, 4, 1), ("expand", 1, 1, 4)],
+        [cube, index(0, 0, 0), ("expand", 1, 3), ("expand", 1, 2, 2), ("expand", 1)],
+    )
+
+
+def test_view(programs_run, cube, rng):
+    """Views of plain, permuted, expanded and cut-out tensors; a `ValueError` where none is possible."""
+    plain_cube = (list(range(60)), (3, 4, 5), (20, 5, 1), 0)
+    spread = (list(range(400)), (6, 4), (48, 4), 5)
+    wide = (list(range(300)), (4, 6), (50, 1), 0)
+    deep = (list(range(300)), (2, 3, 4), (100, 4, 1), 2)
+    ones = (list(range(99)), (1, 3, 1, 4), (50, 8, 7, 2), 3)
+    compare(
+        programs_run,
+        [
+            plain_cube,
+            ("view", 0, 60),
+            ("view", 0, 12, 5),
+            ("view", 0, 2, 1, 6, 5),
+            ("view", 0, 60, 1),
+        ],
+        [
+            plain_cube,
+            index((1, 3, 1)),
+            ("view", 1, 8, 5),
+            ("view", 1, 40),
+            ("view", 0, 61),
+            ("view", 0),
+        ],
+        [cube, ("view", 0, 12, 5), ("view", 0, 3, 2, 2, 5), ("view", 0, 60), ("view", 0, 3, 20)],
+        [
+            cube,
+            ("view", 0, 1, 6, 2, 5, 1),
+            ("view", 0, 4, 3, 5),
+            ("view", 0, 4, 15),
+            ("view", 0, 12, 1, 5),
+        ],
+        [spread, ("view", 0, 2, 3, 2, 2), ("view", 0, 24), ("view", 0, 3, 2, 4), ("view", 0, 8, 3)],
+        [wide, ("view", 0, 2, 3, 4), ("view", 0, 3, 2, 4), ("view", 0, 4, 3, 2), ("view", 0, 8, 3)],
+        [deep, ("view", 0, 2, 12), ("view", 0, 2, 6, 2), ("view", 0, 24), ("view", 0, 2, 1, 12)],
+        [ones, ("view", 0, 12), ("view", 0, 3, 4), ("view", 0, 2, 6), ("view", 0, 3, 2, 1, 2)],
+        [plain_cube, index(0, 0, 0), ("view", 1, 1, 1), ("view", 1), ("view", 2), ("view", 1, 2)],
+        [plain_cube, index((2, 2, 1)), ("view", 1, 5, 0), ("view", 1, 0), ("view", 1, 1)],
+        [
+            plain_cube,
+            index(1, 1, (0, 1, 1)),
+            ("expand", 1, 6),
+            ("view", 2, 2, 3),
+            ("view", 2, 6, 1),
+        ],
+        [
+            plain_cube,
+            index(0, (0, 1, 1)),
+            ("expand", 1, 4, 5),
+            ("view", 2, 20),
+            ("view", 2, 2, 2, 5),
+        ],
+    )
+
+
+def test_reshape(programs_run, cube):
+    """`reshape` is a view where there is one, and a copy with a list of its own where not."""
+    compare(
+        programs_run,
+        [
+            cube,
+            ("reshape", 0, 12, 5),
+            ("reshape", 0, 60),
+            ("reshape", 0, 5, 4, 3),
+            ("reshape", 0, 59),
+        ],
+        [cube, ("reshape", 0, 2, 30), ("write", 0, [0, 0, 0], -1), ("write", 1, [1], -2)],
+        [
+            cube,
+            ("reshape", 0, 2, 6, 5),
+            ("write", 1, [1, 2], -3),
+            index((1, 1, 1)),
+            ("reshape", 4, 3, 0),
+        ],
+        [cube, ("transpose", 0, 0, 1), ("reshape", 1, 12, 5), ("reshape", 1, 4, 3, 5)],
+    )
+
+
+def test_writes(programs_run, cube):
+    """Every view sees what is written through another, numbers and tensors, expanded where needed."""
+    compare(
+        programs_run,
+        [
+            cube,
+            index(1),
+            ("write", 1, [(1, 3, 1), -1], 7),
+            ("transpose", 0, 0, 2),
+            ("write", 0, [0], 8),
+        ],
+        [cube, ("view", 0, 12, 5), ("write", 1, [(None, None, 5)], -4)],
+        [cube, index(2, (0, 2, 1)), ("copy", 0, [1, (2, 4, 1)], 1), ("copy", 0, [0, (0, 2, 1)], 1)],
+        [
+            cube,
+            index(0, 0),
+            ("copy", 0, [(1, None, 1)], 1),
+            index(0, WHOLE, (0, 1, 1)),
+            ("copy", 0, [2], 3),
+        ],
+        [cube, ("write", 0, ["..."], 3), index(1, 2, 3), ("write", 2, [], 4), ("copy", 0, [0], 2)],
+        # the source overlaps the target: it is read first
+        [cube, index(0, (0, 3, 1)), ("copy", 0, [0, (1, 4, 1)], 1)],
+        [cube, index(0, 0, (0, 4, 1)), ("copy", 0, [0, 0, (1, 5, 1)], 1)],
+        [cube, index(1, 1, (1, 5, 1)), ("copy", 0, [1, 1, (0, 4, 1)], 1)],
+        [cube, index(1, (0, 2, 1)), ("copy", 0, [2], 1), ("copy", 0, [(0, 2, 1), (0, 3, 1)], 1)],
+    )
+
+
+def test_random_programs(programs_run, rng):
+    """Sixty random programs of eight steps each."""
+    compare(programs_run, *(random_program(rng, 8) for _ in range(60)))

@@ -1,0 +1,115 @@
+"""Checks of `to_channels_last`: elements, strides, and whether bytes were copied once or not."""
+
+import pytest
+import torch
+
+from grader import assert_equal, assert_same_bits, claimed, facts, gate
+from grader.ch02_strides.view_inputs import later, layouts, values
+
+SPARE = 64
+"""Bytes that may be allocated beside the copy, for a program that holds single numbers as tensors."""
+
+
+@pytest.fixture
+def image(rng):
+    """float32 (n, c, h, w), four different sizes."""
+    return values(rng, (2, 3, 4, 5))
+
+
+def strides_of(shape):
+    """Return the strides that the exercise asks for."""
+    n, c, *spatial = shape
+    ordered = torch.empty(n, *spatial, c).stride()
+    return (ordered[0], ordered[-1], *ordered[1:-1])
+
+
+def compare_strides(channels_last, x, name):
+    got = channels_last.ask(x).value["result"]
+    what = f"The strides of a result of shape {tuple(x.shape)} are others ({name})."
+    assert_equal(got.stride(), strides_of(x.shape), what)
+
+
+def ordered(x):
+    """Return the elements of `x` in channels-last order at an offset in a longer storage."""
+    return later(torch.empty_strided(x.shape, strides_of(x.shape), dtype=x.dtype).copy_(x))
+
+
+def out_of_order(image, rng):
+    """Return layouts whose elements must be moved: other orders, and the right one with gaps."""
+    wide = ordered(values(rng, (2, 7, 4, 11)))
+    gaps = [("right order, gaps between pixels", wide[:, 2:5, :, :5])]
+    gaps.append(("right order, gaps between rows", ordered(values(rng, (2, 3, 4, 9)))[..., 2:7]))
+    return [*layouts(image, rng), *gaps]
+
+
+@gate
+def test_elements(channels_last, image, rng):
+    """Shape, dtype and elements are those of `x`, whatever its layout."""
+    sound = values(rng, (2, 3, 4), torch.int16)
+    video = values(rng, (1, 2, 3, 2, 4), torch.float64)
+    for x in (image, sound, video):
+        for _, tensor in layouts(x, rng):
+            assert_same_bits(channels_last.ask(tensor).value["result"], tensor)
+
+
+def test_images(channels_last, image, rng):
+    """Images have the strides (h·w·c, 1, w·c, c)."""
+    for name, x in out_of_order(image, rng):
+        compare_strides(channels_last, x, name)
+
+
+def test_sound_and_video(channels_last, rng):
+    """With three, five and six dimensions the rule is the same."""
+    for shape in ((2, 3, 4), (2, 3, 4, 2, 5), (2, 3, 2, 3, 2, 2)):
+        for name, x in layouts(values(rng, shape), rng):
+            compare_strides(channels_last, x, name)
+
+
+def test_sizes_of_one(channels_last, rng):
+    """Where sizes are 1, the strides follow the formula as well."""
+    for shape in ((1, 3, 4, 5), (2, 1, 4, 5), (2, 3, 1, 5), (2, 3, 4, 1), (1, 1, 1, 1), (1, 4, 1)):
+        for name, x in layouts(values(rng, shape), rng):
+            compare_strides(channels_last, x, name)
+
+
+def in_order(image, rng):
+    """Return tensors whose elements lie in the order that is asked for, strides right or odd."""
+    gray = later(values(rng, (2, 1, 3, 4)))
+    pixel = values(rng, (2, 3, 1, 1), torch.int64)
+    return (ordered(image), gray, pixel, image[:, :1, :, :1][1:, :, :1])
+
+
+def test_no_copy(channels_last, image, rng):
+    """What already lies in that order comes back as a view, its strides put right."""
+    for x in in_order(image, rng):
+        got = channels_last.ask(x).value["result"]
+        what = f"A tensor of shape {tuple(x.shape)} and strides {x.stride()} was copied."
+        assert_equal(facts(got).aliases is not None, True, what)
+        assert_equal(got.storage_offset(), x.storage_offset(), "The view begins elsewhere.")
+        compare_strides(channels_last, x, "in that order already")
+
+
+def test_dense(channels_last, image, rng):
+    """A copy has a storage of its own that holds its elements and nothing else."""
+    for name, x in out_of_order(image, rng):
+        got = channels_last.ask(x).value["result"]
+        assert_equal(facts(got).aliases, None, f"The bytes were not moved ({name}).")
+        room = got.untyped_storage().nbytes()
+        assert_equal(room, x.numel() * x.itemsize, f"The storage has another size ({name}).")
+        assert_same_bits(got, x)
+
+
+@claimed
+def test_bytes(channels_last, image, rng):
+    """One copy is made where one is needed, and none elsewhere."""
+    for name, x in out_of_order(image, rng):
+        compare_strides(channels_last, x, name)
+        compare_bytes(channels_last, x, x.numel() * x.itemsize)
+    for x in in_order(image, rng):
+        compare_bytes(channels_last, x, 0)
+
+
+def compare_bytes(channels_last, x, need):
+    got = channels_last.ask(x).value["bytes"]
+    got = got if got > need + SPARE else need
+    assert_equal(got, need, f"Bytes allocated at once, for strides {x.stride()}.")
