@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from grader import probe
+from grader.instruments.saved import watch_saved
 
 
 @probe
@@ -308,11 +309,24 @@ def build_graph(recipe, numbers):
 
     `numbers` (leaves, 4, 4) are the leaves' values; the first inputs are numbered from 0.
     """
+    made = build_all(recipe, numbers)
+    leaves = {at: leaf for at, leaf in enumerate(made[: len(numbers)]) if leaf.requires_grad}
+    return made[-1], leaves
+
+
+def build_all(recipe, numbers):
+    """Return the leaves and the result of each step, in order. Leaf 2 of 3 requires no grad."""
     made = [values.clone().requires_grad_(at % 3 != 2) for at, values in enumerate(numbers)]
-    leaves = {at: leaf for at, leaf in enumerate(made) if leaf.requires_grad}
     for kind, *inputs in recipe:
         made.append(OPERATIONS[kind](*[made[at] for at in inputs]))
-    return made[-1], leaves
+    return made
+
+
+def write_into(a, b):
+    """Return a copy of `a` whose second row is `b`'s first, written in place."""
+    copy = a * 2
+    copy[1] = b[0]
+    return copy
 
 
 OPERATIONS = {
@@ -334,6 +348,17 @@ OPERATIONS = {
     "cubed": Cubed.apply,
     "detach": lambda a: a.detach() + a,
     "double": lambda a: a + a,
+    "row": lambda a: a.unbind(0)[1],
+    "spread": lambda a: torch.var_mean(a, 1, keepdim=True)[0] * a,
+    "both": lambda a: sum(torch.var_mean(a, 0)) + a,
+    "halves": lambda a: a.split([1, 3], 1)[1] @ a.split([1, 3], 0)[1],
+    "narrow": lambda a: a.float()[:, :1] * torch.arange(4.0, dtype=torch.float64),
+    "single": lambda a: a.float().exp().double(),
+    "write": lambda a, b: (a * 1).index_fill_(0, torch.tensor([1]), 2.0).add_(b),
+    "into": write_into,
+    "column": lambda a, b: a[:, :1] * b,
+    "sort": lambda a: a.sort(1).values,
+    "where": lambda a, b: torch.where(a.detach() > b.detach(), a, b),
 }
 
 
@@ -399,3 +424,410 @@ def at_most(seconds):
 
 class Token:
     """Something that goes when the node that holds it goes."""
+
+
+@probe
+def entropy_value(student, logits, target):
+    """Return the loss as it is."""
+    return student.cross_entropy(logits, target).detach()
+
+
+@probe
+def entropy_grads(student, logits, target, cotangent, direction):
+    """Return the loss, its gradient for `cotangent`, and the gradients of that along `direction`."""
+    z = logits.detach().requires_grad_()
+    c = cotangent.clone().requires_grad_()
+    loss = student.cross_entropy(z, target)
+    (first,) = torch.autograd.grad(loss, z, c, create_graph=True)
+    second = torch.autograd.grad(first, (z, c), direction, allow_unused=True)
+    return {"loss": loss.detach(), "first": first.detach(), "second": list(second)}
+
+
+@probe
+def entropy_first(student, logits, target):
+    """Return the gradient alone."""
+    z = logits.detach().requires_grad_()
+    student.cross_entropy(z, target).backward()
+    return z.grad
+
+
+@probe
+def entropy_saved(student, logits, target):
+    """Return how many bytes the graph keeps beside the inputs."""
+    z = logits.detach().requires_grad_()
+    with watch_saved() as saved:
+        loss = student.cross_entropy(z, target)
+    loss.backward()
+    return {"bytes": saved.bytes_without(z, target), "grad": z.grad}
+
+
+class Watched(nn.Module):
+    """A small classifier that notes each call's size, and how many earlier graphs are alive."""
+
+    def __init__(self, first, second):
+        super().__init__()
+        self.first, self.second = nn.Parameter(first.clone()), nn.Parameter(second.clone())
+        self.sizes, self.alive, self.modes, self._tokens = [], [], [], []
+
+    def forward(self, inputs):
+        self.sizes.append(len(inputs))
+        self.alive.append(self.graphs())
+        self.modes.append(self.training)
+        logits = torch.tanh(inputs @ self.first) @ self.second
+        if logits.grad_fn is not None:
+            token = logits.grad_fn.metadata["token"] = Token()
+            self._tokens.append(weakref.ref(token))
+        return logits
+
+    def graphs(self):
+        """Return how many graphs of earlier calls are alive."""
+        return sum(token() is not None for token in self._tokens)
+
+
+OPTIMIZERS = {
+    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.3),
+    "momentum": lambda parameters: torch.optim.SGD(parameters, lr=0.3, momentum=0.9),
+    "adam": lambda parameters: torch.optim.Adam(parameters, lr=0.1),
+}
+
+
+@probe
+def stepped(student, weights, optimizer, steps, stale, training):
+    """Return parameters and losses after each of `steps`, a list of lists of pieces.
+
+    `stale` fills `.grad` before the first step. Also the calls' sizes and the graphs alive then.
+    """
+    model = Watched(*weights).train(training)
+    made = OPTIMIZERS[optimizer](model.parameters())
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, stale) if stale else None
+    losses, parameters, left = [], [], []
+    with fresh_garbage():
+        for batches in steps:
+            losses.append(student.train_step(model, made, batches))
+            gc.collect()
+            left.append(model.graphs())
+            parameters.append([p.detach().clone() for p in model.parameters()])
+    return {
+        "losses": losses,
+        "parameters": parameters,
+        "sizes": model.sizes,
+        "alive": model.alive,
+        "left": left,
+        "modes": model.modes,
+    }
+
+
+def swap_data(t):
+    """Give `t` another memory."""
+    t.data = t.data.clone()
+    t.data.view(-1)[:1] += 1
+
+
+def reshape_data(t):
+    """Give `t` another shape, with the same bytes."""
+    t.data = t.data.clone().reshape(1, -1)
+
+
+def retype_data(t):
+    """Give `t` another dtype of the same bytes."""
+    t.data = t.data.contiguous().view(torch.int32)
+
+
+EDITS = {
+    "nothing": lambda t: None,
+    "add_": lambda t: t.add_(1),
+    "add_ zero": lambda t: t.add_(0),
+    "view": lambda t: t.view(-1)[1:].mul_(3),
+    "detach": lambda t: t.detach().add_(1),
+    "foreach": lambda t: torch._foreach_add_([t], 1.0),
+    "read": lambda t: (t * 2).exp(),
+    "data": lambda t: t.data.add_(1),
+    "data, one element": lambda t: t.data.view(-1)[-1:].mul_(1.0000002),
+    "data, swapped": lambda t: t.data.view(-1)[:2].copy_(t.data.view(-1)[:2].flip(0)),
+    "data, minus zero": lambda t: t.data.masked_fill_(t.data == 0, -0.0),
+    "data, back again": lambda t: (t.data.neg_(), t.data.neg_()),
+    "storage": lambda t: t.untyped_storage().fill_(7),
+    "other memory": swap_data,
+    "other shape": reshape_data,
+    "other dtype": retype_data,
+    "both": lambda t: (t.data.add_(1), t.add_(1)),
+}
+
+
+@probe(in_place=("values",))
+def edited(student, values, edits):
+    """Return the words for copies of `values`, each edited in its way; and what else happened."""
+    tensors = [one.clone() for one in values]
+    calls = []
+
+    def run():
+        calls.append(torch.is_grad_enabled())
+        with torch.no_grad():
+            for tensor, edit in zip(tensors, edits, strict=True):
+                EDITS[edit](tensor)
+
+    words = student.watch_edits(tensors, run)
+    return {"words": words, "calls": calls, "versions": [t._version for t in tensors]}
+
+
+@probe
+def edited_related(student, values):
+    """Return the words for tensors of one memory, a leaf, an empty tensor and a boolean one."""
+    whole = values.clone()
+    parts = [whole, whole[1:], whole.detach(), whole.data, whole.t(), values[:1].expand(3, 4)]
+    leaf = values.clone().requires_grad_()
+    empty = torch.empty(0, 3)
+    booleans = values > 0
+
+    def run():
+        whole[0, 0] += 1
+        leaf.data.add_(1)
+        booleans.data.logical_not_()
+
+    tensors = [*parts, leaf, empty, booleans]
+    return {"words": student.watch_edits(tensors, run), "flags": [t.requires_grad for t in tensors]}
+
+
+@probe
+def edited_in_inference(student, values):
+    """Return the words for two inference tensors of which the second is changed."""
+    with torch.inference_mode():
+        tensors = [values.clone(), values.clone()]
+    return student.watch_edits(tensors, lambda: tensors[1].untyped_storage().fill_(3))
+
+
+@probe
+def edits_that_raise(student, values):
+    """Return what comes out when `run` raises."""
+
+    def run():
+        raise LookupError("run's own")
+
+    try:
+        student.watch_edits([values], run)
+    except LookupError as error:
+        return str(error)
+    return "nothing"
+
+
+@probe
+def walked_back(student, recipe, numbers, cotangent, wanted):
+    """Return the gradients of the results numbered `wanted`, and what is left behind."""
+    made = build_all(recipe, numbers)
+    output, inputs = made[-1], [made[at] for at in wanted]
+    leaves = [one for one in made[: len(numbers)] if one.requires_grad]
+    for leaf in leaves:
+        leaf.grad = torch.full_like(leaf, 3.0)
+    with at_most(seconds=5):
+        found = student.gradients(output, cotangent, inputs)
+    again = None
+    if isinstance(found, list) and all(leaf is not None for leaf in found):
+        with at_most(seconds=5):
+            again = student.gradients(output, cotangent, inputs)
+    return {
+        "gradients": found,
+        "again": again,
+        "untouched": all(bool((leaf.grad == 3).all()) for leaf in leaves),
+    }
+
+
+class Part:
+    """What is checkpointed: a function with parameters of its own, which keeps count."""
+
+    def __init__(self, weights, rate):
+        self.weights = [nn.Parameter(w.clone()) for w in weights]
+        self.rate, self.calls, self.made, self.modes = rate, 0, [], []
+
+    def __call__(self, x, repeat=1, *, options=None, extras=()):
+        self.calls += 1
+        self.modes.append(torch.is_grad_enabled())
+        h = x["x"] if isinstance(x, dict) else x
+        h = h[0] if isinstance(h, tuple) else h
+        for _ in range(repeat):
+            for weight in self.weights:
+                h = torch.sigmoid(h @ weight)
+                self._note(h)
+                h = nn.functional.dropout(h, self.rate) if self.rate else h
+                self._note(h)
+        for extra in extras:
+            h = h * extra.exp()
+        if options == "tuple":
+            return h, (h * 2).sum(), "text"
+        if options == "dict":
+            return {"h": h, "sum": h.sum()}
+        return h
+
+    def _note(self, tensor):
+        self.made.append(weakref.ref(tensor.untyped_storage()))
+
+    def alive(self):
+        """Return how many of the tensors that were made in the last call are alive."""
+        return sum(storage() is not None for storage in self.made)
+
+
+def tensors_of(result):
+    """Return the tensors of what a part returned, in order."""
+    if isinstance(result, torch.Tensor):
+        return [result]
+    values = result.values() if isinstance(result, dict) else result
+    return [value for value in values if isinstance(value, torch.Tensor)]
+
+
+def form_of(result):
+    """Return what kind of thing a part returned."""
+    if isinstance(result, tuple):
+        return [type(item).__name__ for item in result]
+    return sorted(result) if isinstance(result, dict) else type(result).__name__
+
+
+def run_part(call, weights, x, rate, repeat, form, needs_grad, backwards=1):
+    """Call a part by `call` and go back; return values, gradients, calls and random numbers."""
+    part = Part(weights, rate)
+    x = x.clone().requires_grad_(needs_grad)
+    extra = (x.detach()[:, :1] * 0.1).requires_grad_(needs_grad)
+    argument = {"tuple": (x,), "dict": {"x": (x, 3)}}.get(form, x)
+    torch.default_generator.manual_seed(7)
+    before = torch.rand(1)
+    result = call(part, argument, repeat, options=form, extras=[extra, extra + 1])
+    found = tensors_of(result)
+    values, after = [t.detach().clone() for t in found], torch.rand(1)
+    calls = [part.calls]
+    for turn in range(backwards):
+        total = sum((t * t).sum() for t in found)
+        total.backward(retain_graph=turn + 1 < backwards)
+        calls.append(part.calls)
+    return {
+        "form": form_of(result),
+        "values": values,
+        "grads": [t.grad for t in (*part.weights, x, extra)],
+        "random": [before, after, torch.rand(1)],
+        "calls": calls,
+        "modes": part.modes,
+    }
+
+
+@probe
+def checkpointed(student, weights, x, rate, repeat, form, needs_grad, backwards):
+    """Return what comes of a part that is checkpointed."""
+    return run_part(student.checkpoint, weights, x, rate, repeat, form, needs_grad, backwards)
+
+
+@probe
+def checkpoint_in_parts(student, weights, x):
+    """Return gradients asked for one by one, of two checkpointed parts in a row."""
+    one, two = Part(weights, 0.0), Part(weights, 0.25)
+    x = x.clone().requires_grad_()
+    torch.default_generator.manual_seed(11)
+    h = student.checkpoint(two, student.checkpoint(one, x))
+    last = two.weights[-1]
+    (only_last,) = torch.autograd.grad(h.sum(), last, retain_graph=True)
+    grads = [t.grad for t in (x, *one.weights, *two.weights)]
+    first = torch.autograd.grad(h.sum(), (x, one.weights[0]))
+    return {"one by one": [only_last, *first], "touched": [g is not None for g in grads]}
+
+
+@probe
+def checkpoint_without_grad(student, weights, x):
+    """Return value, recording and calls of a call under `no_grad`."""
+    part = Part(weights, 0.0)
+    with torch.no_grad():
+        y = student.checkpoint(part, x)
+    return {"y": y, "calls": part.calls}
+
+
+@probe
+def checkpoint_keeps(student, weights, x):
+    """Return what is alive of a part after its forward, and what nodes saved, inputs aside."""
+    part = Part(weights, 0.25)
+    x = x.clone().requires_grad_()
+    with fresh_garbage():
+        with watch_saved() as saved:
+            y = student.checkpoint(part, x, 3)
+        total = y.sum()
+        del y
+        gc.collect()
+        alive = part.alive()
+        total.backward()
+        part.made.clear()
+        calls = part.calls
+        del total
+        gc.collect()
+    inner = (x, *part.weights)
+    return {"alive": alive, "saved": saved.bytes_without(*inner), "calls": calls}
+
+
+class Counter(nn.Module):
+    """A layer with buffers that move whenever it runs: in place, and by taking a new tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("last", torch.zeros(3), persistent=False)
+        self.register_buffer("nothing", None)
+
+    def forward(self, x):
+        self.calls += 1
+        self.last = x.detach()[0].clone()
+        return x
+
+
+def build_model(weight):
+    """Return a model with frozen, dropping, counting and shared layers. `weight` (3, 3)."""
+    linear, shared = nn.Linear(3, 3, bias=False), nn.Dropout(0.5)
+    with torch.no_grad():
+        linear.weight.copy_(weight)
+    inner = nn.Sequential(nn.BatchNorm1d(3, momentum=None), shared, Counter())
+    model = nn.Sequential(linear, shared, inner, nn.BatchNorm1d(3))
+    model.train()
+    model[3].eval()
+    inner[2].eval()
+    return model
+
+
+def state_of(model):
+    """Return each module's mode and each buffer's values, in order."""
+    modes = [module.training for module in model.modules()]
+    return {"modes": modes, "buffers": [b.clone() for b in model.buffers()]}
+
+
+@probe
+def evaluated(student, weight, x, outer, meddle, fails):
+    """Return a model's state before, inside of and after a `with evaluating`, and results of it.
+
+    `outer` is grad mode outside; `meddle` says that the body switches modes and calls the layers.
+    """
+    model = build_model(weight)
+    model(x)
+    model[2][2].calls.add_(5)
+    before, buffers = state_of(model), list(model.buffers())
+    seen, error = {}, None
+    set_mode(outer)
+    manager = student.evaluating(model)
+    try:
+        with manager as same:
+            seen["same"] = same is model
+            seen["modes"] = [module.training for module in model.modules()]
+            seen["grad mode"] = torch.is_grad_enabled()
+            seen["y"] = same(x)
+            seen["again"] = same(x)
+            if meddle:
+                model.train()
+                model(x + 1)
+                model[3].running_mean = torch.full((3,), 9.0)
+                set_mode(True)
+            if fails:
+                raise LookupError("the body's own")
+    except LookupError as caught:
+        error = str(caught)
+    mode = torch.is_grad_enabled()
+    after = list(model.buffers())
+    return {
+        "before": before,
+        "seen": seen,
+        "after": state_of(model),
+        "same buffers": [one is other for one, other in zip(buffers, after, strict=True)],
+        "grad mode": mode,
+        "error": error,
+        "requires grad": [p.requires_grad for p in model.parameters()],
+    }
