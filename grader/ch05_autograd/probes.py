@@ -2,9 +2,11 @@
 
 import gc
 import signal
+import tempfile
 import threading
 import weakref
 from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -352,7 +354,8 @@ OPERATIONS = {
     "spread": lambda a: torch.var_mean(a, 1, keepdim=True)[0] * a,
     "both": lambda a: sum(torch.var_mean(a, 0)) + a,
     "halves": lambda a: a.split([1, 3], 1)[1] @ a.split([1, 3], 0)[1],
-    "narrow": lambda a: a.float()[:, :1] * torch.arange(4.0, dtype=torch.float64),
+    "float": lambda a: a.float()[:, :1],
+    "promote": lambda a: a * torch.arange(4.0, dtype=torch.float64),
     "single": lambda a: a.float().exp().double(),
     "write": lambda a, b: (a * 1).index_fill_(0, torch.tensor([1]), 2.0).add_(b),
     "into": write_into,
@@ -786,9 +789,12 @@ def build_model(weight):
 
 
 def state_of(model):
-    """Return each module's mode and each buffer's values, in order."""
-    modes = [module.training for module in model.modules()]
-    return {"modes": modes, "buffers": [b.clone() for b in model.buffers()]}
+    """Return each module's mode and attributes and each buffer's values, in order."""
+    return {
+        "modes": [module.training for module in model.modules()],
+        "attributes": [sorted(vars(module)) for module in model.modules()],
+        "buffers": [b.clone() for b in model.buffers()],
+    }
 
 
 @probe
@@ -831,3 +837,99 @@ def evaluated(student, weight, x, outer, meddle, fails):
         "error": error,
         "requires grad": [p.requires_grad for p in model.parameters()],
     }
+
+
+def compute(kinds, x, w, made):
+    """Return one number computed from `x` and `w` (32, 32); `made` gets what was made on the way."""
+
+    def note(tensor):
+        made.append(weakref.ref(tensor.untyped_storage()))
+        return tensor
+
+    h = x
+    for kind in kinds:
+        if kind == "product":
+            h = note(torch.tanh(h @ w))
+        elif kind == "square":
+            h = note(h * 1.5)
+            h = note(h * h)
+        elif kind == "rows":  # two small views of a large tensor are saved
+            large = note(h.exp() * 0.1)
+            h = h + note(large + 0.5)[3:5].prod(0) * w
+        elif kind == "mask":
+            h = torch.where(note(h > 0), h, note(0.5 * h))
+        elif kind == "half":
+            h = note(note(h.bfloat16()).sigmoid()).double() + h
+        elif kind == "index":
+            h = h[note(torch.arange(2000) % 32)].view(-1, 32)[:32].clone()
+        elif kind == "constant":
+            h = h * note(torch.linspace(0, 1, 1024, dtype=torch.float64).view(32, 32).t())
+        elif kind == "row":
+            h = h * note(h.detach()[:1].sigmoid()).expand(32, 32)
+    return h.sum()
+
+
+@probe
+def offloaded(student, kinds, x, w, at_least, turns, inside):
+    """Return gradients, and the files that are there before, during and after."""
+    x, w = x.clone().requires_grad_(), nn.Parameter(w.clone())
+    with tempfile.TemporaryDirectory() as folder, fresh_garbage():
+        other = Path(folder) / "notes.txt"
+        other.write_text("somebody else's")
+        made, files = [], []
+        with student.offloading(folder, at_least):
+            total = compute(kinds, x, w, made)
+            alive = sum(one() is not None and one().nbytes() >= at_least for one in made)
+            files.append(sizes_in(folder))
+            if inside:
+                backward(total, turns)
+        if not inside:
+            files.append(sizes_in(folder))
+            backward(total, turns)
+        del total
+        gc.collect()
+        left = sorted(sizes_in(folder))
+        outside = (x * x).sum().grad_fn.next_functions[0][0]._saved_self is not None
+        plain = sizes_in(folder) == left
+        return {
+            "grads": [x.grad, w.grad],
+            "files": files,
+            "alive": alive,
+            "left": left,
+            "others": other.read_text() if other.exists() else None,
+            "outside": outside and plain,
+        }
+
+
+def backward(total, turns):
+    """Go back `turns` times; the graph is kept until the last."""
+    for turn in range(turns):
+        total.backward(retain_graph=turn + 1 < turns)
+
+
+def sizes_in(folder):
+    """Return the sizes of the files in a folder, without the one that was there before."""
+    return sorted(p.stat().st_size for p in Path(folder).iterdir() if p.name != "notes.txt")
+
+
+@probe
+def offloaded_twice(student, kinds, x, w, at_least):
+    """Return gradients of two graphs that wait in one folder at once, and what is left of files."""
+    leaves, counts = [], []
+    with tempfile.TemporaryDirectory() as folder, fresh_garbage():
+        totals = []
+        for scale in (1.0, 2.0):
+            one, two = (scale * x).requires_grad_(), nn.Parameter(w.clone())
+            leaves += [one, two]
+            with student.offloading(folder, at_least):
+                totals.append(compute(kinds, one, two, []))
+            counts.append(len(sizes_in(folder)))
+        totals[0].backward()
+        del totals[0]
+        gc.collect()
+        counts.append(len(sizes_in(folder)))
+        totals[0].backward()
+        totals.clear()
+        gc.collect()
+        counts.append(len(sizes_in(folder)))
+    return {"grads": [leaf.grad for leaf in leaves], "counts": counts}

@@ -66,10 +66,12 @@ def test_not_recorded(evaluated, weight, x):
 
 
 def test_modes(evaluated, weight, x):
-    """Afterwards each module has the mode that it had."""
+    """Afterwards each module has the mode and the attributes that it had."""
     for meddle in (False, True):
         got = evaluated.ask(weight, x, True, meddle, False).value
         assert_equal(got["after"]["modes"], got["before"]["modes"], MODES)
+        what = "Attributes of the modules."
+        assert_equal(got["after"]["attributes"], got["before"]["attributes"], what)
 
 
 def same_buffers(got):

@@ -40,7 +40,8 @@ class Saved:
         # the storage is kept, so that no other can get its address while we count
         self._storages[storage.data_ptr()] = storage
         self._count += 1
-        return tensor
+        # A result that its own node keeps with its history is a cycle: the graph would never go.
+        return tensor if tensor.is_leaf else tensor.detach()
 
 
 @contextmanager

@@ -32,7 +32,9 @@
 import functools
 import inspect
 import itertools
+import os
 import threading
+import uuid
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
@@ -589,7 +591,8 @@ predict(..., after_eval_and_train)
 #
 # - In the body every module of the model is in eval mode, and nothing is recorded. Results are ordinary
 #   tensors: what is made in `inference_mode` could not be used in training later.
-# - Afterwards each module has the mode that it had, and grad mode is what it was.
+# - Afterwards each module has the mode that it had and the attributes that it had, and grad mode is what it
+#   was.
 # - Afterwards each buffer of each module is **the same tensor** with the same content as before, whatever the
 #   body did: it may have switched a layer back to training, changed a buffer in place, or put another tensor in
 #   its place.
@@ -695,6 +698,19 @@ def nodes_of(tensor):
 
 print("nodes of one loss:      ", nodes_of(model(inputs).sum()))
 print("nodes of a running total:", nodes_of(total))
+
+# %% [markdown]
+# A second `backward` through the same graph finds nothing there any more. The error proposes
+# `retain_graph=True`. Mostly the mend is another: compute the loss anew, or detach what was carried over from
+# the last step.
+
+# %%
+loss = model(inputs).exp().sum()
+loss.backward()
+try:
+    loss.backward()
+except RuntimeError as error:
+    print(str(error).split("(")[0].strip())
 
 # %% [markdown]
 # A batch that does not fit into memory is computed in pieces. Since `backward` **adds** to `.grad`,
@@ -1034,12 +1050,67 @@ grade("watch_edits")
 # %%
 with torch.inference_mode():
     features = torch.ones(3)
+print("after the block: inference mode", torch.is_inference_mode_enabled(), end=", ")
+print("inference tensor", features.is_inference())
 weight = torch.ones(3, requires_grad=True)
 try:
     features * weight
 except RuntimeError as error:
     print(str(error).split(".")[0])
 print((features.clone() * weight).requires_grad)
+
+# %% [markdown]
+# ### Mend an in-place error
+#
+# Two errors about in-place changes are common, and each has a remedy that is not `.data`. A leaf that
+# requires grad may not be changed where the change would be recorded, because then it would be a leaf no
+# more. An update is not meant to be recorded, so do not record it:
+
+# %%
+weight = torch.ones(3, requires_grad=True)
+try:
+    weight -= 0.1
+except RuntimeError as error:
+    print(error)
+with torch.no_grad():
+    weight -= 0.1
+print(weight.is_leaf, weight._version)
+
+# %% [markdown]
+# The other is the one about versions: something saved was changed. Ask **who saved what**. `exp` and
+# `sigmoid` save their result, so do not change the result; a sum saves nothing, so its result may be changed.
+
+
+# %%
+def scaled(function):
+    y = function(weight * 2)
+    y *= 3
+    (y * 1.0).sum().backward()
+
+
+for name, function in [("exp", torch.exp), ("sin", torch.sin), ("neg", torch.neg)]:
+    try:
+        scaled(function)
+        print(name, "can be changed in place: its result was not saved")
+    except RuntimeError:
+        print(name, "cannot: write y = y * 3")
+
+# %% [markdown]
+# ### Gradients under a condition
+#
+# The graph is recorded anew in each call, so an `if` in Python is no obstacle: the branch that ran is
+# recorded, the other is not there. The condition itself has no gradient. `torch.where` computes both
+# branches and sends each element's gradient into one of them:
+
+# %%
+for start in (2.0, -2.0):
+    x = torch.tensor(start, requires_grad=True)
+    y = x**2 if x > 0 else 5 * x
+    y.backward()
+    print(f"if: {y.grad_fn.name()}, gradient {x.grad.item()}")
+x = torch.tensor([2.0, -2.0], requires_grad=True)
+torch.where(x > 0, x**2, 5 * x).sum().backward()
+print("where:", x.grad.tolist())
 
 # %% [markdown] exercise="cross_entropy"
 # title: Write a Function that can be differentiated twice
@@ -1247,11 +1318,190 @@ safe = torch.where(p > 0, p, 1.0)
 (-(p * safe.log())).sum().backward()
 print("gradient:", [round(value, 6) for value in p.grad.tolist()])
 
+# %% [markdown]
+# ### Twice, but not compiled
+#
+# What `torch.compile` makes of a function can be differentiated once. Its backward is compiled as well, and it
+# is no graph that could be differentiated again:
+
+# %%
+compiled = torch.compile(lambda x: (x**4).sum(), backend="aot_eager")
+x = torch.ones(3, requires_grad=True)
+(first,) = torch.autograd.grad(compiled(x), x, create_graph=True)
+try:
+    torch.autograd.grad(first.sum(), x)
+except RuntimeError as error:
+    print(str(error).split(".")[0])
+
+# %% [markdown] exercise="offloading"
+# title: Keep what is saved on disk
+# minutes: 45
+# difficulty: 4
+# points: 6
+# prerequisites: [graph_report]
+# teaches: >-
+#   packing saved tensors: what to move, what to leave where it is, and when what was moved is no longer
+#   needed.
+# leaves out: moving in the background, and storing a tensor once that several nodes save.
+# off limits: [torch.autograd.graph.save_on_cpu]
+
+# %% [markdown]
+# What a node saves, it keeps in memory until backward. It need not. Within
+# `torch.autograd.graph.saved_tensors_hooks(pack, unpack)` every tensor that a node wants to save goes through
+# `pack`, and the node keeps what `pack` returned: a number, a name of a file, any object. When backward needs
+# the tensor, `unpack` gets that object and must return a tensor of the same content.
+#
+# Here a product keeps its operands in half the space, at the price of some digits:
+
+# %%
+x = torch.tensor([1.0, 2.001, 3.0], requires_grad=True)
+with torch.autograd.graph.saved_tensors_hooks(
+    lambda tensor: tensor.to(torch.bfloat16), lambda packed: packed.to(torch.float32)
+):
+    y = x * x
+y.sum().backward()
+print("2x, nearly:", [round(value, 4) for value in x.grad.tolist()])
+
+# %% [markdown]
+# Now to disk, without losing a bit. Three questions decide whether that helps.
+#
+# **What is worth moving?** A parameter is in memory anyway; a copy of it on disk frees nothing. The same goes
+# for every leaf that requires grad. Small tensors are not worth a file.
+#
+# **How much is it?** A saved tensor may be a view. Ten elements of a million keep the million alive, so what
+# counts is the size of the storage. What has to be written are the ten.
+#
+# **When may the file go?** When the node no longer needs it. Backward tells you nothing of that; a graph that
+# is dropped without a backward least of all. But the node holds your object, and lets it go when it is done.
+# `weakref.finalize(thing, function, argument)` calls `function(argument)` when `thing` goes.
+
+# %%
+
+
+class Ticket:
+    """What a node may keep in place of a tensor."""
+
+
+ticket = Ticket()
+weakref.finalize(ticket, print, "the ticket is gone")
+del ticket
+print("after del")
+
+# %% [markdown]
+# There is a trap in leaving a tensor where it is. `exp` saves its own result. If `pack` returns that very tensor,
+# the node holds the tensor, and the tensor holds the node as its `grad_fn`. Such a ring is never freed; Python's
+# garbage collector does not see into it. A detached tensor has the same memory and no `grad_fn`:
+
+# %%
+
+
+def stays_alive(pack):
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda packed: packed):
+        result = x.exp()
+    result.grad_fn.metadata["label"] = Label()
+    label = weakref.ref(result.grad_fn.metadata["label"])
+    del result
+    return label() is not None
+
+
+print("pack returns the tensor:  is the node alive?", stays_alive(lambda tensor: tensor))
+print("pack returns it detached: is the node alive?", stays_alive(lambda tensor: tensor.detach()))
+
+# %% [markdown]
+# **Predict.** `h = x.exp()` is computed with hooks, and so is `z = h * h`. How many times is `pack` called?
+
+
+# %%
+def times_packed():
+    packed = []
+    with torch.autograd.graph.saved_tensors_hooks(packed.append, lambda nothing: nothing):
+        h = x.exp()
+        h * h
+    return len(packed)
+
+
+predict(..., times_packed)
+
+# %% [markdown]
+# **Write the context manager `offloading(folder, at_least)`**, as a generator function under
+# `@contextmanager`. `folder` is the path of an existing folder, a `str`. In the body of
+# `with offloading(folder, at_least):`, graphs are recorded as usual, except for saved tensors whose
+# **storage** has `at_least` bytes or more and which are no leaf that requires grad. Each of these is written
+# to a file of its own in `folder`, and the graph keeps nothing of it in memory.
+#
+# - Backward gives the gradients of a plain run, as often as it is called with `retain_graph=True`. It may
+#   happen after the `with` is left, and after another one in the same folder was entered. No digit is lost.
+# - A file holds the tensor's own elements, not the storage behind it: no more than 4096 bytes beside them.
+# - A file is deleted when its node no longer needs it: at the latest when the graph is gone, whether or not
+#   there was a backward. Files of others in the folder stay.
+# - Tensors have any dtype and layout.
+#
+# `torch.save(tensor, path)` and `torch.load(path)` write and read. `save` writes the whole storage of a view.
+#
+# <details><summary>Hint 1: three kinds of tensors</summary>
+#
+# `pack` may return a leaf itself, and `tensor.detach()` of what else is to stay. `unpack` sees by the type what it
+# got. A leaf that
+# requires grad is `tensor.is_leaf and tensor.requires_grad`.
+#
+# </details>
+# <details><summary>Hint 2: only its own elements</summary>
+#
+# `tensor.detach().clone()` has a storage of just its elements. An expanded tensor has few elements in memory
+# and many to look at; a clone writes all of them, and that is allowed.
+#
+# </details>
+# <details><summary>Hint 3: a name that nobody has</summary>
+#
+# `uuid.uuid4().hex` is different each time. An address or a number of your own may be used again by the next
+# `with`, while a file of that name is still needed.
+#
+# </details>
+
+
+# %% solution="offloading"
+@contextmanager
+def offloading(folder: str, at_least: int) -> Iterator[None]:
+    """Keep large tensors that graphs save in files, for as long as the graphs need them.
+
+    folder: where files go
+    at_least: bytes of a storage from which on a tensor is moved
+    """
+    ### BEGIN SOLUTION
+
+    class OnDisk:
+        """What the node keeps; the file goes when it goes."""
+
+        def __init__(self, tensor):
+            self.path = os.path.join(folder, f"{uuid.uuid4().hex}.pt")
+            # A clone has a storage of its own elements; the tensor's may be much larger.
+            torch.save(tensor.detach().clone(), self.path)
+            weakref.finalize(self, os.remove, self.path)
+
+    def pack(tensor):
+        stays = tensor.is_leaf and tensor.requires_grad  # in memory anyway
+        small = tensor.untyped_storage().nbytes() < at_least
+        if stays:
+            return tensor
+        # Detached: a result that its own node holds with its history would hold that node.
+        return tensor.detach() if small else OnDisk(tensor)
+
+    def unpack(packed):
+        return torch.load(packed.path) if isinstance(packed, OnDisk) else packed
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        yield
+    ### END SOLUTION
+
+
+# %% grade="offloading"
+grade("offloading")
+
 # %% [markdown] exercise="checkpoint"
 # title: Trade memory for a second forward pass
 # minutes: 60
 # difficulty: 5
-# points: 7
+# points: 6
 # prerequisites: [graph_report]
 # teaches: >-
 #   saved-tensor hooks, and activation checkpointing with them: what has to be remembered so that the

@@ -1,5 +1,7 @@
 """What is saved for backward is counted: each tensor, and each storage's bytes once."""
 
+import weakref
+
 import torch
 from torch.utils.checkpoint import checkpoint
 
@@ -62,3 +64,22 @@ def test_a_freed_storages_address_is_not_taken_for_another():
         for _ in range(5):
             x * torch.ones(10)  # saved, and its graph gone at once
     assert saved.bytes == 5 * 40
+
+
+def test_the_graph_goes_with_its_result():
+    class Token:
+        pass
+
+    x = torch.ones(10, requires_grad=True)
+    with watch_saved():
+        y = x.exp()  # saves its own result
+    token = y.grad_fn.metadata["token"] = Token()
+    alive = weakref.ref(token)
+    del y, token
+    assert alive() is None
+
+
+def test_what_is_watched_can_be_differentiated_twice():
+    x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    with watch_saved():
+        assert torch.autograd.gradgradcheck(lambda x: (x.exp() * x.sigmoid()).prod(), x)
