@@ -287,6 +287,7 @@ def routed(student, kinds, numbers, x, cotangent, frozen, cut):
         "x": x.grad,
         "flags": (before, after),
         "calls": calls,
+        "buffers": [buffer.clone() for buffer in nn.ModuleList(layers).buffers()],
         "raised": raised,
     }
 

@@ -100,7 +100,7 @@ def test_both(routed, kinds, numbers, x, cotangent):
 
 
 def test_used_again(routed, numbers, x, cotangent):
-    """A layer, or a weight, that is used twice and frozen at one of the two positions."""
+    """A layer, or a weight, that is used twice and frozen once; the layers themselves run, once."""
     for kinds, frozen, cut in (
         (["linear", "tanh", 0, "tanh", "linear"], {0}, set()),
         (["linear", "tanh", 0, "tanh", "linear"], {2}, set()),
@@ -113,6 +113,12 @@ def test_used_again(routed, numbers, x, cotangent):
             kinds.count(at) + 1 if not isinstance(k, int) else 0 for at, k in enumerate(kinds)
         ]
         assert_equal(got["calls"], wanted, f"How often each layer of {kinds} ran.")
+        layers, h = build_layers(kinds, numbers), x
+        for layer in layers:
+            h = layer(h)
+        for mine, theirs in zip(got["buffers"], nn.ModuleList(layers).buffers(), strict=True):
+            # a BatchNorm's statistics: it was the layer itself that ran
+            assert_close(mine, theirs, rtol=1e-10, atol=1e-10, because=ROUNDING)
 
 
 def test_flags(routed, kinds, numbers, x, cotangent):

@@ -129,6 +129,23 @@ def route(layers, x, frozen, cut):
     return h
 
 
+# %% mistake: runs_a_copy
+# You run a copy of a frozen layer. It costs the memory of a second layer, and what the layer notes while it runs,
+# such as the statistics of a BatchNorm, is noted in the copy and lost.
+import copy  # noqa: E402
+
+
+def route(layers, x, frozen, cut):
+    h = x
+    for position, layer in enumerate(layers):
+        if position in cut:
+            h = h.detach()
+        if position in frozen:
+            layer = copy.deepcopy(layer).requires_grad_(False)
+        h = layer(h)
+    return h
+
+
 # %% alternate: on_detached_copies
 # The layer runs on detached parameters; its own flags are never touched.
 def route(layers, x, frozen, cut):
