@@ -383,8 +383,9 @@ def evaluate():
 
 
 evaluate()
-print("grad mode after the call:", torch.is_grad_enabled())
-torch.set_grad_enabled(True)
+left_behind = torch.is_grad_enabled()
+torch.set_grad_enabled(True)  # put it back, for the cells below
+print("grad mode after the call:", left_behind)
 
 # %% [markdown]
 # A `with` is safe against that, with one exception. A generator stops in the middle of its body, and
@@ -1309,7 +1310,8 @@ repaired.backward()
 print("gradient:", [round(value, 6) for value in p.grad.tolist()])
 
 # %% [markdown]
-# `where` picks a value. Its backward sends 0 into the branch that was not picked, and there 0 times
+# The true slope at 0 is infinite. NaN is no slope at all, and it spreads to all that lies before. `where` picks a
+# value. Its backward sends 0 into the branch that was not picked, and there 0 times
 # infinity is NaN. Pick before the logarithm, so that no infinity is computed at all:
 
 # %%
@@ -1331,7 +1333,7 @@ x = torch.ones(3, requires_grad=True)
 try:
     torch.autograd.grad(first.sum(), x)
 except RuntimeError as error:
-    print(str(error).split(".")[0])
+    print(error)
 
 # %% [markdown] exercise="offloading"
 # title: Keep what is saved on disk
