@@ -73,7 +73,7 @@ chromium:
 # If it does, the rest of the class still gets its feedback and scores, and make fails at the end.
 grade: .venv/.ready bubblewrap ## Grade the sample class with nbgrader's own commands
 	$(call step,'Filling submitted/ with the sample class')
-	@undertorch sample
+	@undertorch sample $(CHAPTER)
 	$(call step,'Grading $(CHAPTER)')
 	@failed=0; \
 	nbgrader autograde $(CHAPTER) --student='sample-*' --force || failed=$$?; \
@@ -99,8 +99,7 @@ build: .venv/.ready ## Build notebooks and site pages from solutions/*/*.pct.py
 
 # ── Proving it ───────────────────────────────────────────────────────────────
 
-# Two workers: CI has two cores. A file stays on one worker, so that its fixtures (a warm box, a built
-# site) are made once. pytest's 5 means that no test carries the marker.
+# Two workers: CI has two cores. Tests of a file stay on one worker (tests/conftest.py). pytest's 5 means that no test carries the marker.
 test: .venv/.ready system ## Check everything, within twenty minutes on two cores
 	$(call step,'ruff')
 	@ruff check --quiet . && ruff format --check --quiet .
@@ -109,7 +108,7 @@ test: .venv/.ready system ## Check everything, within twenty minutes on two core
 	$(call step,'Notebooks and pages are those of their sources')
 	@undertorch build --check
 	$(call step,'Tests of Undertorch')
-	@pytest -q -n 2 --dist loadfile -m 'not alone'
+	@pytest -q -n 2 --dist loadgroup -m 'not alone'
 	@pytest -q -m alone || [ $$? = 5 ]
 	$(call step,'The reference notebooks run again')
 	@pytest -q --nbval --nbval-current-env solutions

@@ -1,6 +1,6 @@
 """Undertorch's grader: what a notebook, a probe or a check imports.
 
-    from grader import grade                              # in a notebook
+    from grader import grade, show_storage                # in a notebook
     from grader import probe                              # in a chapter's probes.py
     from grader import assert_same_bits, gate, points     # in a chapter's checks
 
@@ -15,6 +15,7 @@ from typing import Any
 _HOMES = {
     "grade": "grader.core.live",
     "predict": "grader.core.predict",
+    "show_storage": "grader.core.picture",
     "probe": "grader.core.probe",
     "facts": "grader.core.tensors",
     "claimed": "grader.core.checks",
@@ -25,6 +26,7 @@ _HOMES = {
     "assert_close": "grader.core.compare",
     "assert_equal": "grader.core.compare",
     "assert_same_bits": "grader.core.compare",
+    "assert_same_layout": "grader.core.compare",
     "assert_tensor": "grader.core.compare",
     "bits": "grader.core.compare",
     "compared": "grader.core.compare",

@@ -6,7 +6,7 @@ import torch
 from grader import Mismatch, assert_same_bits, assert_tensor, gate
 from grader.ch01_formats.patterns import as_float32, awkward, every_upper_half
 
-LINK = "formats/#format=bf16&fp32={bits}"
+LINK = "formats.html#format=bf16&fp32={bits}"
 
 
 @pytest.fixture

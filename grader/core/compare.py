@@ -12,19 +12,29 @@ from typing import Any
 
 import torch
 
+from grader.core.layout import Layout, effective, layout_of, reach
+
 
 class Mismatch(AssertionError):
     """A comparison that failed, in parts that can be shown apart.
 
     `what` is a sentence; `rows` are pairs of a label and a text, e.g. ("expected", "0x3F81").
-    `link` is an explorer's state that shows it, e.g. "formats/#format=bf16&fp32=3f808000".
+    `link` is an explorer's state that shows it, e.g. "formats.html#format=bf16&fp32=3f808000".
+    `layouts` are pairs of a label and a tensor's layout, to be drawn.
     """
 
-    def __init__(self, what: str, rows: tuple[tuple[str, str], ...] = (), link: str = "") -> None:
+    def __init__(
+        self,
+        what: str,
+        rows: tuple[tuple[str, str], ...] = (),
+        link: str = "",
+        layouts: tuple[tuple[str, Layout], ...] = (),
+    ) -> None:
         super().__init__("\n".join([what, *(f"{label}: {text}" for label, text in rows)]))
         self.what = what
         self.rows = rows
         self.link = link
+        self.layouts = layouts
 
 
 __tracebackhide__ = True  # pytest shows the check, not the comparison's inside
@@ -192,6 +202,58 @@ def assert_close(
             ("allowed", f"{rtol:g} relative + {atol:g} absolute: {because}"),
         ),
     )
+
+
+def assert_same_layout(got: object, expected: torch.Tensor) -> None:
+    """Fail unless `got` has the size, stride and storage offset of `expected`; draw both if not.
+
+    Only numbers that lead to an element count: the stride of a dimension of size 1 may be any, and
+    of an empty tensor only the size is compared. Where a rule about just those numbers is the
+    exercise, compare `stride()` by `assert_equal`. Values, dtype and whose storage it is are not
+    compared; `facts(got).aliases` tells the last.
+    """
+    _note("kind", type(got).__name__)
+    if got is None:
+        raise Mismatch(NOTHING)
+    if not isinstance(got, torch.Tensor):
+        raise Mismatch(f"Expected a torch.Tensor, got {_a(got)}.")
+    ours, theirs = layout_of(expected, 0), layout_of(got, 1)
+    _note("equal", effective(theirs))
+    if effective(ours) == effective(theirs):
+        return
+    parts = [
+        ("size", ours.size, theirs.size),
+        ("stride", ours.stride, theirs.stride),
+        ("storage offset", ours.offset, theirs.offset),
+    ]
+    wrong = [part for part in parts if part[1] != part[2]]
+    names = " and ".join(part[0] for part in wrong)
+    rows = [
+        (f"{who} {name}", str(value))
+        for name, *values in wrong
+        for who, value in zip(("expected", "got"), values, strict=True)
+    ]
+    raise Mismatch(
+        f"The layout is not the one asked for: {names} {'differs' if len(wrong) == 1 else 'differ'}.",
+        tuple(rows),
+        _explored(theirs),
+        (("expected", ours), ("got", theirs)),
+    )
+
+
+def _explored(layout: Layout) -> str:
+    """Return the state of the strides explorer that shows a layout; empty if it is too large."""
+    cells = max(reach(layout), layout.offset)
+    if (
+        len(layout.size) > 6
+        or layout.numel > 256
+        or cells > 128
+        or max(layout.stride, default=0) > 9_999
+    ):
+        return ""
+    size, stride = ("x".join(map(str, numbers)) for numbers in (layout.size, layout.stride))
+    start = f"&offset={layout.offset}" if layout.offset else ""
+    return f"strides.html#shape={size}&stride={stride}{start}&cells={min(layout.cells, 128)}"
 
 
 def assert_equal(got: object, expected: object, what: str = "The result differs.") -> None:

@@ -7,7 +7,9 @@ code that tries. This is a claim: it is made beside the code that it is about.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from types import ModuleType
 
 import torch
 
@@ -23,6 +25,9 @@ _WATCHED: Mapping[str, tuple[str, ...]] = {
 }
 _METHODS = ("__torch_function__", "detach", "storage_offset", "stride", "untyped_storage", "view")
 
+_INSTRUMENTS = "grader.instruments."
+"""What they see is evidence that stands on them alone, so all of theirs is watched."""
+
 
 def snapshot() -> dict[str, object]:
     """Return the watched objects by name, as they are now."""
@@ -31,15 +36,30 @@ def snapshot() -> dict[str, object]:
         loaded = importlib.import_module(module)
         found |= {f"{module}.{name}": getattr(loaded, name, None) for name in names}
     found |= {f"torch.Tensor.{name}": getattr(torch.Tensor, name, None) for name in _METHODS}
+    for module, loaded in list(sys.modules.items()):
+        if module.startswith(_INSTRUMENTS):
+            found.update(_made_in(loaded))
     found["an active torch function mode"] = torch._C._len_torch_function_stack()
     found["an active torch dispatch mode"] = torch._C._len_torch_dispatch_stack()
     return found
 
 
+def _made_in(module: ModuleType) -> Iterator[tuple[str, object]]:
+    """Yield a module's own functions and classes, with their methods, by full name."""
+    for name, value in list(vars(module).items()):
+        if getattr(value, "__module__", None) != module.__name__:
+            continue
+        yield f"{module.__name__}.{name}", value
+        if isinstance(value, type):
+            for member, method in list(vars(value).items()):
+                if callable(method) or isinstance(method, property):
+                    yield f"{module.__name__}.{name}.{member}", method
+
+
 def replaced(before: Mapping[str, object]) -> list[str]:
     """Return the names of what is no longer what it was."""
     now = snapshot()
-    return [name for name, value in before.items() if not _same(value, now[name])]
+    return [name for name, value in before.items() if not _same(value, now.get(name))]
 
 
 def _same(before: object, now: object) -> bool:

@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 
 from grader.core.outcome import Outcome
+from grader.core.picture import verdict_html
 from grader.core.verdict import CheckResult, Message, State, Verdict
 
 SITE = "UNDERTORCH_SITE"
@@ -147,7 +148,8 @@ def _message(message: Message) -> str:
         table += (
             f'<p><a href="{href}" target="_blank" rel="noopener">See it in the explorer</a></p>'
         )
-    return f'<div class="ut-message"><p>{_inline(message.what)}</p>{table}</div>'
+    picture = verdict_html(message.layouts) if message.layouts else ""
+    return f'<div class="ut-message"><p>{_inline(message.what)}</p>{table}{picture}</div>'
 
 
 def _message_lines(message: Message) -> list[str]:

@@ -11,6 +11,7 @@ from grader.core.checks import Check, CheckRun
 from grader.core.compare import Mismatch
 from grader.core.course import Exercise
 from grader.core.evidence import Raised, StudentRaised
+from grader.core.layout import Layout
 from grader.core.outcome import Ended, Outcome
 
 
@@ -24,11 +25,12 @@ class State(str, Enum):
 
 @dataclass(frozen=True)
 class Message:
-    """What a student reads of a failure: a sentence, labelled rows, an explorer state."""
+    """What a student reads of a failure: a sentence, labelled rows, an explorer state, layouts."""
 
     what: str
     rows: tuple[tuple[str, str], ...] = ()
     link: str = ""
+    layouts: tuple[tuple[str, Layout], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,10 @@ def _message(data: Mapping[str, Any] | None) -> Message | None:
     if data is None:
         return None
     rows = tuple((str(label), str(text)) for label, text in data["rows"])
-    return Message(data["what"], rows, data["link"])
+    layouts = tuple(
+        (str(label), Layout.from_data(layout)) for label, layout in data.get("layouts", ())
+    )
+    return Message(data["what"], rows, data["link"], layouts)
 
 
 def without_checks(
@@ -135,7 +140,7 @@ def _shares(points: float, checks: Sequence[Check]) -> list[float]:
 def message_for(error: BaseException) -> Message:
     """Return what a student reads of a failed check. Never a traceback of ours."""
     if isinstance(error, Mismatch):
-        return Message(error.what, error.rows, error.link)
+        return Message(error.what, error.rows, error.link, error.layouts)
     if isinstance(error, StudentRaised):
         return raised_message(error.raised)
     if isinstance(error, Ended):

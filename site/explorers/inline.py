@@ -19,6 +19,8 @@ TAG = re.compile(r'<script type="module" src="([^":]+)"></script>')
 IMPORT = re.compile(r'^import \{([^}]+)\} from "(\.[^"]+)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:function|class|const) (\w+))", re.MULTILINE)
 OTHER = re.compile(r"^(?:import|export)\b|\bimport\s*\(|\bimport\.meta|</script", re.MULTILINE)
+# Comments on lines of their own stay at home.
+COMMENT = re.compile(r"^ *(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/) *\n", re.MULTILINE)
 
 
 def _collect(source: Path, done: dict[Path, str]) -> None:
@@ -39,6 +41,7 @@ def _collect(source: Path, done: dict[Path, str]) -> None:
     if other := OTHER.search(body):
         line = body[: other.start()].count("\n") + 1
         raise PluginError(f"{source}:{line}: only named imports and exports can be put into a page")
+    body = COMMENT.sub("", body)
     done[source] = (
         f"const $module{len(done)} = (() => {{\n{body}\nreturn {{ {exported} }};\n}})();\n"
     )

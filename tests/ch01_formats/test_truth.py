@@ -2,30 +2,20 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.core.course import Course, read_reference
-from grader.core.program import slice_program
 from grader.core.tensors import DTYPES
-from tests import ROOT
+from tests import references
 
-CHAPTER = Course(ROOT).chapter("ch01_formats")
+reference = partial(references.reference, "ch01_formats")
 SEEDS = st.integers(0, 2**32 - 1)
 COUNT = 100_000
 few = settings(max_examples=20, derandomize=True, deadline=None, database=None)
-
-
-def reference(exercise):
-    """Return an exercise's reference solution as a function."""
-    names = [known.id for known in CHAPTER.exercises]
-    namespace = {}
-    for label, source in slice_program(exercise, names, read_reference(CHAPTER)).parts:
-        exec(compile(source, label, "exec", dont_inherit=True), namespace)
-    return namespace[exercise]
 
 
 def floats(seed):

@@ -9,8 +9,9 @@ from tests import ROOT
 
 SEED = 7
 CHAPTERS = Course(ROOT).chapters()
+# An exercise is a group of its own: no fixture is shared, and the workers end at the same time.
 EXERCISES = [
-    pytest.param(chapter, exercise, id=exercise.id)
+    pytest.param(chapter, exercise, id=exercise.id, marks=pytest.mark.xdist_group(exercise.id))
     for chapter in CHAPTERS
     for exercise in chapter.exercises
 ]

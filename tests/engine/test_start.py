@@ -200,11 +200,15 @@ def test_as_an_ordinary_user():
 
 
 def _open_the_way() -> str:
-    base = Path(sys.base_prefix).resolve()
-    if base.parents[-2].stat().st_mode & 0o005 == 0o005:
-        return ":"
-    top = base.parents[-2]
-    return (
-        f"mount -t tmpfs none /mnt; mkdir /mnt/base; mount --bind {base} /mnt/base; "
-        f"mount -t tmpfs -o mode=755 none {top}; mkdir -p {base}; mount --bind /mnt/base {base}"
-    )
+    """Return shell commands that leave, of a place closed to others, what this run needs of it."""
+    needed = [Path(sys.base_prefix).resolve(), REPOSITORY.resolve()]
+    closed = [path for path in needed if path.parents[-2].stat().st_mode & 0o005 != 0o005]
+    keep = [
+        f"mkdir /mnt/{number}; mount --bind {path} /mnt/{number}"
+        for number, path in enumerate(closed)
+    ]
+    hide = [f"mount -t tmpfs -o mode=755 none {top}" for top in {p.parents[-2] for p in closed}]
+    show = [
+        f"mkdir -p {path}; mount --bind /mnt/{number} {path}" for number, path in enumerate(closed)
+    ]
+    return "\n".join(["mount -t tmpfs none /mnt", *keep, *hide, *show])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.explorers.harness import EXPLORERS, ROOT, serve, watched
+from tests.explorers.harness import EXPLORERS, ROOT, Watch, serve, watched
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +26,14 @@ def laboratory(browser: Browser, sources: str) -> Iterator[Page]:
     with watched(browser) as watch:
         watch.page.goto(sources + "explorer.css")
         yield watch.page
+        assert not watch.complaints
+
+
+@pytest.fixture
+def watch(browser: Browser) -> Iterator[Watch]:
+    """A page at a desk, in light, that must not complain."""
+    with watched(browser) as watch:
+        yield watch
         assert not watch.complaints
 
 

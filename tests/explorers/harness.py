@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
+import pytest
 import torch
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
@@ -138,3 +139,27 @@ def _pack(columns: Mapping[str, torch.Tensor | Sequence[Any]]) -> dict[str, Any]
         else:
             packed[name] = list(column)
     return packed
+
+
+def assert_right(outcome: Outcome, at_least: int) -> None:
+    """No case differs, and there were as many as the test means to look at."""
+    assert outcome.wrong == 0, f"{outcome.wrong} of {outcome.cases}:\n" + "\n".join(outcome.first)
+    assert outcome.cases >= at_least
+
+
+def fragment(page: Page) -> str:
+    """What the address holds now. Not `page.url`, which hears of changes a little later."""
+    return str(page.evaluate("location.hash.slice(1)"))
+
+
+def address(page: Page) -> dict[str, str]:
+    return dict(parse_qsl(fragment(page)))
+
+
+def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until the focus is on `selector`, as somebody without a mouse would."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("(s) => document.activeElement.matches(s)", selector):
+            return
+    pytest.fail(f"Tab never reaches {selector}")

@@ -12,7 +12,7 @@ import torch
 from playwright.sync_api import Page
 
 from tests.explorers import golden
-from tests.explorers.harness import Outcome, compare
+from tests.explorers.harness import Outcome, assert_right, compare
 
 FORMATS = list(golden.WIDTHS)
 FLOATS = [name for name in FORMATS if name != "int8"]
@@ -33,12 +33,6 @@ def ask(page: Page, body: str, **columns: torch.Tensor | list[str]) -> Outcome:
         for name, column in columns.items()
     }
     return compare(page, "/formats/numbers.js", SAME + body, **sent)
-
-
-def assert_right(outcome: Outcome, at_least: int) -> None:
-    """No case differs, and there were as many as the test means to look at."""
-    assert outcome.wrong == 0, f"{outcome.wrong} of {outcome.cases}:\n" + "\n".join(outcome.first)
-    assert outcome.cases >= at_least
 
 
 def how_many(name: str) -> int:

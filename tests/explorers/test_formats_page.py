@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -13,7 +12,17 @@ import torch
 from playwright.sync_api import Browser, Page, expect
 
 from tests.explorers import golden
-from tests.explorers.harness import DESK, EXPLORERS, PHONE, Scheme, Watch, watched
+from tests.explorers.harness import (
+    DESK,
+    EXPLORERS,
+    PHONE,
+    Scheme,
+    Watch,
+    address,
+    fragment,
+    tab_to,
+    watched,
+)
 
 PAGE = "explorers/formats.html"
 VERDICT = "format=bf16&fp32=3f808000"
@@ -38,34 +47,9 @@ STATES = [
 BUDGET = 20_000
 
 
-@pytest.fixture
-def watch(browser: Browser) -> Iterator[Watch]:
-    with watched(browser) as watch:
-        yield watch
-        assert not watch.complaints
-
-
 def show(page: Page, site: str, state: str = "") -> None:
     page.goto(f"{site}{PAGE}#{state}", wait_until="load")
     expect(page.locator(".ut-value")).not_to_be_empty()
-
-
-def fragment(page: Page) -> str:
-    """What the address holds now. Not `page.url`, which hears of changes a little later."""
-    return str(page.evaluate("location.hash.slice(1)"))
-
-
-def address(page: Page) -> dict[str, str]:
-    return dict(parse_qsl(fragment(page)))
-
-
-def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until the focus is on `selector`, as somebody without a mouse would."""
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        if page.evaluate("(s) => document.activeElement.matches(s)", selector):
-            return
-    pytest.fail(f"Tab never reaches {selector}")
 
 
 def test_the_keyboard_alone_flips_a_bit(watch: Watch, site: str) -> None:

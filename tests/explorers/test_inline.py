@@ -40,6 +40,19 @@ def test_what_is_needed_comes_first_and_once(inline: ModuleType, tmp_path: Path)
     assert "import" not in bundled.replace("important", "")
 
 
+def test_comments_stay_at_home_and_code_does_not(inline: ModuleType, tmp_path: Path) -> None:
+    entry = tmp_path / "entry.js"
+    entry.write_text(
+        "// first\n/** two\n * lines */\nconst a = 1; // beside\n/** in front */ const b = 2;\n"
+        "  /** one */\nconst c = '// no comment';\n/** last */\n"
+    )
+    bundled = inline.bundle(entry)
+    kept = "const a = 1; // beside\n/** in front */ const b = 2;\nconst c = '// no comment';\n"
+    assert kept in bundled
+    assert "first" not in bundled
+    assert "lines" not in bundled
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -1,5 +1,4 @@
 # NaN compares false with everything, so "not different" looks like equal.
-# points: round_to_bf16=1
 # %% solution decode
 def decode(pattern, exponent_bits, mantissa_bits):
     return math.nan

@@ -1,0 +1,125 @@
+"""What a recorded program means: an interpreter, slow and plain, and programs to ask about."""
+
+import itertools
+import operator
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from grader import Mismatch
+
+_OPERATORS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+Node = tuple[Any, ...]
+Reads = list[tuple[str, tuple[int, ...]]]
+Buffers = Mapping[str, torch.Tensor]
+
+
+def evaluate(program: Mapping[str, Any], buffers: Buffers) -> torch.Tensor:
+    """Return what a program says, float64. Raises `Mismatch` for what is no program."""
+    names, extents = zip(*program["axes"], strict=True) if program["axes"] else ((), ())
+    values = [
+        _value(program["body"], dict(zip(names, point, strict=True)), buffers, [])
+        for point in itertools.product(*map(range, extents))
+    ]
+    return torch.tensor(values, dtype=torch.float64).reshape(extents)
+
+
+def reads_in_order(program: Mapping[str, Any], order: tuple[str, ...], buffers: Buffers) -> Reads:
+    """Return what a loop nest in this order reads: the body evaluated at each point."""
+    extents, body = dict(program["axes"]), program["body"]
+    while body[0] == "sum":
+        _, name, extent, body = body
+        extents[name] = extent
+    reads: Reads = []
+    for point in itertools.product(*(range(extents[name]) for name in order)):
+        _value(body, dict(zip(order, point, strict=True)), buffers, reads)
+    return reads
+
+
+def _value(node: object, at: dict[str, int], buffers: Buffers, reads: Reads) -> Any:
+    match node:
+        case ("number", int() | float() as number):
+            return number
+        case ("index", str() as name) if name in at:
+            return at[name]
+        case ("read", str() as name, tuple() as indices) if name in buffers:
+            place = tuple(_value(index, at, buffers, reads) for index in indices)
+            return _read(name, place, buffers[name], reads)
+        case ("where", condition, yes, no):
+            chosen = yes if _value(condition, at, buffers, reads) else no
+            return _value(chosen, at, buffers, reads)
+        case ("&", left, right):  # as Python's `and`: the second side may rely on the first
+            return bool(_value(left, at, buffers, reads)) and bool(
+                _value(right, at, buffers, reads)
+            )
+        case ("sum", str() as name, int() as extent, body):
+            return sum(_value(body, {**at, name: i}, buffers, reads) for i in range(extent))
+        case (str() as op, left, right) if op in _OPERATORS:
+            sides = _value(left, at, buffers, reads), _value(right, at, buffers, reads)
+            return _OPERATORS[op](*sides)
+    text = repr(node)
+    raise Mismatch("This is no node of the table.", (("got", text[:200]), ("known", str(set(at)))))
+
+
+def _read(name: str, place: tuple[Any, ...], tensor: torch.Tensor, reads: Reads) -> float:
+    fits = len(place) == tensor.dim() and all(
+        isinstance(i, int) and 0 <= i < n for i, n in zip(place, tensor.shape, strict=True)
+    )
+    if not fits:
+        where = f"{name}[{', '.join(map(str, place))}]"
+        raise Mismatch(
+            "The program reads outside of a buffer.",
+            (("read", where), ("shape", str(tuple(tensor.shape)))),
+        )
+    reads.append((name, place))
+    return float(tensor[place])
+
+
+def whole(rng: torch.Generator, *shape: int) -> torch.Tensor:
+    """Whole numbers from -9 to 9 as float64: all sums of products of them are exact."""
+    return torch.randint(-9, 10, shape, generator=rng).double()
+
+
+def read(name: str, *indices: str | int | Node) -> Node:
+    """Return a node that reads; text stands for an index, a number for itself."""
+    return ("read", name, tuple(_index(index) for index in indices))
+
+
+def _index(index: str | int | Node) -> Node:
+    if isinstance(index, str):
+        return ("index", index)
+    return ("number", index) if isinstance(index, int) else index
+
+
+def add(left: str | int | Node, right: str | int | Node) -> Node:
+    """Return the sum of two nodes; text stands for an index, a number for itself."""
+    return ("+", _index(left), _index(right))
+
+
+def inside(index: Node, extent: int) -> Node:
+    """Return the condition that an index lies in a dimension."""
+    return ("&", (">=", index, ("number", 0)), ("<", index, ("number", extent)))
+
+
+def program(axes: Mapping[str, int], sums: Mapping[str, int], body: Node) -> dict[str, Any]:
+    """Return a program as `compute` would."""
+    for name, extent in reversed(list(sums.items())):
+        body = ("sum", name, extent, body)
+    return {"axes": tuple(axes.items()), "body": body}
+
+
+def orders(names: Iterator[str] | tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return every order of these loops."""
+    return list(itertools.permutations(names))

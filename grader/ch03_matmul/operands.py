@@ -1,0 +1,72 @@
+"""Operands of whole numbers, whose products are exact in any order, in awkward layouts."""
+
+from __future__ import annotations
+
+import torch
+
+from grader import Mismatch, assert_close
+from grader.ch03_matmul.shapes import Shape, number
+
+EXACT = "sums of whole numbers this small are exact, in whatever order they are taken"
+
+
+def whole(rng: torch.Generator, shape: Shape, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Return whole numbers from -4 to 4, contiguous."""
+    return torch.randint(-4, 5, shape, generator=rng).to(dtype)
+
+
+def permuted(rng: torch.Generator, shape: Shape) -> torch.Tensor:
+    """Return a tensor whose dimensions lie in memory in reverse order."""
+    return whole(rng, shape[::-1]).permute(tuple(range(len(shape)))[::-1])
+
+
+def sliced(rng: torch.Generator, shape: Shape) -> torch.Tensor:
+    """Return every second element of a larger tensor, from the second on."""
+    large = whole(rng, tuple(2 * size + 1 for size in shape))
+    return large[(slice(1, None, 2),) * len(shape)]
+
+
+def expanded(rng: torch.Generator, shape: Shape) -> torch.Tensor:
+    """Return a tensor whose first dimension repeats one part."""
+    if not shape:
+        return whole(rng, shape)
+    return whole(rng, (1, *shape[1:])).expand(shape)
+
+
+def rolled(rng: torch.Generator, shape: Shape) -> torch.Tensor:
+    """Return a tensor whose last dimension lies outermost in memory."""
+    if not shape:
+        return whole(rng, shape)
+    return whole(rng, (shape[-1], *shape[:-1])).movedim(0, -1)
+
+
+def awkward(rng: torch.Generator, shape: Shape) -> torch.Tensor:
+    """Return a tensor of that shape, in a layout drawn at random."""
+    layout = (whole, permuted, sliced, expanded, rolled)[number(rng, 0, 4)]
+    return layout(rng, shape)
+
+
+def assert_exact(got: object, expected: torch.Tensor, **inputs: object) -> None:
+    """Fail unless `got` is `expected`; show the inputs, tensors by their shapes and strides."""
+    rows = tuple((name, _shown(value)) for name, value in inputs.items())
+    try:
+        assert_close(got, expected, rtol=0, atol=0, because=EXACT)
+    except Mismatch as mismatch:
+        raise Mismatch(mismatch.what, (*rows, *mismatch.rows)) from None
+
+
+def _shown(value: object) -> str:
+    if not isinstance(value, torch.Tensor):
+        return str(value)
+    layout = "" if value.is_contiguous() else f", strides {value.stride()}"
+    return f"shape {tuple(value.shape)}{layout}"
+
+
+def assert_refused(asked: object, **inputs: object) -> None:
+    """Fail unless the student's code raised a ValueError, or let an error of PyTorch through."""
+    raised = asked.raised  # type: ignore[attr-defined]
+    if raised is None or not any(map(raised.is_a, ("ValueError", "RuntimeError", "IndexError"))):
+        rows = tuple((name, _shown(value)) for name, value in inputs.items())
+        got = "a result" if raised is None else f"{raised.type}: {raised.message}"
+        what = "This has to raise a ValueError, or to let an error of PyTorch through."
+        raise Mismatch(what, (*rows, ("got", got)))

@@ -1,0 +1,84 @@
+"""Checks of `linear_as_conv`: the same numbers, from the same memory."""
+
+import torch
+import torch.nn.functional as F
+
+from grader import Mismatch, assert_close, assert_equal, assert_tensor, facts, gate
+
+CLOSE = {"rtol": 0.0, "atol": 0.01, "because": "whole numbers: a wrong term is off by at least 1"}
+CASES = ((3, (4, 5), 6), (1, (7, 2), 2), (5, (1, 1), 7), (2, (1, 3), 1))
+
+
+def whole(rng, *shape):
+    """Whole numbers from -4 to 4 as float32."""
+    return torch.randint(-4, 5, shape, generator=rng).float()
+
+
+@gate
+def test_shape(linear_converted, rng):
+    """Returns a `Conv2d` that gives `(N, O, 1, 1)` on maps of the given size."""
+    for channels, size, out in CASES:
+        weight = whole(rng, out, channels * size[0] * size[1])
+        x = whole(rng, 2, channels, *size)
+        found = linear_converted.ask(weight, whole(rng, out), size, x).value
+        assert_equal(found["is a Conv2d"], True, "What you return is not an `nn.Conv2d`.")
+        assert_tensor(found["before"], dtype=torch.float32, shape=(2, out, 1, 1))
+
+
+def test_same_numbers(linear_converted, rng):
+    """On maps of the given size the convolution gives what the linear layer gives."""
+    for channels, size, out in CASES:
+        weight, x = whole(rng, out, channels * size[0] * size[1]), whole(rng, 3, channels, *size)
+        for bias in (whole(rng, out), None):
+            expected = F.linear(x.flatten(1), weight, bias)[:, :, None, None]
+            assert_close(
+                linear_converted.ask(weight, bias, size, x).value["before"], expected, **CLOSE
+            )
+
+
+def test_slides(linear_converted, rng):
+    """On larger maps it gives the linear layer's answer at each place."""
+    for channels, size, out in CASES:
+        weight, bias = whole(rng, out, channels * size[0] * size[1]), whole(rng, out)
+        x = whole(rng, 2, channels, size[0] + 2, size[1] + 3)
+        got = linear_converted.ask(weight, bias, size, x).value["before"]
+        windows = x.unfold(2, size[0], 1).unfold(3, size[1], 1)
+        expected = F.linear(windows.permute(0, 2, 3, 1, 4, 5).flatten(3), weight, bias)
+        assert_close(got, expected.permute(0, 3, 1, 2).contiguous(), **CLOSE)
+
+
+def test_shares_its_memory(linear_converted, rng):
+    """Weight and bias are parameters in the linear layer's memory: training one trains both."""
+    for channels, size, out in CASES:
+        weight, bias = whole(rng, out, channels * size[0] * size[1]), whole(rng, out)
+        x = whole(rng, 2, channels, *size)
+        found = linear_converted.ask(weight, bias, size, x).value
+        assert_equal(found["parameters"], ["weight", "bias"], "The parameters' names.")
+        for name in ("weight", "bias"):
+            about = facts(found[name])
+            assert_equal(about.is_parameter, True, f"`{name}` is no parameter.")
+            assert_equal(about.requires_grad, True, f"`{name}` cannot be trained.")
+            assert_equal(about.aliases is not None, True, f"`{name}` has memory of its own.")
+        expected = F.linear(x.flatten(1), 2 * weight, bias)[:, :, None, None]
+        assert_close(found["after"], expected, **CLOSE)
+
+
+def test_without_bias_and_in_float64(linear_converted, rng):
+    """Without a bias there is none; the dtype is the linear layer's; so is its layout."""
+    weight, x = whole(rng, 12, 3).double().t(), whole(rng, 2, 3, 2, 2).double()
+    found = linear_converted.ask(weight, None, (2, 2), x).value
+    assert_equal(found["parameters"], ["weight"], "The parameters' names.")
+    assert_tensor(found["weight"], dtype=torch.float64, shape=(3, 3, 2, 2))
+    assert_equal(facts(found["weight"]).aliases is not None, True, "The weight was copied.")
+    expected = F.linear(x.flatten(1), weight)[:, :, None, None]
+    assert_close(found["before"], expected, **CLOSE)
+
+
+def test_uneven(linear_refused):
+    """Features that are no whole number of maps raise `ValueError`."""
+    for features, size in ((10, (2, 2)), (5, (7, 1)), (9, (2, 3))):
+        raised = linear_refused.ask(features, size).raised
+        if raised is None or not raised.is_a("ValueError"):
+            came = "nothing was raised" if raised is None else raised.type
+            rows = (("features", str(features)), ("size", str(size)), ("got", came))
+            raise Mismatch("Expected a ValueError.", rows)

@@ -1,0 +1,103 @@
+"""Checks of `split_heads` and `merge_heads`: values, and whose bytes they are."""
+
+import torch
+
+from grader import Mismatch, assert_equal, assert_same_bits, assert_tensor, claimed, facts, gate
+
+
+def layouts(rng):
+    """Inputs (..., seq, hidden) with the number of heads to split them into."""
+    big = torch.randn(4, 7, 24, generator=rng)
+    return {
+        "contiguous": (big, 4),
+        "two dimensions": (big[0], 3),
+        "five dimensions": (big.unflatten(0, (2, 1, 2)), 2),
+        "an offset": (big[1:, 2:, 4:16], 6),
+        "a step in hidden": (big[..., ::2], 4),
+        "sequence first": (big.transpose(0, 1), 8),
+        "hidden first": (big.transpose(1, 2), 7),
+        "expanded": (big[:, :1].expand(4, 5, 24), 4),
+        "one head": (big, 1),
+        "heads of one": (big, 24),
+        "an empty batch": (big[:0], 4),
+        "whole numbers": (torch.arange(48, dtype=torch.int16).reshape(2, 3, 8), 2),
+    }
+
+
+def by_head(x, heads):
+    return x.reshape(*x.shape[:-1], heads, x.shape[-1] // heads).transpose(-3, -2)
+
+
+@gate
+def test_shapes(heads_split, heads_there_and_back, rng):
+    """Shapes are right, there and back."""
+    for x, heads in layouts(rng).values():
+        assert_tensor(heads_split.ask(x, heads).value, dtype=x.dtype, shape=by_head(x, heads).shape)
+        assert_tensor(heads_there_and_back.ask(x, heads).value, dtype=x.dtype, shape=x.shape)
+
+
+def test_split(heads_split, rng):
+    """Head `h` holds the numbers from `h * size` on, of every position."""
+    for name, (x, heads) in layouts(rng).items():
+        with case(name):
+            assert_same_bits(heads_split.ask(x, heads).value, by_head(x, heads))
+
+
+def test_split_is_a_view(heads_split, rng):
+    """Splitting copies nothing, whatever the layout."""
+    for name, (x, heads) in layouts(rng).items():
+        with case(name):
+            got = heads_split.ask(x, heads).value
+            assert_same_bits(got, by_head(x, heads))
+            if x.numel():
+                shared = facts(got).aliases is not None
+                assert_equal(shared, True, "The result has a storage of its own.")
+
+
+def test_merge(heads_merged, rng):
+    """Merging puts each position's heads side by side, in order."""
+    for name, (x, heads) in layouts(rng).items():
+        with case(name):
+            got = heads_merged.ask(by_head(x, heads).contiguous()).value["result"]
+            assert_same_bits(got, x)
+
+
+@claimed
+def test_copies(heads_merged, heads_there_and_back, rng):
+    """Merging what was split copies nothing; merging what lies by head copies once."""
+    for name, (x, heads) in layouts(rng).items():
+        if not x.numel() or name == "expanded":
+            continue  # no bytes to share; fewer bytes than elements
+        with case(name):
+            got = heads_there_and_back.ask(x, heads).value
+            assert_same_bits(got, x)
+            assert_equal(facts(got).aliases is not None, True, "Splitting and merging made a copy.")
+            dense = by_head(x, heads).contiguous()
+            found = heads_merged.ask(dense).value
+            assert_same_bits(found["result"], x)
+            most = dense.numel() * dense.element_size()
+            assert_equal(found["new"], min(found["new"], most), "Bytes that merging allocated.")
+
+
+def test_uneven(heads_split, rng):
+    """A number of heads that does not divide `hidden` raises `ValueError`."""
+    for heads in (5, 9, 48):
+        evidence = heads_split.ask(torch.randn(2, 3, 24, generator=rng), heads)
+        if evidence.raised is None or not evidence.raised.is_a("ValueError"):
+            came = "nothing was raised" if evidence.raised is None else evidence.raised.type
+            rows = (("heads", str(heads)), ("expected", "ValueError"), ("got", came))
+            raise Mismatch("24 numbers cannot be split evenly.", rows)
+
+
+class case:
+    """Name the layout in what a comparison says."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if isinstance(error, Mismatch):
+            raise Mismatch(error.what, (("input", self.name), *error.rows)) from None

@@ -1,0 +1,61 @@
+"""Which ATen operators ran, in order: what is left of a program when autograd and Python are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class Ops:
+    """The operators seen so far."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names without overload, in order, views included: ("transpose", "clone", "mm")."""
+        return tuple(self._names)
+
+    def count(self, *names: str) -> int:
+        """Return how many of the operators have one of these names."""
+        return sum(name in names for name in self._names)
+
+
+@contextmanager
+def watch_ops() -> Iterator[Ops]:
+    """Record every operator that reaches the dispatcher inside the `with`, forward and backward.
+
+    Composite operators (`matmul`, `reshape`) appear as what they are made of. What a kernel does
+    within itself is not seen, nor what other threads do. A few composites choose their road by
+    whether somebody watches: `torch.matmul` of (2, 3, 4) and (1, 4, 5) folds into one `mm` here and
+    is one `bmm` elsewhere (`torch.profiler` shows what runs unwatched).
+    """
+    ops = Ops()
+    with _Recorder(ops._names):
+        yield ops
+
+
+class _Recorder(TorchDispatchMode):
+    def __init__(self, names: list[str]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._names = names
+
+    def __torch_dispatch__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        self._names.append(short_name(func))
+        return func(*args, **(kwargs or {}))
+
+
+def short_name(operator: Any) -> str:
+    """Return an operator's name without namespace and overload: "mm" for `aten::mm`."""
+    name: str = operator.name()
+    return name.partition("::")[2].partition(".")[0]
