@@ -121,11 +121,15 @@ def _last_tried(exercise: str, names: dict[str, Any]) -> dict[str, str]:
     return {f"In [{numbers[-1]}]": texts[numbers[-1]]} if numbers else {}
 
 
-def _codes(value: object) -> list[CodeType]:
-    """Return the code of a function, under its decorators, or of a class's methods."""
+def _codes(value: object, met: frozenset[type] = frozenset()) -> list[CodeType]:
+    """Return the code of a function, under its decorators, or of a class's methods.
+
+    `met` are the classes around it: a `torch.autograd.Function` and its node refer to each other.
+    """
     value = inspect.unwrap(value) if callable(value) else value
     if isinstance(value, FunctionType):
         return [value.__code__]
-    if isinstance(value, type):
-        return [code for member in vars(value).values() for code in _codes(member)]
+    if isinstance(value, type) and value not in met:
+        members = vars(value).values()
+        return [code for member in members for code in _codes(member, met | {value})]
     return []

@@ -1,0 +1,128 @@
+"""Checks of `cross_entropy`: values, first and second derivatives, the ends of the range, bytes."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from grader import Mismatch, assert_close, assert_equal, assert_tensor, claimed, gate
+
+ROUNDING = "float64 sums in another order"
+SINGLE = "a few roundings of float32 per row, of numbers as large as the logits"
+
+
+@pytest.fixture
+def logits(rng):
+    """float64 (7, 5)."""
+    return 3 * torch.randn(7, 5, generator=rng, dtype=torch.float64)
+
+
+@pytest.fixture
+def target(rng):
+    return torch.randint(5, (7,), generator=rng)
+
+
+@pytest.fixture
+def cotangent(rng):
+    return torch.rand((), generator=rng, dtype=torch.float64) + 0.5
+
+
+@pytest.fixture
+def direction(rng):
+    return torch.randn(7, 5, generator=rng, dtype=torch.float64)
+
+
+def right(logits, target, cotangent, direction):
+    """Return the loss and its derivatives by torch's own, in float64."""
+    z, c = logits.detach().requires_grad_(), cotangent.clone().requires_grad_()
+    loss = F.cross_entropy(z, target)
+    (first,) = torch.autograd.grad(loss, z, c, create_graph=True)
+    second = torch.autograd.grad(first, (z, c), direction)
+    return loss.detach(), first.detach(), [part.detach() for part in second]
+
+
+def close(got, expected):
+    assert_close(got, expected, rtol=1e-9, atol=1e-12, because=ROUNDING)
+
+
+def awkward(logits):
+    """Return logits transposed, strided with an offset, expanded, and a single row of one class."""
+    return [
+        logits.t().contiguous().t(),
+        torch.stack([logits, -logits], -1)[..., 1],
+        logits[:1].expand(7, 5),
+        logits[3:4, 2:3],
+    ]
+
+
+@gate
+def test_dtype_and_shape(entropy_value, logits, target):
+    """Returns a tensor without dimensions, in the dtype of `logits`."""
+    for dtype in (torch.float64, torch.float32):
+        value = entropy_value.ask(logits.to(dtype), target).value
+        assert_tensor(value, dtype=dtype, shape=())
+
+
+def test_value(entropy_value, logits, target):
+    """The loss, for any layout and number of rows."""
+    for z in [logits, *awkward(logits)]:
+        t = target[: len(z)].clamp(max=z.shape[1] - 1)
+        close(entropy_value.ask(z, t).value, F.cross_entropy(z, t))
+
+
+def test_large_logits(entropy_value, entropy_first, rng):
+    """Loss and gradient of logits that `exp` cannot hold, in `float32`: large, small, far apart."""
+    for scale, shift in ((100.0, 0.0), (1e4, 0.0), (1.0, 5000.0), (1.0, -5000.0), (1e-3, 300.0)):
+        z = scale * torch.randn(9, 4, generator=rng) + shift
+        t = torch.randint(4, (9,), generator=rng)
+        exact = z.double().requires_grad_()
+        loss = F.cross_entropy(exact, t)
+        loss.backward()
+        size = float(z.abs().max())
+        got = entropy_value.ask(z, t).value
+        assert_close(got, loss.detach().float(), rtol=1e-5, atol=size * 1e-6, because=SINGLE)
+        first = entropy_first.ask(z, t).value
+        assert_close(first, exact.grad.float(), rtol=1e-3, atol=max(size, 1) * 1e-6, because=SINGLE)
+
+
+def test_minus_infinity(entropy_grads, logits, target, cotangent, direction):
+    """A class that is out of the question: minus infinity, with gradients of 0."""
+    z = logits.clone()
+    z[torch.arange(7), (target + 1) % 5] = -torch.inf
+    z[2, (target[2] + torch.arange(1, 5)) % 5] = -torch.inf  # the target alone is left
+    got = entropy_grads.ask(z, target, cotangent, direction).value
+    finite = z.masked_fill(z.isinf(), -1e6)  # far enough for a probability of exactly 0
+    loss, first, second = right(finite, target, cotangent, direction)
+    close(got["loss"], loss)
+    close(got["first"], first)
+    close(got["second"][0], second[0])
+
+
+def test_gradient(entropy_grads, logits, target, cotangent, direction):
+    """The gradient, for any incoming gradient."""
+    for scale in (1.0, -3.0):
+        got = entropy_grads.ask(logits, target, scale * cotangent, direction).value
+        close(got["first"], right(logits, target, scale * cotangent, direction)[1])
+
+
+def test_second_derivative(entropy_grads, logits, target, cotangent, direction):
+    """The gradient's own derivatives, with respect to the logits and to the incoming gradient."""
+    for z in (logits, 0.1 * logits):
+        got = entropy_grads.ask(z, target, cotangent, direction).value["second"]
+        expected = right(z, target, cotangent, direction)[2]
+        for name, mine, theirs in zip(("logits", "gradient"), got, expected, strict=True):
+            if mine is None:
+                raise Mismatch(f"The first derivative has no derivative by the {name}.")
+            close(mine, theirs)
+
+
+@claimed
+def test_saved(entropy_saved, rng):
+    """The graph keeps at most 16 bytes per row beside the inputs."""
+    z, t = torch.randn(50, 200, generator=rng), torch.randint(200, (50,), generator=rng)
+    got = entropy_saved.ask(z, t).value
+    assert_equal(got["grad"] is not None, True, "No gradient arrived.")
+    if got["bytes"] > 16 * len(z):
+        raise Mismatch(
+            "The graph keeps more than it may, for 50 rows of 200 logits.",
+            (("allowed", "800 bytes"), ("kept", f"{got['bytes']} bytes")),
+        )

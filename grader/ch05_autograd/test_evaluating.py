@@ -1,0 +1,105 @@
+"""Checks of `evaluating`: modes, recording and buffers, inside and afterwards."""
+
+import pytest
+import torch
+
+from grader import assert_close, assert_equal, facts, gate
+from grader.ch05_autograd.probes import build_model
+
+MODES = "Modes of the modules, in the order of `model.modules()`."
+
+
+@pytest.fixture
+def weight(rng):
+    return torch.randn(3, 3, generator=rng)
+
+
+@pytest.fixture
+def x(rng):
+    return torch.randn(6, 3, generator=rng)
+
+
+@pytest.fixture
+def outer():
+    return True
+
+
+@pytest.fixture
+def meddle():
+    return False
+
+
+@pytest.fixture
+def fails():
+    return False
+
+
+@gate
+def test_a_context_manager(evaluated):
+    """`with evaluating(model) as same:` gives the model itself, which can be called."""
+    assert_equal(evaluated.value["seen"]["same"], True, "Whether the `with` gives the model.")
+
+
+def test_eval_mode(evaluated, weight, x):
+    """Inside, every module is in eval mode, and results are those of use."""
+    seen = evaluated.value["seen"]
+    assert_equal(any(seen["modes"]), False, "Whether some module is in training mode.")
+    model = build_model(weight)
+    for buffer, value in zip(model.buffers(), evaluated.value["before"]["buffers"], strict=True):
+        buffer.copy_(value)
+    expected = model.eval()(x).detach()
+    for got in (seen["y"], seen["again"]):
+        assert_close(got, expected, rtol=1e-5, atol=1e-6, because="float32 sums of three")
+
+
+def test_not_recorded(evaluated, weight, x):
+    """Inside, nothing is recorded; results are ordinary tensors. Afterwards grad mode is as before."""
+    for outer in (True, False):
+        got = evaluated.ask(weight, x, outer, False, False).value
+        assert_equal(got["seen"]["grad mode"], False, "Grad mode inside.")
+        y = facts(got["seen"]["y"])
+        assert_equal(
+            (y.requires_grad, y.version is None), (False, False), "Requires grad, inference."
+        )
+        assert_equal(got["grad mode"], outer, f"Grad mode afterwards; before, it was {outer}.")
+        assert_equal(got["requires grad"], [True] * 5, "Which parameters require grad afterwards.")
+
+
+def test_modes(evaluated, weight, x):
+    """Afterwards each module has the mode and the attributes that it had."""
+    for meddle in (False, True):
+        got = evaluated.ask(weight, x, True, meddle, False).value
+        assert_equal(got["after"]["modes"], got["before"]["modes"], MODES)
+        what = "Attributes of the modules."
+        assert_equal(got["after"]["attributes"], got["before"]["attributes"], what)
+
+
+def same_buffers(got):
+    before, after = got["before"]["buffers"], got["after"]["buffers"]
+    assert_equal(
+        [one.tolist() for one in after], [one.tolist() for one in before], "Buffers' contents."
+    )
+    assert_equal(got["same buffers"], [True] * len(before), "Which buffers are the same tensors.")
+
+
+def test_buffers(evaluated, weight, x):
+    """Afterwards each buffer is the same tensor with the same content."""
+    same_buffers(evaluated.ask(weight, x, True, False, False).value)
+
+
+def test_meddling(evaluated, weight, x):
+    """The same when the body switched layers to training and replaced a buffer."""
+    for outer in (True, False):
+        got = evaluated.ask(weight, x, outer, True, False).value
+        same_buffers(got)
+        assert_equal(got["grad mode"], outer, f"Grad mode afterwards; before, it was {outer}.")
+
+
+def test_errors(evaluated, weight, x):
+    """The same when the body raised; its error goes on."""
+    for meddle in (False, True):
+        got = evaluated.ask(weight, x, True, meddle, True).value
+        assert_equal(got["error"], "the body's own", "The error that came out.")
+        assert_equal(got["after"]["modes"], got["before"]["modes"], MODES)
+        assert_equal(got["grad mode"], True, "Grad mode afterwards.")
+        same_buffers(got)

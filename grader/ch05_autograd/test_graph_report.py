@@ -1,0 +1,123 @@
+"""Checks of `graph_report`: random graphs, whose saved tensors a hook saw being saved."""
+
+import pytest
+import torch
+
+from grader import Mismatch, assert_equal, gate
+from grader.ch05_autograd.probes import build_graph
+from grader.instruments.saved import watch_saved
+
+LEAVES = 4
+ACCUMULATE = "torch::autograd::AccumulateGrad"
+
+
+@pytest.fixture
+def recipe():
+    return [("mul", 0, 1), ("sigmoid", 4)]
+
+
+@pytest.fixture
+def numbers(rng):
+    """The leaves' values, (4, 4, 4); each leaf has a storage of its own."""
+    return torch.rand(LEAVES, 4, 4, generator=rng) + 0.5
+
+
+def random_recipe(rng, kinds, steps):
+    """Draw a recipe each of whose steps takes the result before, so that all of it is reached."""
+    recipe = []
+    for step in range(steps):
+        kind = kinds[int(torch.randint(len(kinds), (), generator=rng))]
+        last = LEAVES + step - 1 if step else int(torch.randint(2, (), generator=rng))
+        other = int(torch.randint(LEAVES + step, (), generator=rng))
+        recipe.append((kind, last, other) if kind in ("mul", "add", "matmul") else (kind, last))
+    return recipe
+
+
+def expected(recipe, numbers):
+    """Return counts, leaves and saved bytes: what a hook saw being saved, and a walk by recursion."""
+    with watch_saved() as saved:
+        output, leaves = build_graph(recipe, numbers)
+    names, reached = {}, set()
+
+    def visit(node):
+        if node is None or node in names:
+            return
+        names[node] = node.name()
+        reached.update(at for at, leaf in leaves.items() if getattr(node, "variable", None) is leaf)
+        for after, _ in node.next_functions:
+            visit(after)
+
+    visit(output.grad_fn)
+    counts = {name: list(names.values()).count(name) for name in names.values()}
+    return counts, sorted(reached), saved.bytes
+
+
+def compare(reported, recipe, numbers):
+    got = reported.ask(recipe, numbers).value
+    counts, leaves, saved = expected(recipe, numbers)
+    assert_equal(got["nodes"], counts, f"Nodes of the graph of {recipe}.")
+    assert_equal(sorted(got["leaves"]), [[at] for at in leaves], f"Leaves of {recipe}.")
+    assert_equal(got["saved_bytes"], saved, f"Saved bytes of {recipe}.")
+
+
+@gate
+def test_three_keys(reported):
+    """Returns a dict with `nodes`, `leaves` and `saved_bytes`."""
+    got = reported.value
+    if not all((got["nodes"], got["leaves"], got["saved_bytes"])):
+        raise Mismatch("The report of (a * b).sigmoid() is empty.", (("got", repr(got)),))
+
+
+def several(reported, rng, numbers, kinds):
+    for steps in (1, 1, 2, 2, 3, 4, 6, 9):
+        compare(reported, random_recipe(rng, kinds, steps), numbers)
+
+
+def test_nodes(reported, rng, numbers):
+    """Nodes by name, each once, and leaves, each once, where roads part and meet again."""
+    compare(reported, [("double", 0), ("add", 4, 4), ("add", 5, 0), ("add", 6, 4)], numbers)
+    several(reported, rng, numbers, ["add", "double", "sum"])
+
+
+def test_saved(reported, rng, numbers):
+    """Saved bytes of products, exponentials and sigmoids; a tensor saved twice counts once."""
+    compare(reported, [("mul", 0, 0), ("mul", 4, 4), ("mul", 5, 4)], numbers)
+    several(reported, rng, numbers, ["mul", "exp", "sigmoid", "matmul"])
+
+
+def test_saved_views(reported, rng, numbers):
+    """Slices, transposes and expanded tensors count as the storage that they keep alive."""
+    compare(reported, [("rows", 0)], numbers)
+    compare(reported, [("expand", 0), ("mul", 4, 1)], numbers)
+    compare(reported, [("sigmoid", 0), ("expand", 4), ("mul", 5, 4), ("mul", 6, 5)], numbers)
+    several(reported, rng, numbers, ["mul", "sigmoid", "expand", "slice", "view", "rows", "one_of"])
+
+
+def test_saved_in_tuples(reported, rng, numbers):
+    """Nodes that save lists of tensors, and nodes of a custom Function."""
+    compare(reported, [("index", 0)], numbers)
+    compare(reported, [("cubed", 0), ("cubed", 4)], numbers)
+    several(reported, rng, numbers, ["index", "cubed", "norm", "max", "chunk", "detach"])
+
+
+def test_deep(reported, numbers):
+    """3,000 nodes in a row, and two roads from each to the next."""
+    deep = [("double", 0), *[("double", LEAVES + step) for step in range(2999)]]
+    got = reported.ask(deep, numbers).value
+    assert_equal(got["nodes"], {"AddBackward0": 3000, ACCUMULATE: 1}, "Nodes.")
+    assert_equal((got["leaves"], got["saved_bytes"]), ([[0]], 0), "Leaves and saved bytes.")
+
+
+def test_not_recorded(reported, numbers):
+    """A result that was not recorded has an empty report."""
+    got = reported.ask([("mul", 2, 2)], numbers).value
+    assert_equal((got["nodes"], got["leaves"], got["saved_bytes"]), ({}, [], 0))
+
+
+def test_leaves_the_graph_alone(report_left, recipe, numbers, rng):
+    """Backward works after the report, no `.grad` was touched, and the graph goes with its result."""
+    for one in (recipe, random_recipe(rng, ["mul", "exp", "cubed", "index"], 6)):
+        got = report_left.ask(one, numbers).value
+        assert_equal(got["nodes"], expected(one, numbers)[0], "Nodes.")
+        assert_equal(got["untouched"], True, "A leaf's .grad was changed.")
+        assert_equal(got["graph is alive"], False, "Something keeps the graph alive.")
