@@ -3,31 +3,21 @@
 import itertools
 import math
 import random
+from functools import partial
 
 import numpy
 import pytest
 import torch
 
-from grader.core.course import Course, read_reference
-from grader.core.program import slice_program
-from tests import ROOT
+from tests import references
 
-CHAPTER = Course(ROOT).chapter("ch02_strides")
+reference = partial(references.reference, "ch02_strides")
 
 
 @pytest.fixture
 def draw():
     """Python's generator, the same for every test and run."""
     return random.Random(2)
-
-
-def reference(exercise):
-    """Return an exercise's reference solution as a function."""
-    names = [known.id for known in CHAPTER.exercises]
-    namespace = {}
-    for label, source in slice_program(exercise, names, read_reference(CHAPTER)).parts:
-        exec(compile(source, label, "exec", dont_inherit=True), namespace)
-    return namespace[exercise]
 
 
 def layout(draw, dims, largest=4):

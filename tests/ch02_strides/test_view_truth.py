@@ -2,28 +2,18 @@
 
 import copy
 import itertools
+from functools import partial
 
 import pytest
 import torch
 
 from grader.ch02_strides.strided_programs import expected, plain, random_program
 from grader.ch02_strides.view_inputs import draw, layouts, reached, values
-from grader.core.course import Course, read_reference
 from grader.core.probe import load_probes
-from grader.core.program import slice_program
-from tests import ROOT
+from tests import references
 
-CHAPTER = Course(ROOT).chapter("ch02_strides")
+reference = partial(references.reference, "ch02_strides")
 SEEDS = range(3)
-
-
-def reference(exercise):
-    """Return an exercise's reference solution, and what it names in the notebook."""
-    names = [known.id for known in CHAPTER.exercises]
-    namespace = {}
-    for label, source in slice_program(exercise, names, read_reference(CHAPTER)).parts:
-        exec(compile(source, label, "exec", dont_inherit=True), namespace)
-    return namespace[exercise]
 
 
 @pytest.fixture(params=SEEDS)
