@@ -9,8 +9,9 @@ import torch
 
 from grader.ch02_strides.strided_programs import expected, plain, random_program
 from grader.ch02_strides.view_inputs import draw, layouts, reached, values
+from grader.core.course import Course
 from grader.core.probe import load_probes
-from tests import references
+from tests import ROOT, references
 
 reference = partial(references.reference, "ch02_strides")
 SEEDS = range(3)
@@ -157,7 +158,7 @@ def test_transpose_in_place_is_t(rng):
 
 def test_strided_tensor_runs_programs_as_torch_does(rng):
     strided = reference("StridedTensor")
-    probe = load_probes(CHAPTER.probes)["programs_run"]
+    probe = load_probes(Course(ROOT).chapter("ch02_strides").probes)["programs_run"]
 
     class Student:
         StridedTensor = strided
