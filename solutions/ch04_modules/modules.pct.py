@@ -351,3 +351,769 @@ def named_tensors(module, kind, prefix="", recurse=True, remove_duplicate=True):
 
 # %% grade="named_tensors"
 grade("named_tensors")
+
+# %% [markdown] exercise="parameter_groups"
+# title: Sort parameters for an optimiser
+# minutes: 30
+# difficulty: 2
+# points: 6
+# prerequisites: [named_tensors]
+# teaches: >-
+#   how parameters are divided among groups so that each is in exactly one, and how a part of a model
+#   is frozen.
+# leaves out: different learning rates per layer; what the optimiser does with its groups.
+# off limits: []
+
+# %% [markdown]
+# An optimiser takes a list of **groups**, each a dict with its own settings. Weight decay pulls
+# weights towards zero. For the matrices that is wanted, for biases and for the gains of a norm it is
+# not: pulled to zero, a gain switches its channel off.
+
+# %%
+linear, layer_norm = nn.Linear(2, 2), nn.LayerNorm(2)
+optimiser = torch.optim.SGD(
+    [
+        {"params": [linear.weight], "weight_decay": 0.1},
+        {"params": [linear.bias, layer_norm.weight, layer_norm.bias], "weight_decay": 0.0},
+    ],
+    lr=0.5,
+)
+print([(len(group["params"]), group["weight_decay"]) for group in optimiser.param_groups])
+
+# %% [markdown]
+# Two slips are easy. A parameter in two groups is an error, and one in *none* is not: it stays what it
+# is and nobody complains. And each optimiser has settings of its own; a decay of 0.1 is a part of the
+# gradient in `SGD` and `Adam`, a shrinking of the weight in `AdamW`:
+
+# %%
+for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
+    weight = nn.Parameter(torch.tensor([1.0, 4.0]))
+    step = kind([weight], lr=0.5, weight_decay=0.1)
+    weight.grad = torch.zeros(2)
+    step.step()
+    print(f"{kind.__name__:>6}", [round(value, 3) for value in weight.tolist()])
+
+# %% [markdown]
+# The gradient was zero. `SGD` and `AdamW` took 5% off each weight; `Adam` divided the decay by its own
+# size and moved both weights by the learning rate.
+#
+# How to tell which is which? Not by `name in ["bias"]`, as you saw, and not by the number of
+# dimensions either: a learned scale may be a vector and want its decay. A bias is told by its own
+# name, a norm by the **type** of the module that holds the parameter. And not every bias is called
+# just that:
+
+# %%
+for odd in (nn.LSTM(2, 2), nn.MultiheadAttention(2, 1)):
+    print([name for name, _ in odd.named_parameters()])
+
+# %%
+NORMS = (
+    nn.modules.batchnorm._NormBase,  # batch norms and instance norms of every dimension
+    nn.LayerNorm,
+    nn.GroupNorm,
+    nn.RMSNorm,
+)
+print(
+    [isinstance(norm, NORMS) for norm in (nn.BatchNorm3d(2), nn.InstanceNorm1d(2), nn.Linear(2, 2))]
+)
+
+# %% [markdown]
+# **Freezing** a parameter is setting its `requires_grad` to false. An optimiser passes over it,
+# because its `.grad` stays `None`; still it is cleaner not to hand it over.
+#
+# **Predict.** A batch norm's parameters are frozen, its model is in training mode, and a batch goes
+# through. Has its `running_mean` changed?
+
+
+# %%
+def frozen_norm_moves():
+    norm = nn.BatchNorm1d(2).requires_grad_(False)
+    norm(torch.ones(4, 2))
+    return bool((norm.running_mean != 0).any())
+
+
+predict(..., frozen_norm_moves)
+
+# %% [markdown]
+# **Write `parameter_groups(model, weight_decay, frozen=())`.**
+#
+# `frozen` holds dotted paths of modules or parameters. First, every parameter at or below one of them
+# is frozen. A path at or below which there is no parameter is a `ValueError`, most likely a slip of
+# the pen, and then nothing is frozen at all. The path `""` is the model itself.
+#
+# Then return two groups, `[{"params": [...], "weight_decay": weight_decay}, {"params": [...],
+# "weight_decay": 0.0}]`, that hold every parameter which wants a gradient exactly once, in the order
+# of `named_parameters()`. A parameter belongs to the second group if under **any** of its names
+#
+# - the last part of the name contains `bias`, or
+# - the module that holds it is one of `NORMS`.
+#
+# A parameter with several names is frozen if one of them is. Both groups are there, also if empty.
+#
+# <details><summary>Hint 1: all names</summary>
+#
+# `named_parameters(remove_duplicate=False)` gives every name. Collect the parameters that one of their
+# names rules out in a set; then go over `named_parameters()` once.
+#
+# </details>
+# <details><summary>Hint 2: below a path</summary>
+#
+# `name.startswith("layer1")` is true for `layer10.weight`. At or below `layer1` means: equal to it, or
+# beginning with `"layer1."`.
+#
+# </details>
+# <details><summary>Hint 3: who holds it</summary>
+#
+# `path, _, last = name.rpartition(".")` splits a name, and `model.get_submodule(path)` gives the
+# module; for `""` the model itself.
+#
+# </details>
+
+
+# %% solution="parameter_groups"
+def parameter_groups(model, weight_decay, frozen=()):
+    """Freeze parts of a model and return two groups: with weight decay, and without.
+
+    frozen: dotted paths of modules or parameters
+    """
+    ### BEGIN SOLUTION
+    every_name = list(model.named_parameters(remove_duplicate=False))
+    to_freeze = set()
+    for path in frozen:
+        below = [p for name, p in every_name if not path or f"{name}.".startswith(f"{path}.")]
+        if not below:
+            raise ValueError(f"no parameter at or below {path!r}")
+        to_freeze.update(below)
+    for parameter in to_freeze:
+        parameter.requires_grad_(False)
+
+    without_decay = set()
+    for name, parameter in every_name:
+        path, _, last = name.rpartition(".")
+        if "bias" in last or isinstance(model.get_submodule(path), NORMS):
+            without_decay.add(parameter)
+    # parameters() gives each object once, however many names it has
+    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return [
+        {
+            "params": [parameter for parameter in trainable if parameter not in without_decay],
+            "weight_decay": weight_decay,
+        },
+        {
+            "params": [parameter for parameter in trainable if parameter in without_decay],
+            "weight_decay": 0.0,
+        },
+    ]
+    ### END SOLUTION
+
+
+# %% grade="parameter_groups"
+grade("parameter_groups")
+
+# %% [markdown] exercise="MiniModule"
+# title: Rebuild nn.Module
+# minutes: 50
+# difficulty: 3
+# points: 10
+# prerequisites: [named_modules]
+# teaches: >-
+#   how an assignment registers something, what slips through, and what `train`, `apply` and
+#   `zero_grad` walk over.
+# leaves out: hooks, checkpoints, moving to another device or dtype.
+# off limits: [torch.nn.Module, torch.nn.Sequential, torch.nn.Identity, torch.nn.ModuleList, torch.nn.ModuleDict]
+
+# %% [markdown]
+# Python calls `__setattr__` for **every** assignment to an attribute, and `__getattr__` only when a
+# name was **not** found in the usual places: the object's `__dict__`, its class, the class's bases.
+# With these two `nn.Module` takes parameters out of the ordinary `__dict__` and finds them again.
+
+# %%
+linear = nn.Linear(2, 2)
+print("weight" in linear.__dict__, "weight" in linear._parameters, "in_features" in linear.__dict__)
+
+# %% [markdown]
+# It looks at the value itself and never into it. A list is a list, whatever it holds:
+
+
+# %%
+class Listed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(2, 2), nn.Linear(2, 2)]
+        self.offset = torch.zeros(2)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x + self.offset
+
+
+listed = Listed().double()
+print(len(list(listed.parameters())), listed.layers[0].weight.dtype, listed.offset.dtype)
+
+# %% [markdown]
+# No parameters for an optimiser, nothing in a checkpoint, and `double()` changed nothing. It would
+# train without an error, and learn nothing. The remedy is `nn.ModuleList` for the layers, which is a
+# module whose entries are called `"0"`, `"1"`, and `register_buffer` for the tensor. `nn.Sequential`
+# is such a list that also calls one entry after the other; `nn.ModuleDict` has names of your own.
+
+
+# %%
+class Registered(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])
+        self.register_buffer("offset", torch.zeros(2))
+
+
+registered = Registered().double()
+print(len(list(registered.parameters())), registered.offset.dtype, list(registered.state_dict()))
+
+# %% [markdown]
+# `double`, `half`, `to` and `cuda` all end in one method, `_apply`, and it goes where the registries
+# lead: the children, then its own parameters, then its own buffers. It does not make new parameters
+# either, but exchanges what they hold, so an optimiser that was made before still has the right
+# objects:
+
+# %%
+before = registered.layers[0].weight
+registered._apply(lambda tensor: tensor * 0)
+print(before is registered.layers[0].weight, before.abs().sum().item())
+
+# %% [markdown]
+# **Predict.** `linear.weight = None` and then `list(linear.state_dict())`: what does it print?
+
+
+# %%
+def without_weight():
+    linear = nn.Linear(2, 2)
+    linear.weight = None
+    return list(linear.state_dict())
+
+
+predict(..., without_weight)
+
+# %% [markdown]
+# **Write the class `MiniModule`,** on its own, without anything of PyTorch's modules. Subclasses are
+# written as ever: `super().__init__()` first, then assignments, and a `forward`. It has
+#
+# - `__setattr__`: a `Parameter` becomes a parameter, a `MiniModule` a child, under the attribute's
+#   name, and replaces whatever had that name before; but a child cannot replace a parameter. A name
+#   that is registered may also be assigned `None`: it stays registered, and is `None`. A buffer may be
+#   assigned a tensor, and stays a buffer. Any other value for a registered name is a `TypeError`. For
+#   a name that is not registered, any other value is an ordinary attribute. A `Parameter` or a
+#   `MiniModule` assigned before `MiniModule.__init__` ran is an `AttributeError`; ordinary attributes
+#   may come earlier.
+# - `register_buffer(name, tensor)`: makes a buffer of a tensor or `None`.
+# - `__getattr__` and `__delattr__` for what is registered. A name that is not there is an
+#   `AttributeError` in both, also before `MiniModule.__init__` ran.
+# - `named_children()`, `modules()`, `named_parameters()`, `named_buffers()`, which give each object
+#   once, in the order and under the names that PyTorch has for them; `parameters()`, the same
+#   without names. `None` is passed over.
+# - `train(mode=True)` sets `training` on the module and on all below, and returns the module;
+#   `eval()` is `train(False)`. A new module is training.
+# - `apply(fn)` calls `fn` on every module, the children first and the module itself last, and returns
+#   the module.
+# - `zero_grad()` sets the `.grad` of each parameter to `None`.
+# - Calling a module calls its `forward` with the same arguments.
+#
+# `copy.deepcopy` must work; it does by itself, unless `__getattr__` is careless.
+#
+# <details><summary>Hint 1: the way around yourself</summary>
+#
+# Inside `__setattr__` an assignment calls `__setattr__`. `self.__dict__[name] = value` does not, and
+# neither does `object.__setattr__(self, name, value)`.
+#
+# </details>
+# <details><summary>Hint 2: before there is anything</summary>
+#
+# In `__getattr__`, `self._parameters` looks up an attribute. If that does not exist, Python calls
+# `__getattr__` for it, and so on for ever. A deep copy is such a moment: the copy exists, and is
+# empty. `self.__dict__.get("_parameters", {})` asks nobody.
+#
+# </details>
+# <details><summary>Hint 3: one name, one place</summary>
+#
+# An ordinary attribute hides a registered one, because `__getattr__` is asked last. So whatever goes
+# into one dictionary must leave the others.
+#
+# </details>
+
+
+# %% solution="MiniModule"
+class MiniModule:
+    """A module: registries for parameters, buffers and children, and walks over them."""
+
+    ### BEGIN SOLUTION
+    REGISTRIES = ("_parameters", "_buffers", "_modules")
+
+    def __init__(self):
+        # past our own __setattr__, which needs what is made here
+        self.__dict__.update({name: {} for name in self.REGISTRIES}, training=True)
+
+    def __setattr__(self, name, value):
+        own = self.__dict__
+        if isinstance(value, nn.Parameter):
+            home = "_parameters"
+        elif isinstance(value, MiniModule) and name not in own.get("_parameters", {}):
+            home = "_modules"
+        else:
+            home = next((r for r in self.REGISTRIES if name in own.get(r, {})), None)
+            if home is None:
+                object.__setattr__(self, name, value)  # properties of the class still work
+                return
+            if value is not None and not (home == "_buffers" and isinstance(value, torch.Tensor)):
+                raise TypeError(
+                    f"{name!r} is registered: a {type(value).__name__} cannot replace it"
+                )
+        if home not in own:
+            raise AttributeError(f"call super().__init__() before you assign {name!r}")
+        for place in (own, *(own[r] for r in self.REGISTRIES if r != home)):
+            place.pop(name, None)
+        own[home][name] = value
+
+    def __getattr__(self, name):
+        for registry in self.REGISTRIES:
+            found = self.__dict__.get(registry, {})  # self._parameters would ask us again
+            if name in found:
+                return found[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __delattr__(self, name):
+        for registry in self.REGISTRIES:
+            if name in self.__dict__.get(registry, {}):
+                del self.__dict__[registry][name]
+                return
+        object.__delattr__(self, name)
+
+    def register_buffer(self, name, tensor):
+        self._buffers[name] = tensor
+
+    def named_children(self):
+        found = set()
+        for name, child in self._modules.items():
+            if child is not None and child not in found:
+                found.add(child)
+                yield name, child
+
+    def named_modules(self, prefix="", found=None):
+        found = set() if found is None else found
+        if self not in found:
+            found.add(self)
+            yield prefix, self
+            for name, child in self.named_children():
+                yield from child.named_modules(f"{prefix}.{name}" if prefix else name, found)
+
+    def modules(self):
+        return (module for _, module in self.named_modules())
+
+    def _named_tensors(self, registry):
+        found = set()
+        for path, module in self.named_modules():
+            for name, tensor in module.__dict__[registry].items():
+                if tensor is not None and tensor not in found:
+                    found.add(tensor)
+                    yield (f"{path}.{name}" if path else name), tensor
+
+    def named_parameters(self):
+        return self._named_tensors("_parameters")
+
+    def named_buffers(self):
+        return self._named_tensors("_buffers")
+
+    def parameters(self):
+        return (parameter for _, parameter in self.named_parameters())
+
+    def train(self, mode=True):
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self):
+        return self.train(False)
+
+    def apply(self, fn):
+        for _, child in self.named_children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def zero_grad(self):
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def __call__(self, *args, **kwargs):
+        return self.forward(*args, **kwargs)
+
+    ### END SOLUTION
+
+
+# %% grade="MiniModule"
+grade("MiniModule")
+
+# %% [markdown] exercise="collect_state"
+# title: Collect what a checkpoint holds
+# minutes: 20
+# difficulty: 2
+# points: 5
+# prerequisites: [named_tensors]
+# teaches: >-
+#   what is in a state dict and what is not; that it holds no copies; where the versions are.
+# leaves out: extra state, hooks, writing to a file.
+# off limits: [torch.nn.Module.state_dict, torch.nn.Module._save_to_state_dict, torch.nn.Module.named_parameters, torch.nn.Module.parameters, torch.nn.Module.named_buffers, torch.nn.Module.buffers]
+
+# %% [markdown]
+# A checkpoint that is made from `named_parameters()` lacks something, and one notices late:
+
+# %%
+norm = nn.BatchNorm1d(3)
+norm(torch.arange(12.0).reshape(4, 3))
+print(sorted(name for name, _ in norm.named_parameters()))
+print(sorted(norm.state_dict()))
+
+# %% [markdown]
+# The running statistics are buffers. Load the first list into a fresh model, call `eval()`, and it
+# normalises with a mean of 0 and a variance of 1. No error, only bad results.
+#
+# A state dict is not a copy. Its tensors are detached and share their memory with the model:
+
+# %%
+state = norm.state_dict()
+with torch.no_grad():
+    norm.weight[0] = 5.0
+print(state["weight"].tolist(), state["weight"].requires_grad, type(state["weight"]).__name__)
+
+# %% [markdown]
+# So "keep the best state" needs `copy.deepcopy`, or one keeps the last. And not every buffer is in it:
+# `register_buffer("mask", mask, persistent=False)` makes one that moves with the module and is not
+# saved.
+#
+# **Predict.** How many entries has the state dict of
+# `nn.Sequential(norm, nn.BatchNorm1d(3, track_running_stats=False), norm)`?
+
+# %%
+predict(
+    ...,
+    lambda: len(
+        nn.Sequential(norm, nn.BatchNorm1d(3, track_running_stats=False), norm).state_dict()
+    ),
+)
+
+# %% [markdown]
+# Beside the tensors a state dict has a second dictionary, `_metadata`: for each module its **version**,
+# the class attribute `_version`. When the layout of a layer's state changes, its version goes up, and
+# whoever loads an old checkpoint can tell. Batch norm is at 2: version 1 did not count its batches.
+
+# %%
+print(
+    {path: entry["version"] for path, entry in nn.Sequential(norm).state_dict()._metadata.items()}
+)
+
+# %% [markdown]
+# **Write `collect_state(module)`.** Return a pair of dictionaries:
+#
+# 1. from dotted names to tensors: for each module of the walk its parameters, then its buffers. What
+#    is shared is there under **every** name. `None` and buffers that are not persistent are left
+#    out. The tensors share memory with the module's, are plain `torch.Tensor`s and no part of a graph.
+# 2. from the path of each module, again under every name and `""` for the root, to its `_version`.
+#
+# The order of both is that of PyTorch's `state_dict`: the walk's.
+#
+# <details><summary>Hint 1: every name</summary>
+#
+# `named_modules(remove_duplicate=False)` gives each path.
+#
+# </details>
+# <details><summary>Hint 2: which buffers</summary>
+#
+# `_non_persistent_buffers_set` of each module holds names, without a path.
+#
+# </details>
+# <details><summary>Hint 3: neither copy nor parameter</summary>
+#
+# `.detach()` gives a plain tensor on the same memory. `.clone()` would make a copy, and `.data` would
+# do, but for a buffer that is the result of a computation it is the same as `.detach()` anyway.
+#
+# </details>
+
+
+# %% solution="collect_state"
+def collect_state(module):
+    """Return (tensors by name, versions by path) of all that a checkpoint of `module` holds."""
+    ### BEGIN SOLUTION
+    tensors, versions = {}, {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        versions[path] = owner._version
+        saved = [*owner._parameters.items()]
+        saved += [
+            (name, buffer)
+            for name, buffer in owner._buffers.items()
+            if name not in owner._non_persistent_buffers_set
+        ]
+        for name, tensor in saved:
+            if tensor is not None:
+                # detached, but on the same memory: a state dict is a view of the model
+                tensors[f"{path}.{name}" if path else name] = tensor.detach()
+    return tensors, versions
+    ### END SOLUTION
+
+
+# %% grade="collect_state"
+grade("collect_state")
+
+# %% [markdown] exercise="load_state"
+# title: Load a checkpoint, or say why not
+# minutes: 45
+# difficulty: 4
+# points: 8
+# prerequisites: [collect_state]
+# teaches: >-
+#   what can be wrong with a checkpoint, how to load all of it or nothing, and how an old layout is
+#   brought up to date.
+# leaves out: loading by assignment (`assign=True`), extra state, files.
+# off limits: [torch.nn.Module.load_state_dict, torch.nn.Module._load_from_state_dict, torch.nn.Module.state_dict]
+
+# %% [markdown]
+# Three things can be wrong with a checkpoint: a name is **missing**, a name is **unexpected**, or a
+# **shape** does not fit. Look what PyTorch does with a checkpoint that is half right.
+
+# %%
+layer = nn.Linear(2, 2)
+half_right = {"weight": torch.zeros(2, 2), "bias": torch.zeros(3)}
+for strict in (True, False):
+    try:
+        layer.load_state_dict(half_right, strict=strict)
+    except RuntimeError as error:
+        print(f"strict={strict}:", str(error).splitlines()[1].strip()[:70])
+print(layer.weight.tolist())
+
+# %% [markdown]
+# Two surprises. `strict=False` forgives names, not shapes. And the error came *after* the weight was
+# loaded: who catches it goes on with a model that is half old and half new. Ours will be better.
+#
+# The saying that loading is "implemented with hooks" is a myth. It is a recursion over the
+# registries, as saving is; hooks are asked on the way if there are any. Versions are how a class helps
+# an old checkpoint:
+
+# %%
+norm = nn.BatchNorm1d(2)
+old = norm.state_dict()
+del old["num_batches_tracked"]
+print("version 1 or none:", norm.load_state_dict(dict(old)))  # dict() drops the metadata
+try:
+    norm.load_state_dict(old)
+except RuntimeError as error:
+    print("version 2:", str(error).splitlines()[1].strip())
+
+# %% [markdown]
+# The same tensors: with no version batch norm fills the count in by itself; under version 2 it is an
+# error. A class that keeps another layout than yours can also just be incompatible. A `weight` of
+# shape `(in, out)`, used as `x @ weight`, is the same layer as `nn.Linear`, whose weight is
+# `(out, in)`, and each refuses the other's checkpoint. Unless the matrix is square: then it loads,
+# and is wrong.
+#
+# **Predict.** `nn.Linear(4, 3).load_state_dict({}, strict=False)` returns what it did not find. How
+# many names?
+
+# %%
+predict(..., lambda: len(nn.Linear(4, 3).load_state_dict({}, strict=False).missing_keys))
+
+# %% [markdown]
+# **Write `load_state(module, tensors, versions=None, strict=True)`.** `tensors` and `versions` are as
+# `collect_state` returns them; `versions` may be `None` or lack paths.
+#
+# 1. **Upgrade.** A module may have a method `upgrade(entries, version)`. For each path in the order of
+#    the walk, under every name: if the module there has it, and `versions` does not hold the module's
+#    own `_version` for this path, call it. `entries` is a `dict` of all tensors at or below the path,
+#    named without the path; `version` is what `versions` holds, or `None`. What it returns takes the
+#    place of these entries, for the modules below it too.
+# 2. **Compare** with the names and shapes that `collect_state` would give for `module`. A shape must
+#    be equal, not only broadcast to it. A shape that does not fit raises a `RuntimeError`. With
+#    `strict`, so does a missing or unexpected name. The message holds **every** name that is missing,
+#    unexpected or misshapen, and **nothing** of the module has changed.
+# 3. **Load.** Copy values into the module's own tensors: the parameters stay the same objects, with
+#    the same `requires_grad` and dtype. Nothing of the module shares memory with `tensors` afterwards.
+#
+# Return `{"missing": [...], "unexpected": [...]}`, both sorted by name. Change neither `tensors` nor
+# `versions`.
+#
+# <details><summary>Hint 1: three passes</summary>
+#
+# Upgrade a copy of the dictionary; compare all; only then copy the first value.
+#
+# </details>
+# <details><summary>Hint 2: below a path</summary>
+#
+# The entries of `layer1` begin with `"layer1."`. Without the dot you would take those of `layer10` as
+# well. For the root all entries belong to it.
+#
+# </details>
+# <details><summary>Hint 3: writing into a parameter</summary>
+#
+# A leaf that wants a gradient refuses to be changed in place, except under `torch.no_grad()`.
+# `copy_` converts the dtype, and it broadcasts: compare shapes before.
+#
+# </details>
+
+
+# %% solution="load_state"
+def load_state(module, tensors, versions=None, strict=True):
+    """Load a checkpoint into `module`, all or nothing.
+
+    tensors: by dotted name; versions: by the module's path, or None
+    strict: names that are missing or unexpected are errors, too
+    returns: {"missing": names, "unexpected": names}, each sorted
+    """
+    ### BEGIN SOLUTION
+    versions = versions or {}
+    tensors = dict(tensors)
+    wanted = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        prefix = f"{path}." if path else ""
+        if hasattr(owner, "upgrade") and versions.get(path) != owner._version:
+            below = [name for name in tensors if name.startswith(prefix)]
+            entries = {name.removeprefix(prefix): tensors.pop(name) for name in below}
+            upgraded = owner.upgrade(entries, versions.get(path))
+            tensors.update({prefix + name: tensor for name, tensor in upgraded.items()})
+        for name, tensor in [*owner._parameters.items(), *owner._buffers.items()]:
+            if tensor is not None and name not in owner._non_persistent_buffers_set:
+                wanted[prefix + name] = tensor
+
+    missing = sorted(wanted.keys() - tensors.keys())
+    unexpected = sorted(tensors.keys() - wanted.keys())
+    found = sorted(wanted.keys() & tensors.keys())
+    misshapen = [name for name in found if tensors[name].shape != wanted[name].shape]
+    if misshapen or (strict and (missing or unexpected)):
+        # raised before the first value is copied: a failed load changes nothing
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}, wrong shape {misshapen}")
+    with torch.no_grad():
+        for name in found:
+            wanted[name].copy_(tensors[name])
+    return {"missing": missing, "unexpected": unexpected}
+    ### END SOLUTION
+
+
+# %% grade="load_state"
+grade("load_state")
+
+# %% [markdown] exercise="replace_linears"
+# title: Replace layers in a living model
+# minutes: 30
+# difficulty: 3
+# points: 7
+# prerequisites: [named_modules]
+# teaches: >-
+#   surgery by path: how a module is exchanged wherever it is used, sharing kept, while the model is
+#   walked over.
+# leaves out: wrappers that share state with what they replace; replacing functions such as F.linear.
+# off limits: []
+
+# %% [markdown]
+# Quantizing a model, adding adapters to it, timing its layers: all begin with replacing some layers by
+# wrappers. One tempting way is to take the model apart and build it anew from its children.
+
+
+# %%
+class Skip(nn.Module):
+    """A block whose output is added to its input."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+
+    def forward(self, x):
+        return x + self.inner(x)
+
+
+skip, x = Skip(), torch.ones(1, 2)
+with torch.no_grad():
+    rebuilt = nn.Sequential(*skip.children())
+    print(torch.equal(rebuilt(x), skip(x)), torch.equal(rebuilt(x) + x, skip(x)))
+
+# %% [markdown]
+# What `forward` does between the layers is lost: the addition is in no child. So the model stays as
+# it is, and only the entry in the parent's registry is exchanged. `set_submodule` does it by path:
+
+# %%
+model = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+model.set_submodule("1.0", nn.Identity())
+print(model)
+
+# %% [markdown]
+# Three traps wait. A layer with two names must be exchanged under both, and by *one* wrapper. A wrapper
+# usually holds the layer that it wraps: whoever walks on into it wraps that one, too, and so for ever.
+# And the model itself may be such a layer: then there is no parent.
+#
+# **Predict.** `twice = nn.Linear(2, 2)` and `pair = nn.Sequential(twice, twice)`. After
+# `pair.set_submodule("0", nn.ReLU())`, what is the name of the type of `pair[1]`?
+
+
+# %%
+def other_of_a_pair():
+    twice = nn.Linear(2, 2)
+    pair = nn.Sequential(twice, twice)
+    pair.set_submodule("0", nn.ReLU())
+    return type(pair[1]).__name__
+
+
+predict(..., other_of_a_pair)
+
+# %% [markdown]
+# **Write `replace_linears(model, wrap)`.** Replace every `nn.Linear` in `model` in place by what
+# `wrap(path, linear)` returns, and return the model; or the wrapper, if the model itself is an
+# `nn.Linear`.
+#
+# - Subclasses of `nn.Linear` count. Layers that are merely called similarly, such as `nn.Bilinear`, do
+#   not.
+# - `wrap` is called once for each such layer, in the order of `named_modules()`, with its first name as
+#   `path`. The one wrapper stands under all names that the layer had.
+# - Whatever a wrapper holds is left alone, and so is what an `nn.Linear` holds.
+# - All else stays as it is: the other modules are the same objects under the same names in the same
+#   order.
+# - If `wrap` raises an error, it goes on to the caller, and the model is as it was.
+#
+# <details><summary>Hint 1: two passes</summary>
+#
+# Make all wrappers first, in a dictionary from layer to wrapper. Then exchange. The walk of the first
+# pass sees no wrapper, and an error in it has changed nothing.
+#
+# </details>
+# <details><summary>Hint 2: every entry</summary>
+#
+# `named_children()` gives a module once per parent, under its first name: the second name would keep
+# the bare layer. `_modules.items()` has every entry.
+#
+# </details>
+# <details><summary>Hint 3: exchanging while you walk</summary>
+#
+# Giving a new value to a key that exists does not disturb a loop over a dictionary, adding or removing
+# keys does. A list of all modules, made beforehand, is safe in any case; so is leaving out what is in
+# a layer that goes away.
+#
+# </details>
+
+
+# %% solution="replace_linears"
+def replace_linears(model, wrap):
+    """Replace every nn.Linear of `model` by `wrap(path, linear)`; return the model, or its wrapper."""
+    ### BEGIN SOLUTION
+    wrappers, owners, inside = {}, [], set()
+    for path, module in model.named_modules():
+        if module in inside:
+            continue
+        if isinstance(module, nn.Linear):
+            wrappers[module] = wrap(path, module)
+            inside.update(module.modules())  # what a replaced layer holds is left alone
+        else:
+            owners.append(module)
+    for owner in owners:
+        # the registry, not named_children(): a layer may have two names here
+        for name, child in owner._modules.items():
+            if child in wrappers:
+                owner._modules[name] = wrappers[child]
+    return wrappers.get(model, model)
+    ### END SOLUTION
+
+
+# %% grade="replace_linears"
+grade("replace_linears")

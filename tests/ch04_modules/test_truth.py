@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+import torch
 
 from grader.ch04_modules.graphs import modules_of, random_graph, tensors_of
 from grader.ch04_modules.probes import build, numbered
@@ -51,3 +52,50 @@ def test_named_tensors(remove_duplicate):
         for kind, objects in (("parameters", parameters), ("buffers", buffers)):
             got = numbered(named_tensors(modules[0], kind, **options), objects)
             assert got == tensors_of(graph, kind, **options)
+
+
+def test_collect_state():
+    collect_state, random = reference("collect_state"), Random(3)
+    for _ in range(400):
+        modules, _, _ = build(random_graph(random, tensors=True))
+        expected = modules[0].state_dict()
+        tensors, versions = collect_state(modules[0])
+        assert list(tensors) == list(expected)
+        assert all(tensors[name].data_ptr() == expected[name].data_ptr() for name in expected)
+        known = {path: entry["version"] for path, entry in expected._metadata.items()}
+        # a child that is None leaves no trace
+        assert versions == known
+
+
+def test_load_state():
+    load_state, random = reference("load_state"), Random(4)
+    for number in range(300):
+        graph = random_graph(random, tensors=True)
+        ours, theirs = build(graph), build(graph)
+        state = {name: t + 1000 for name, t in ours[0][0].state_dict().items()}
+        gone = random.sample(sorted(state), min(len(state), random.choice([0, 0, 1, 2])))
+        state = {name: tensor for name, tensor in state.items() if name not in gone}
+        if random.random() < 0.3:
+            state["nowhere"] = torch.ones(2)
+        if random.random() < 0.2 and state:
+            state[random.choice(sorted(state))] = torch.ones(4, 4)
+        results = []
+        for modules, load in ((ours[0], load_state), (theirs[0], torch_load)):
+            try:
+                results.append(load(modules[0], state, strict=number % 2 == 0))
+            except RuntimeError:
+                results.append("refused")
+        assert results[0] == results[1]
+        before = build(graph)
+        for kind in (1, 2):
+            for got, loaded, fresh in zip(ours[kind], theirs[kind], before[kind], strict=True):
+                assert torch.equal(got, fresh if results[0] == "refused" else loaded)
+
+
+def torch_load(module, state, strict):
+    """Load as torch does; names are sorted."""
+    report = module.load_state_dict(state, strict=strict)
+    return {
+        "missing": sorted(report.missing_keys),
+        "unexpected": sorted(report.unexpected_keys),
+    }
