@@ -30,6 +30,7 @@
 
 # %%
 from collections import OrderedDict
+from contextlib import contextmanager
 
 import torch
 from torch import nn
@@ -1117,3 +1118,221 @@ def replace_linears(model, wrap):
 
 # %% grade="replace_linears"
 grade("replace_linears")
+
+# %% [markdown]
+# ## Hooks, and when each is called
+#
+# A hook is a function that a module's call runs on the way. There are four places for one:
+
+
+# %%
+def tell(text):
+    """Return a hook that prints and changes nothing."""
+    return lambda *_: print(text)
+
+
+layer = nn.Linear(2, 2)
+layer.register_forward_pre_hook(tell("forward pre: may replace the arguments"))
+layer.register_forward_hook(tell("forward:     may replace the output"))
+layer.register_full_backward_pre_hook(tell("backward pre: may replace the output's gradient"))
+layer.register_full_backward_hook(tell("backward:     may replace the input's gradient"))
+layer(torch.ones(1, 2, requires_grad=True)).sum().backward()
+
+# %% [markdown]
+# Hooks belong to the **call**. `layer.forward(x)` is an ordinary method and runs none of them, which
+# is why one writes `layer(x)`. Two of the same kind run in the order of their registration, unless one
+# was registered with `prepend=True`.
+#
+# A **backward** hook sees gradients. What goes forward has long passed when it runs:
+
+# %%
+layer, x = nn.Linear(2, 2), torch.ones(1, 2, requires_grad=True)
+without = layer(x).tolist()
+handle = layer.register_full_backward_hook(
+    lambda module, grad_input, grad_output: (grad_input[0] * 0,)
+)
+y = layer(x)
+y.sum().backward()
+print(y.tolist() == without, x.grad.tolist(), bool(layer.weight.grad.any()))
+handle.remove()
+
+# %% [markdown]
+# The output is the same, the gradient that goes on to `x` was replaced, and that of the weight was
+# not. Use the word *full*: the old `register_backward_hook` reports the last operation of the module's
+# forward, not the module.
+
+# %%
+import warnings
+
+
+class ThreeSteps(nn.Module):
+    def forward(self, x):
+        return (x * 3).sum(1, keepdim=True) * 2
+
+
+for register in ("register_backward_hook", "register_full_backward_hook"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = ThreeSteps()
+        getattr(module, register)(
+            lambda module, grads, _: print([tuple(g.shape) for g in grads if g is not None])
+        )
+        module(torch.ones(2, 4, requires_grad=True)).sum().backward()
+
+# %% [markdown]
+# The input had the shape (2, 4). To **change** an output, return a new one. Changing it in place may
+# destroy what backward needs: a sigmoid saves its own result.
+
+# %%
+for hook in (lambda m, args, out: out.mul_(1.2), lambda m, args, out: out * 1.2):
+    module = nn.Sigmoid()
+    module.register_forward_hook(hook)
+    try:
+        module(torch.zeros(1, requires_grad=True)).backward()
+        print("backward works")
+    except RuntimeError as error:
+        print(str(error)[:74])
+
+# %% [markdown]
+# Some more that is widely copied and does not work: there is no `HookException`, a tensor has no
+# columns with names (`output[:, "cat"]` raises), hooks cannot be made faster with `torch.jit.script`
+# (a scripted module refuses them), and `output[1]` of an attention layer in an encoder is no map of
+# weights: it was told not to make one.
+
+# %%
+encoder = nn.TransformerEncoderLayer(8, 2, batch_first=True)
+encoder.self_attn.register_forward_hook(lambda module, args, output: print(type(output), output[1]))
+_ = encoder(torch.zeros(1, 3, 8))
+
+# %%
+print(hasattr(torch.utils.hooks, "HookException"))
+try:
+    torch.zeros(2, 3)[:, "cat"]
+except (TypeError, IndexError) as error:
+    print(type(error).__name__)
+
+# %% [markdown] exercise="recording"
+# title: Record what layers give
+# minutes: 30
+# difficulty: 3
+# points: 7
+# prerequisites: []
+# teaches: >-
+#   how hooks are put on and surely taken off again, and what of an output one may keep.
+# leaves out: gradients; changing what is computed.
+# off limits: []
+
+# %% [markdown]
+# To look inside a model one hangs hooks on some of its layers and keeps what comes by. Three things go
+# wrong. The hooks stay, after an error at the latest, and each further call is recorded too. What is
+# kept drags the whole graph along. And what is kept changes afterwards:
+
+# %%
+model = nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True))
+kept = []
+handle = model[0].register_forward_hook(lambda module, args, output: kept.append(output.detach()))
+with torch.no_grad():
+    model[0].weight.fill_(-1.0)
+    model[0].bias.zero_()
+    model(torch.ones(1, 2))
+handle.remove()
+print(kept[0].tolist())
+
+# %% [markdown]
+# The linear layer gave −2, twice. The ReLU after it works in place, and `detach()` shares memory.
+#
+# `handle.remove()` takes off the one hook that was registered with it. Emptying `_forward_hooks`
+# would take off everybody's.
+#
+# **Predict.** A hook is registered twice on the same layer, and one of the two handles is removed. How
+# often does the hook run when the layer is called?
+
+
+# %%
+def runs():
+    layer, calls = nn.Linear(2, 2), []
+    handles = [layer.register_forward_hook(lambda *_: calls.append(1)) for _ in range(2)]
+    handles[0].remove()
+    layer(torch.ones(2))
+    return len(calls)
+
+
+predict(..., runs)
+
+# %% [markdown]
+# **Write `recording(model, paths)`,** to be used in a `with` statement:
+#
+#     with recording(model, ["stem", "block.0"]) as seen:
+#         model(x)
+#
+# - `seen` is a `dict` that has for each path, in the order given, the list of the outputs of the
+#   module there, in the order of its calls; an empty list if it was not called. A module that is used
+#   several times has several outputs. If two paths lead to one module, both have all of them.
+# - A path that leads to no module is an `AttributeError` when the `with` statement is entered.
+# - What is recorded are copies, of the values as they were when the module gave them, and no part of a
+#   graph. Outputs may be tuples, lists and dicts, one in another, that hold tensors or other things;
+#   the record has the same structure, and what is no tensor is kept as it is.
+# - The model computes as if nobody watched, gradients included.
+# - After the `with` statement, however it ends, none of our hooks is left on the model, nothing more is
+#   recorded, and nothing of ours keeps the model alive. Hooks of others stay. An error goes on to the
+#   caller.
+#
+# <details><summary>Hint 1: contextmanager</summary>
+#
+# `@contextmanager` from `contextlib` turns a generator that yields once into such a function. What must
+# happen in any case belongs into a `finally`. It is imported at the top of this notebook.
+#
+# </details>
+# <details><summary>Hint 2: which path</summary>
+#
+# A function that is made in a loop looks its names up when it is called, and finds the last path of the
+# loop. Make the hook in a function of its own that takes the path, or bind it: `path=path`.
+#
+# </details>
+# <details><summary>Hint 3: an error half way</summary>
+#
+# If the third path does not exist, two hooks are on already. Look all modules up first, or begin the
+# `try` before the first registration.
+#
+# </details>
+
+
+# %% solution="recording"
+@contextmanager
+def recording(model, paths):
+    """Record the outputs of the modules at `paths` while the `with` statement runs.
+
+    yields: a dict from each path to the list of its outputs, detached copies
+    """
+    ### BEGIN SOLUTION
+    modules = {path: model.get_submodule(path) for path in paths}  # all, before any hook is on
+    seen = {path: [] for path in modules}
+
+    def copied(output):
+        if isinstance(output, torch.Tensor):
+            return output.detach().clone()  # a later in-place operation must not reach it
+        if isinstance(output, dict):
+            return {key: copied(item) for key, item in output.items()}
+        if isinstance(output, list | tuple):
+            return type(output)(map(copied, output))
+        return output
+
+    def hook_for(path):
+        def hook(module, args, output):
+            seen[path].append(copied(output))  # and return nothing: the output goes on as it is
+
+        return hook
+
+    handles = []
+    try:
+        for path, module in modules.items():
+            handles.append(module.register_forward_hook(hook_for(path)))
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+    ### END SOLUTION
+
+
+# %% grade="recording"
+grade("recording")
