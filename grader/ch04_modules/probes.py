@@ -778,3 +778,257 @@ def recorded_alive(student, x):
     del model
     gc.collect()
     return {"alive": alive() is not None, "root": len(seen[""])}
+
+
+class _Tied(nn.Module):
+    """A model with a tied weight, a shared module, a buffer that counts, and hooks."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+        self.first = nn.Linear(3, 3)
+        self.shared = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Tanh())
+        self.again = self.shared
+        self.tied = nn.Linear(3, 3)
+        self.tied.weight = self.first.weight
+        self.pair = nn.ParameterDict({"a": torch.zeros(3), "b": torch.ones(3)})
+        self.pairs = nn.ModuleList([self.pair])
+        self.register_buffer("count", torch.zeros(()))
+        self.register_buffer("total", torch.zeros(()), persistent=False)
+        with torch.no_grad():
+            for number, parameter in enumerate(self.parameters()):
+                values = torch.arange(parameter.numel()) + 5.0 * number
+                parameter.copy_(values.sin().reshape(parameter.shape))
+
+    def forward(self, x, *, scale=1.0, fail=False):
+        self.calls += 1
+        self.count += 1
+        self.total += x.detach().sum()
+        x = self.again(self.tied(self.shared(self.first(x))))
+        if fail:
+            raise LookupError("forward")
+        return x * self.pair["a"] * scale + self.pairs[0]["b"]
+
+
+def _registries(module):
+    """Return what each registry holds, in order, by identity."""
+    return [
+        (path, [(key, id(tensor)) for key, tensor in registry.items()])
+        for path, owner in module.named_modules(remove_duplicate=False)
+        for registry in (owner._parameters, owner._buffers, owner._modules)
+    ]
+
+
+@probe(in_place=("tensors",))
+def called(student, tensors, x, options, call, same):
+    """Call a model with `tensors`; return what came of it, and in what state the model is.
+
+    `options` go to functional_call, `call` are the keyword arguments of forward; `same` are pairs of
+    names of which the second gets the very tensor of the first.
+    """
+    model, hooked = _Tied(), []
+    given = {**tensors, **{other: tensors[name] for name, other in same}}
+    model.register_forward_hook(lambda *_: hooked.append("model"))
+    model.first.register_forward_hook(lambda *_: hooked.append("first"))
+    before = _registries(model)
+    values = {name: tensor.detach().clone() for name, tensor in model.named_parameters()}
+    result, error = None, None
+    try:
+        result = student.functional_call(model, given, (x,), call, **options)
+    except (RuntimeError, ValueError, LookupError) as raised:
+        error = type(raised).__name__
+    kept = all(torch.equal(p.detach(), values[name]) for name, p in model.named_parameters())
+    return {
+        "result": result if result is None else result.detach(),
+        "error": error,
+        "untouched": _registries(model) == before and kept,
+        "calls": model.calls,
+        "hooked": hooked,
+        "count": model.count.detach(),
+        "total": model.total.detach(),
+    }
+
+
+@probe
+def called_swapped(student, x, names):
+    """Let two of the model's own parameters change places for one call."""
+    model = _Tied()
+    before = _registries(model)
+    one, other = (model.get_parameter(name) for name in names)
+    result = student.functional_call(model, {names[0]: other, names[1]: one}, (x,))
+    return {"result": result.detach(), "untouched": _registries(model) == before}
+
+
+@probe
+def called_gradients(student, tensors, x):
+    """Return the gradients of the given tensors, and whether the model's own have any."""
+    model = _Tied()
+    leaves = {name: tensor.clone().requires_grad_() for name, tensor in tensors.items()}
+    student.functional_call(model, leaves, (x,)).square().sum().backward()
+    return {
+        "grads": {name: leaf.grad for name, leaf in leaves.items()},
+        "own": [n for n, p in model.named_parameters() if p.grad is not None],
+    }
+
+
+@probe
+def called_transforms(student, tensors, x):
+    """Return an ensemble's outputs, and a gradient's gradient, through torch's transforms."""
+    model = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
+
+    def run(given, x):
+        return student.functional_call(model, given, (x,))
+
+    def loss(given):
+        return run(given, x).square().sum()
+
+    ensemble = torch.vmap(run, in_dims=(0, None))(tensors, x)
+    one = {name: tensor[0] for name, tensor in tensors.items()}
+    direction = {name: torch.ones_like(tensor) for name, tensor in one.items()}
+    _, curvature = torch.func.jvp(torch.func.grad(loss), (one,), (direction,))
+    return {"ensemble": ensemble, "curvature": curvature}
+
+
+@probe
+def called_on(student, weight, x):
+    """Return what a single layer gives with another weight, and without any argument to change."""
+    layer = nn.Linear(3, 2, bias=False)
+    layer.extra = None
+    bare = _Scale()
+    bare.forward = lambda: bare.scale * 3
+    return {
+        "layer": student.functional_call(layer, {"weight": weight}, (x,)).detach(),
+        "bare": student.functional_call(bare, {"scale": weight[0]}).detach(),
+        "nothing": student.functional_call(bare, {}).detach(),
+    }
+
+
+def norm_run(make, options, batches, plan, state):
+    """Run a norm over `batches`; `plan` has "train" or "eval" for each.
+
+    Returns outputs, the state after each batch, and the gradients of a sum of squares.
+    """
+    norm = make(batches[0].shape[1], **options)
+    dtype = batches[0].dtype
+    norm.to(dtype)
+    if state:
+        norm.load_state_dict(state)
+    outputs, states = [], []
+    for x, mode in zip(batches, plan, strict=True):
+        norm.train(mode == "train")
+        outputs.append(norm(x).detach())
+        states.append({name: tensor.clone() for name, tensor in norm.state_dict().items()})
+    norm.train()
+    x = batches[-1].clone().requires_grad_()
+    grads = []
+    if x.numel() > x.shape[1]:
+        weights = torch.arange(x.numel(), dtype=dtype).sin().reshape(x.shape)
+        (norm(x).square() * weights).sum().backward()
+        grads = [x.grad, *(p.grad for p in norm.parameters())]
+    return {"outputs": outputs, "states": states, "grads": grads}
+
+
+@probe
+def normed(student, cases, what):
+    """Return what the student's norm gives for `norm_run`, case by case; of it the parts in `what`."""
+    found = [norm_run(student.BatchNorm, *case) for case in cases]
+    return [{kind: one[kind] for kind in what} for one in found]
+
+
+@probe
+def norm_made(student, options):
+    """Return the registries of a fresh norm: names with values, in any order, and its type."""
+    norm = student.BatchNorm(3, **options)
+    return {
+        "parameters": dict(sorted(norm._parameters.items())),
+        "buffers": dict(sorted(norm._buffers.items())),
+        "state": dict(norm.state_dict()),
+        "is a module": isinstance(norm, nn.Module),
+        "modules": [type(module).__name__ for module in norm.modules()][1:],
+    }
+
+
+@probe
+def norm_refuses(student, x):
+    """Return the errors of single numbers per channel, and the state afterwards."""
+    norm, found = student.BatchNorm(x.shape[1]), []
+    for mode in (True, False):
+        norm.train(mode)
+        try:
+            found.append(norm(x).detach())
+        except ValueError:
+            found.append("ValueError")
+        except RuntimeError:
+            found.append("RuntimeError")
+    untracked = student.BatchNorm(x.shape[1], track_running_stats=False).eval()
+    return {"found": found, "state": dict(norm.state_dict()), "untracked": untracked(x).detach()}
+
+
+CONVS = {
+    1: (nn.Conv1d, nn.BatchNorm1d),
+    2: (nn.Conv2d, nn.BatchNorm2d),
+    3: (nn.Conv3d, nn.BatchNorm3d),
+}
+
+
+def conv_and_norm(dims, options, norm_options, tensors):
+    """Return a convolution and a norm with these options, their tensors filled from `tensors`."""
+    make_conv, make_norm = CONVS[dims]
+    conv = make_conv(**options)
+    norm = make_norm(options["out_channels"], **norm_options)
+    dtype = tensors["weight"].dtype
+    conv.to(dtype), norm.to(dtype)
+    with torch.no_grad():
+        conv.weight.copy_(tensors["weight"])
+        for owner, name, source in (
+            (conv, "bias", "conv bias"),
+            (norm, "weight", "gain"),
+            (norm, "bias", "shift"),
+            (norm, "running_mean", "mean"),
+            (norm, "running_var", "variance"),
+        ):
+            if getattr(owner, name) is not None:
+                getattr(owner, name).copy_(tensors[source])
+    return conv, norm.eval()
+
+
+@probe
+def folded(student, dims, options, norm_options, tensors, x):
+    """Fold; return what the new convolution gives, what it is, and whether the old ones changed."""
+    conv, norm = conv_and_norm(dims, options, norm_options, tensors)
+    owners = (conv, norm)
+    before = [{n: t.clone() for n, t in owner.state_dict().items()} for owner in owners]
+    result = student.fold_batch_norm(conv, norm)
+    after = [owner.state_dict() for owner in owners]
+    kept = all(
+        list(b) == list(a) and all(torch.equal(b[name], a[name]) for name in b)
+        for b, a in zip(before, after, strict=True)
+    )
+    output = result(x).detach()
+    settings = (
+        "stride",
+        "padding",
+        "dilation",
+        "groups",
+        "padding_mode",
+        "in_channels",
+        "out_channels",
+    )
+    leaves = dict(result.named_parameters())
+    for parameter in leaves.values():
+        parameter.data.zero_()
+    return {
+        "output": output,
+        "type": type(result).__name__,
+        "settings": all(getattr(result, name, None) == getattr(conv, name) for name in settings),
+        "parameters": {n: (p.is_leaf, p.requires_grad, p.dtype) for n, p in leaves.items()},
+        "kept": kept and conv.training and not norm.training and result is not conv,
+        "apart": all(bool(t.any()) for t in (conv.weight, norm.running_var)),
+    }
+
+
+@probe
+def folded_without(student):
+    """Fold a norm without running statistics."""
+    norm = nn.BatchNorm2d(2, track_running_stats=False)
+    return type(student.fold_batch_norm(nn.Conv2d(1, 2, 1), norm)).__name__

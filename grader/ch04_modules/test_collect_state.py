@@ -6,7 +6,7 @@ from grader import Mismatch, assert_equal, assert_same_bits, compared, facts, ga
 from grader.ch04_modules.graphs import graph, random_graph, randomness
 from grader.ch04_modules.probes import build
 
-COUNT = 60
+COUNT = 24
 
 
 @pytest.fixture

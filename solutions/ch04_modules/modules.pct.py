@@ -1336,3 +1336,405 @@ def recording(model, paths):
 
 # %% grade="recording"
 grade("recording")
+
+# %% [markdown] exercise="BatchNorm"
+# title: Write batch norm, both halves of it
+# minutes: 40
+# difficulty: 3
+# points: 8
+# prerequisites: [MiniModule]
+# teaches: >-
+#   what batch norm computes in training and in evaluation, which of its two variances is which, and
+#   what it keeps.
+# leaves out: statistics across devices; fused kernels.
+# off limits: [torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.LazyBatchNorm1d, torch.nn.LazyBatchNorm2d, torch.nn.SyncBatchNorm, torch.nn.modules.batchnorm, torch.nn.functional.batch_norm, torch.batch_norm, torch.nn.functional.instance_norm, torch.instance_norm, torch.native_batch_norm, "aten:native_batch_norm", "aten:_native_batch_norm_legit", "aten:_native_batch_norm_legit_no_training"]
+
+# %% [markdown]
+# Batch norm takes each channel by itself: all numbers of a channel in the batch, whether they lie along
+# a line (`BatchNorm1d`), in a plane (`2d`) or in space (`3d`). In training it subtracts their mean and
+# divides by their standard deviation; on the side it keeps running statistics. In evaluation it uses
+# those and looks at no batch.
+#
+# Now there are two variances. The sum of squares divided by $n$ is the **biased** one, divided by
+# $n - 1$ the **unbiased** one. Batch norm uses both:
+
+# %%
+x = torch.tensor([[0.0], [2.0]])
+norm = nn.BatchNorm1d(1, momentum=1.0)
+normalised = [round(value, 3) for value in norm(x).flatten().tolist()]
+print("normalised", normalised, "running_var", norm.running_var.item())
+
+# %% [markdown]
+# The two numbers have a biased variance of 1, and that is what they were divided by. What is *kept* is
+# the unbiased variance, 2: the better estimate for numbers not yet seen.
+#
+# `momentum` is the weight of the **new** value: $r \leftarrow (1 - m)\,r + m\,s$. With
+# `momentum=None` all batches count the same, and the running value is the plain average of all so far.
+# With `track_running_stats=False` nothing is kept, and evaluation uses the batch too.
+#
+# **Predict.** A fresh `BatchNorm1d` with momentum 0.1 sees, in training, one batch whose mean is 10.
+# What is its `running_mean`?
+
+
+# %%
+def running_mean_after():
+    norm = nn.BatchNorm1d(1)
+    norm(torch.tensor([[9.0], [11.0]]))
+    return norm.running_mean.item()
+
+
+predict(..., running_mean_after)
+
+# %% [markdown]
+# **Write the class `BatchNorm`,** an `nn.Module` with the constructor
+# `BatchNorm(num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True)`. It takes
+# inputs of shape `(batch, channels)` or `(batch, channels, ...)` with any number of further dimensions.
+#
+# - Its `state_dict` has the names, shapes, dtypes and first values that `nn.BatchNorm2d` has with the
+#   same arguments, so that a checkpoint of either loads into the other. Without `affine` there is
+#   neither weight nor bias, without `track_running_stats` no running statistics; all these are then
+#   registered as `None`.
+# - In training it normalises each channel with the mean and the biased variance of the batch, `eps`
+#   added to the variance. Gradients flow through both. `running_mean` and `running_var` move towards
+#   the batch's mean and its unbiased variance, and `num_batches_tracked` counts. They are no part of
+#   the graph.
+# - A channel with a single number has no variance: in training that is a `ValueError`, and nothing has
+#   changed.
+# - In evaluation it uses the running statistics and changes nothing. Without them it does as in
+#   training, except that a single number is no error there.
+#
+# <details><summary>Hint 1: which dimensions</summary>
+#
+# All but the second: `[d for d in range(x.dim()) if d != 1]`. To bring a vector of channels back to
+# them, give it the shape `(1, channels, 1, ...)`.
+#
+# </details>
+# <details><summary>Hint 2: the two variances</summary>
+#
+# `x.var(dims, correction=0)` is the biased one. The unbiased one is $n / (n - 1)$ times that, with $n$
+# the numbers per channel: `x.numel() // channels`.
+#
+# </details>
+# <details><summary>Hint 3: keeping without a graph</summary>
+#
+# Do the running statistics under `torch.no_grad()`, in place. Count the batch first: with
+# `momentum=None` the weight of the new value is one divided by the new count.
+#
+# </details>
+
+
+# %% solution="BatchNorm"
+class BatchNorm(nn.Module):
+    """Batch norm over any number of dimensions after (batch, channels)."""
+
+    ### BEGIN SOLUTION
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True):
+        super().__init__()
+        self.eps, self.momentum = eps, momentum
+        self.register_parameter(
+            "weight", nn.Parameter(torch.ones(num_features)) if affine else None
+        )
+        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        kept = (torch.zeros(num_features), torch.ones(num_features), torch.tensor(0))
+        for name, first in zip(
+            ("running_mean", "running_var", "num_batches_tracked"), kept, strict=True
+        ):
+            self.register_buffer(name, first if track_running_stats else None)
+
+    def forward(self, x):
+        if not self.training and self.running_mean is not None:
+            mean, variance = self.running_mean, self.running_var
+        else:
+            count = x.numel() // x.shape[1]
+            if self.training and count <= 1:
+                raise ValueError(f"one number per channel has no variance: {tuple(x.shape)}")
+            dims = [dim for dim in range(x.dim()) if dim != 1]
+            mean, variance = x.mean(dims), x.var(dims, correction=0)
+            if self.training and self.running_mean is not None:
+                self._keep(mean.detach(), variance.detach() * count / (count - 1))
+        shape = (1, -1, *[1] * (x.dim() - 2))
+        y = (x - mean.reshape(shape)) * (variance.reshape(shape) + self.eps).rsqrt()
+        if self.weight is not None:
+            y = y * self.weight.reshape(shape) + self.bias.reshape(shape)
+        return y
+
+    @torch.no_grad()
+    def _keep(self, mean, variance):
+        self.num_batches_tracked += 1
+        momentum = self.momentum
+        if momentum is None:
+            momentum = 1 / self.num_batches_tracked.item()  # the average of all batches so far
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), momentum)
+        self.running_var.lerp_(variance.to(self.running_var.dtype), momentum)
+
+    ### END SOLUTION
+
+
+# %% grade="BatchNorm"
+grade("BatchNorm")
+
+# %% [markdown] exercise="fold_batch_norm"
+# title: Fold a norm into a convolution
+# minutes: 25
+# difficulty: 3
+# points: 6
+# prerequisites: [BatchNorm]
+# teaches: >-
+#   that batch norm in evaluation is a scale and an offset per channel, which a convolution can take
+#   over.
+# leaves out: transposed convolutions, linear layers, quantization.
+# off limits: [torch.nn.utils.fusion.fuse_conv_bn_eval, torch.nn.utils.fusion.fuse_conv_bn_weights, torch.nn.utils.fusion, torch.nn.utils.fuse_conv_bn_eval, torch.nn.utils.fuse_conv_bn_weights]
+
+# %% [markdown]
+# In evaluation all four vectors of a batch norm are constants. With $\sigma = \sqrt{v + \varepsilon}$
+#
+# $$y = \gamma\,\frac{(w * x + b) - \mu}{\sigma} + \beta
+#     = \Big(\frac{\gamma}{\sigma}\,w\Big) * x + \Big(\beta + \frac{\gamma}{\sigma}\,(b - \mu)\Big)$$
+#
+# which is a convolution again, with another weight and another bias. A model in production has one
+# layer less for each norm, and one pass over memory less.
+
+# %%
+conv, norm = nn.Conv2d(1, 1, 1, bias=False), nn.BatchNorm2d(1, eps=0.0).eval()
+with torch.no_grad():
+    conv.weight.fill_(3.0)
+    norm.running_mean.fill_(2.0)
+    norm.running_var.fill_(4.0)
+    print([norm(conv(torch.full((1, 1, 1, 1), v))).item() for v in (0.0, 1.0, 2.0)])
+    print([1.5 * v - 1 for v in (0.0, 1.0, 2.0)])
+
+# %% [markdown]
+# It holds because the norm comes **after** the convolution. The other way round, a padded border is in
+# the way: the zeros are added after the norm and never shifted by it.
+#
+# **Predict.** A norm in *training* mode follows a convolution. Does the convolution's bias change the
+# output of the two?
+
+
+# %%
+def bias_matters():
+    x = torch.arange(16.0).reshape(4, 1, 2, 2)
+    conv, norm = nn.Conv2d(1, 1, 1), nn.BatchNorm2d(1)
+    with torch.no_grad():
+        conv.weight.fill_(1.0)
+        outputs = []
+        for bias in (0.0, 64.0):
+            conv.bias.fill_(bias)
+            outputs.append(norm(conv(x)))
+    return not torch.allclose(*outputs)
+
+
+predict(..., bias_matters)
+
+# %% [markdown]
+# That is why convolutions before a norm are written with `bias=False`.
+#
+# **Write `fold_batch_norm(conv, norm)`.** `conv` is an `nn.Conv1d`, `2d` or `3d` of any arguments,
+# `norm` a batch norm for its outputs, with or without `affine`. Return a new convolution of the same
+# type and settings, which gives what `norm(conv(x))` gives when both are in evaluation mode.
+#
+# - It has a bias in any case. Its weight and bias are leaves that want a gradient, in `conv`'s dtype.
+# - `conv` and `norm` stay as they are, and share no memory with the result.
+# - A norm without running statistics cannot be folded: a `ValueError`.
+#
+# <details><summary>Hint 1: the output's channels</summary>
+#
+# The weight of a convolution has the shape `(out, in / groups, ...)`. The norm has one factor per
+# *output* channel, so it goes along the first dimension, groups or not.
+#
+# </details>
+# <details><summary>Hint 2: a convolution of the same settings</summary>
+#
+# Stride, padding, dilation, groups and padding mode need not be copied one by one: `copy.deepcopy`
+# copies the module with all it has. Import `copy` in your cell.
+#
+# </details>
+# <details><summary>Hint 3: what may be None</summary>
+#
+# The convolution's bias counts as zero if it is `None`; the norm's weight as one, its bias as zero.
+#
+# </details>
+
+
+# %% solution="fold_batch_norm"
+def fold_batch_norm(conv, norm):
+    """Return a convolution that computes norm(conv(x)) as both are in evaluation mode."""
+    ### BEGIN SOLUTION
+    import copy
+
+    if norm.running_mean is None:
+        raise ValueError("a norm without running statistics depends on the batch")
+    with torch.no_grad():
+        scale = (norm.running_var + norm.eps).rsqrt()
+        offset = -norm.running_mean * scale
+        if norm.weight is not None:
+            scale = scale * norm.weight
+            offset = offset * norm.weight + norm.bias
+        if conv.bias is not None:
+            offset = offset + conv.bias * scale
+        # one factor per output channel, which is the first dimension of the weight
+        shape = (-1, *[1] * (conv.weight.dim() - 1))
+        weight = conv.weight * scale.reshape(shape)
+    folded = copy.deepcopy(conv)
+    folded.weight = nn.Parameter(weight.to(conv.weight.dtype))
+    folded.bias = nn.Parameter(offset.to(conv.weight.dtype))
+    return folded
+    ### END SOLUTION
+
+
+# %% grade="fold_batch_norm"
+grade("fold_batch_norm")
+
+# %% [markdown] exercise="functional_call"
+# title: Call a module with other weights
+# minutes: 45
+# difficulty: 5
+# points: 8
+# prerequisites: [named_tensors, load_state]
+# teaches: >-
+#   how an object full of state becomes a function of its state: registries swapped for one call, under
+#   tying, and put back whatever happens.
+# leaves out: a buffer that `forward` assigns anew; modules that register something while they run.
+# off limits: [torch.func.functional_call, torch.nn.utils.stateless.functional_call, torch.nn.utils.stateless._functional_call, torch.nn.utils.stateless._reparametrize_module, torch.nn.utils.stateless, torch.nn.utils._named_member_accessor]
+
+# %% [markdown]
+# Derivatives of derivatives, a hundred models at once, a step that is tried and taken back: all want
+# the model as a function $f(\theta, x)$. A module hides its $\theta$ in its registries.
+# `torch.func.functional_call` brings it out:
+
+# %%
+layer = nn.Linear(2, 1, bias=False)
+weights = {"weight": torch.tensor([[1.0, 10.0]])}
+print(torch.func.functional_call(layer, weights, (torch.tensor([[2.0, 3.0]]),)).tolist())
+
+# %% [markdown]
+# With it a whole ensemble is one call. `vmap` maps over a dimension of each weight:
+
+# %%
+stacked = {"weight": torch.arange(3.0).reshape(3, 1, 1).expand(3, 1, 2)}
+run = torch.vmap(torch.func.functional_call, in_dims=(None, 0, None))
+print(run(layer, stacked, (torch.ones(1, 2),)).flatten().tolist())
+
+# %% [markdown]
+# A sketch seems easy: save the old tensors, put the new ones into the registries, call, put the old
+# ones back. Think of what can happen in between: `forward` raises. A tied weight is named once and used
+# in two places. A module has two names, so its registry is visited twice, and the second visit saves
+# what the first put in.
+#
+# PyTorch's own function falls for the last of these. Here one layer is used under two names, and after
+# the call the model has lost its weight:
+
+# %%
+once = nn.Linear(2, 2, bias=False)
+pair, weight = nn.Sequential(once, nn.Sequential(once)), once.weight
+torch.func.functional_call(pair, {"0.weight": torch.zeros(2, 2)}, (torch.ones(1, 2),))
+print(once.weight is weight, once.weight.tolist())
+
+# %% [markdown]
+# Yours will leave the module as it was.
+#
+# **Predict.** In the model below, `a.weight` and `b.weight` are one parameter, and only `b` is used.
+# Hand `functional_call` zeros for `a.weight` alone. Is the output all zeros?
+
+
+# %%
+class Twice(nn.Module):
+    """One matrix under two names: `a` for the input, `b` for the output."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(2, 2, bias=False)
+        self.b = nn.Linear(2, 2, bias=False)
+        self.b.weight = self.a.weight
+
+    def forward(self, x):
+        return self.b(x)
+
+
+def zeros_for_the_other():
+    zeros = {"a.weight": torch.zeros(2, 2)}
+    return not torch.func.functional_call(Twice(), zeros, (torch.ones(1, 2),)).any()
+
+
+predict(..., zeros_for_the_other)
+
+# %% [markdown]
+# **Write `functional_call(module, tensors, args=(), kwargs=None, strict=False)`.** Return
+# `module(*args, **kwargs)`, computed while each parameter or buffer that `tensors` names is replaced by
+# the tensor it has for that name. Afterwards the module is as it was.
+#
+# - A name that the module does not have, by any path, is a `RuntimeError`. `None` is nothing that
+#   could be replaced.
+# - A tensor with several names is replaced under all of them when one is given. If two of its names
+#   are given with two different tensors, that is a `ValueError`; with one and the same tensor it is
+#   fine.
+# - What is not named stays as it is. With `strict`, a parameter or buffer that is named under none of
+#   its names is a `RuntimeError`.
+# - All these errors come before anything is changed or called.
+# - The module itself runs, not a copy: its hooks are called, what `forward` counts is counted, and
+#   what it changes in place is changed: in the given tensor, where there is one, and else in the
+#   module's own.
+# - Given tensors need not be `Parameter`s. Gradients flow to them, and none to what they replace.
+# - Afterwards, also after an error in `forward`, each registry holds the very same objects in the same
+#   order.
+#
+# <details><summary>Hint 1: the registry itself</summary>
+#
+# `setattr(owner, "weight", tensor)` refuses a tensor that is no `Parameter`, and rightly.
+# `owner._parameters["weight"] = tensor` does not look, and keeps the order of the keys.
+#
+# </details>
+# <details><summary>Hint 2: from tensor to tensor</summary>
+#
+# First find out which tensor stands for which: a dictionary from the module's own tensors to the given
+# ones. Tying is in it by itself: what is the same tensor has one entry.
+#
+# </details>
+# <details><summary>Hint 3: remember before you touch</summary>
+#
+# Make the list of all places with what is in each, for the whole module, before the first is changed.
+# Then it does not matter whether a place is in the list twice.
+#
+# </details>
+
+
+# %% solution="functional_call"
+def functional_call(module, tensors, args=(), kwargs=None, strict=False):
+    """Call `module` with other tensors in place of its own.
+
+    tensors: by dotted name; a tensor with several names is replaced under all of them
+    strict: every parameter and buffer must be given
+    """
+    ### BEGIN SOLUTION
+    places = {}  # name: (registry, key, the module's own tensor), noted before anything is changed
+    for path, owner in module.named_modules(remove_duplicate=False):
+        for registry in (owner._parameters, owner._buffers):
+            for key, own in registry.items():
+                if own is not None:
+                    places[f"{path}.{key}" if path else key] = registry, key, own
+
+    unknown = [name for name in tensors if name not in places]
+    if unknown:
+        raise RuntimeError(f"the module has no {unknown}")
+    replacements = {}  # by the tensor that is replaced, so that all its names follow
+    for name, given in tensors.items():
+        if replacements.setdefault(places[name][2], given) is not given:
+            raise ValueError(f"{name!r} is tied to another name, which has another tensor")
+    missing = [name for name, place in places.items() if place[2] not in replacements]
+    if strict and missing:
+        raise RuntimeError(f"nothing is given for {missing}")
+
+    try:
+        for registry, key, own in places.values():
+            if own in replacements:
+                registry[key] = replacements[own]
+        return module(*args, **(kwargs or {}))
+    finally:
+        for registry, key, own in places.values():
+            if own in replacements:
+                registry[key] = own
+    ### END SOLUTION
+
+
+# %% grade="functional_call"
+grade("functional_call")
