@@ -29,10 +29,13 @@
 # Nobody grades a guess; having made one is what makes the answer stick.
 
 # %%
+import io
+import warnings
 from collections import OrderedDict
 from contextlib import contextmanager
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from grader import grade, predict
@@ -752,6 +755,164 @@ class MiniModule:
 # %% grade="MiniModule"
 grade("MiniModule")
 
+# %% [markdown]
+# ## A tour of the layers
+#
+# All of `torch.nn` is modules of this kind. Here is what goes in and what comes out, family by family.
+
+
+# %%
+def shapes(layer, *inputs):
+    """Print a layer's name, its parameters' number, and the shapes of inputs and outputs."""
+
+    def shape(value):
+        if isinstance(value, tuple):
+            return "(" + ", ".join(map(shape, value)) + ")"
+        return "×".join(map(str, value.shape)) or "one number"
+
+    count = sum(parameter.numel() for parameter in layer.parameters())
+    given = ", ".join(map(shape, inputs))
+    print(f"{type(layer).__name__:>24} {count:>6}  {given} -> {shape(layer(*inputs))}")
+
+
+images, words = (
+    torch.zeros(2, 3, 8, 8),
+    torch.zeros(2, 5, 4),
+)  # (batch, channels, height, width), (batch, time, features)
+shapes(nn.Linear(4, 6), words)
+shapes(nn.Conv1d(5, 6, 3), words)
+shapes(nn.Conv2d(3, 6, 3, stride=2, padding=1), images)
+shapes(nn.ConvTranspose2d(3, 6, 2, stride=2), images)
+shapes(nn.Embedding(100, 4), torch.zeros(2, 5, dtype=torch.int64))
+shapes(nn.RNN(4, 6, batch_first=True), words)
+shapes(nn.GRU(4, 6, batch_first=True), words)
+shapes(nn.LSTM(4, 6, num_layers=2, batch_first=True), words)
+shapes(nn.MultiheadAttention(4, 2, batch_first=True), words, words, words)
+shapes(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), words)
+shapes(nn.TransformerDecoderLayer(4, 2, 8, batch_first=True), words, words)
+
+# %% [markdown]
+# A recurrent layer gives the outputs of all steps *and* its last state; an LSTM has two states, `h`
+# and `c`, one pair per layer. An LSTM has four times the matrices of an `RNN`, a GRU three times. Of a
+# layer that goes one way, the last output is the last state:
+
+# %%
+torch.manual_seed(0)
+gru = nn.GRU(4, 6, batch_first=True)
+outputs, last = gru(torch.randn(2, 5, 4))
+print(torch.equal(outputs[:, -1], last[0]))
+
+# %% [markdown]
+# **Activations** have no parameters, with one exception, and differ in what they do to negative
+# numbers. **Pooling** makes images smaller, without parameters as well; the adaptive kind is told the
+# size that comes out. **Norms** differ in the dimensions over which they take their mean.
+
+# %%
+x = torch.tensor([-2.0, 0.0, 2.0])
+for activation in (
+    nn.ReLU(), nn.LeakyReLU(0.1), nn.PReLU(), nn.ELU(), nn.GELU(), nn.SiLU(), nn.Hardswish(),
+    nn.Sigmoid(), nn.Tanh(), nn.Softplus(), nn.Softmax(0),
+):  # fmt: skip
+    values = [round(value, 2) for value in activation(x).tolist()]
+    print(f"{type(activation).__name__:>12} {len(list(activation.parameters()))} {values}")
+
+# %%
+shapes(nn.MaxPool2d(2), images)
+shapes(nn.AvgPool2d(3, stride=2, padding=1), images)
+shapes(nn.AdaptiveAvgPool2d(1), images)
+x = torch.randn(2, 4, 3, 3)
+for norm, dims in (
+    (nn.BatchNorm2d(4), (0, 2, 3)),
+    (nn.LayerNorm([4, 3, 3]), (1, 2, 3)),
+    (nn.InstanceNorm2d(4), (2, 3)),
+):
+    print(
+        f"{type(norm).__name__:>24} mean over {dims} is 0:",
+        bool(norm(x).mean(dims).abs().max() < 1e-5),
+    )
+groups = nn.GroupNorm(2, 4)(x).reshape(2, 2, 2, 3, 3)
+print(
+    f"{'GroupNorm':>24} mean over each half of the channels:",
+    bool(groups.mean((2, 3, 4)).abs().max() < 1e-5),
+)
+
+# %% [markdown]
+# **Losses** are modules, too. The pair that is most often mixed up: `CrossEntropyLoss` takes *logits*
+# and class numbers, and applies `log_softmax` itself; `NLLLoss` wants it done. A softmax before
+# `CrossEntropyLoss` raises no error: it flattens the loss.
+#
+# **Predict.** The logits of a sure and right answer are `[20, 0]`. Rounded to two digits, what is the
+# cross-entropy if a softmax is put in front by mistake?
+
+# %%
+predict(
+    ...,
+    lambda: round(
+        nn.CrossEntropyLoss()(torch.tensor([[20.0, 0.0]]).softmax(1), torch.tensor([0])).item(), 2
+    ),
+)
+
+# %%
+logits, target = torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0])
+print(
+    "two ways     ",
+    torch.allclose(
+        nn.CrossEntropyLoss()(logits, target), nn.NLLLoss()(logits.log_softmax(1), target)
+    ),
+)
+one_logit, truth = torch.tensor([1.5, -0.5]), torch.tensor([1.0, 0.0])
+print(
+    "yes or no    ",
+    torch.allclose(
+        nn.BCEWithLogitsLoss()(one_logit, truth), nn.BCELoss()(one_logit.sigmoid(), truth)
+    ),
+)
+errors = torch.tensor([0.5, -3.0]), torch.zeros(2)
+print(
+    "on numbers   ",
+    [
+        round(loss(*errors).item(), 3)
+        for loss in (nn.MSELoss(), nn.L1Loss(), nn.SmoothL1Loss(), nn.HuberLoss())
+    ],
+)
+
+# %% [markdown]
+# **Optimisers** are no modules. They hold references to parameters and a `state` for each; that is why
+# one makes them *after* surgery on the model. Three of them on the same weight and gradient, two
+# steps:
+
+# %%
+for make in (
+    lambda p: torch.optim.SGD(p, lr=0.1),
+    lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+    lambda p: torch.optim.Adam(p, lr=0.1),
+):
+    weight = nn.Parameter(torch.tensor([1.0, 1.0]))
+    optimiser = make([weight])
+    for _ in range(2):
+        weight.grad = torch.tensor([1.0, 100.0])
+        optimiser.step()
+    state = sorted(optimiser.state[weight])
+    print(f"{type(optimiser).__name__:>5} {[round(v, 2) for v in weight.tolist()]} keeps {state}")
+
+# %% [markdown]
+# Adam's two weights went the same way: it divides by the size of the gradient.
+#
+# And a last belief: `eval()` does not go through `modules()`. It calls `train(False)`, which calls the
+# same on each of the `children()`. Who overrides `train` in a layer is therefore asked.
+
+
+# %%
+class AlwaysEval(nn.BatchNorm1d):
+    """A norm that stays in evaluation mode, as one freezes it."""
+
+    def train(self, mode=True):
+        return super().train(False)
+
+
+frozen_net = nn.Sequential(nn.Linear(2, 2), nn.Sequential(AlwaysEval(2))).train()
+print([(type(module).__name__, module.training) for module in frozen_net.modules()])
+
 # %% [markdown] exercise="collect_state"
 # title: Collect what a checkpoint holds
 # minutes: 20
@@ -885,7 +1046,7 @@ for strict in (True, False):
     try:
         layer.load_state_dict(half_right, strict=strict)
     except RuntimeError as error:
-        print(f"strict={strict}:", str(error).splitlines()[1].strip()[:70])
+        print(f"strict={strict}:", str(error).splitlines()[1].split(":")[0].strip())
 print(layer.weight.tolist())
 
 # %% [markdown]
@@ -996,6 +1157,39 @@ def load_state(module, tensors, versions=None, strict=True):
 
 # %% grade="load_state"
 grade("load_state")
+
+# %% [markdown]
+# ## To a file and back
+#
+# `torch.save` writes any object with pickle; `torch.load` reads, by default, only tensors and plain
+# containers, because a pickle can run code. So one saves state dicts, not models. Tied tensors are
+# written once: the file keeps storages, and which tensor lies where.
+
+
+# %%
+def saved_bytes(model):
+    """Return the size of the file that the model's state dict makes."""
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    return len(file.getvalue())
+
+
+wide = nn.Linear(100, 100, bias=False)
+twin = nn.Linear(100, 100, bias=False)
+apart = nn.Sequential(wide, twin)
+print("two matrices, apart:", saved_bytes(apart) // 40_000, "× 40 kB")
+twin.weight = wide.weight
+print("two matrices, tied: ", saved_bytes(apart) // 40_000, "× 40 kB")
+
+# %%
+file = io.BytesIO()
+torch.save(apart.state_dict(), file)
+file.seek(0)
+state = torch.load(file, weights_only=True)
+print(
+    type(state).__name__, list(state), state["0.weight"].data_ptr() == state["1.weight"].data_ptr()
+)
+print(apart.load_state_dict(state), apart[0].weight is apart[1].weight)
 
 # %% [markdown] exercise="replace_linears"
 # title: Replace layers in a living model
@@ -1153,7 +1347,7 @@ handle = layer.register_full_backward_hook(
 )
 y = layer(x)
 y.sum().backward()
-print(y.tolist() == without, x.grad.tolist(), bool(layer.weight.grad.any()))
+print(y.tolist() == without, x.grad.abs().tolist(), bool(layer.weight.grad.any()))
 handle.remove()
 
 # %% [markdown]
@@ -1162,7 +1356,6 @@ handle.remove()
 # forward, not the module.
 
 # %%
-import warnings
 
 
 class ThreeSteps(nn.Module):
@@ -1435,10 +1628,12 @@ class BatchNorm(nn.Module):
             "weight", nn.Parameter(torch.ones(num_features)) if affine else None
         )
         self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
-        kept = (torch.zeros(num_features), torch.ones(num_features), torch.tensor(0))
-        for name, first in zip(
-            ("running_mean", "running_var", "num_batches_tracked"), kept, strict=True
-        ):
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
             self.register_buffer(name, first if track_running_stats else None)
 
     def forward(self, x):
@@ -1584,6 +1779,304 @@ def fold_batch_norm(conv, norm):
 
 # %% grade="fold_batch_norm"
 grade("fold_batch_norm")
+
+# %% [markdown]
+# A word on several devices. `SyncBatchNorm` does not share *parameters*: those are equal anyway. It
+# shares *statistics*, and not by averaging variances. Take shards with different means:
+
+# %%
+whole = torch.tensor([0.0, 2.0, 10.0, 12.0])
+parts = whole.chunk(2)
+print(
+    "mean of the parts' variances", torch.stack([p.var(correction=0) for p in parts]).mean().item()
+)
+print("variance of the whole       ", whole.var(correction=0).item())
+total, squares, count = whole.sum(), whole.square().sum(), len(whole)  # these three are summed up
+print("from sums                   ", (squares / count - (total / count) ** 2).item())
+
+# %% [markdown] exercise="resnet"
+# title: Build ResNet-18 from its specification
+# minutes: 45
+# difficulty: 4
+# points: 6
+# prerequisites: [BatchNorm]
+# teaches: >-
+#   how to build a network from a table and prove that it is the one: by counts, by a residual that
+#   can be seen, by values.
+# leaves out: training it; bottleneck blocks.
+# off limits: [torch.hub.load, "import:torchvision"]
+
+# %% [markdown]
+# Many a "ResNet-18" on the web is none. A block without the addition, three stages where there are
+# four, a stride in the wrong place: all of them train, more or less. A network is proved by three
+# things: its **counts**, its **values**, and a **residual** that one can see. If all convolutions of a
+# branch are zero, a residual block hands its input on, and a plain one forgets it:
+
+# %%
+branch = nn.Sequential(nn.Conv2d(2, 2, 3, padding=1, bias=False), nn.BatchNorm2d(2)).eval()
+nn.init.zeros_(branch[0].weight)
+x = torch.arange(8.0).reshape(1, 2, 2, 2)
+with torch.no_grad():
+    print("plain   ", branch(x).flatten().tolist())
+    print("residual", (x + branch(x)).flatten().tolist())
+
+# %% [markdown]
+# Counting needs no memory. On the `meta` device tensors have shapes and no values:
+
+# %%
+with torch.device("meta"):
+    huge = nn.Linear(100_000, 100_000)
+print(sum(parameter.numel() for parameter in huge.parameters()), huge.weight.device)
+
+# %% [markdown]
+# **Predict.** A stage gets 64 channels and gives 128, with stride 2, in two blocks of two 3×3
+# convolutions each, and a 1×1 convolution on the first shortcut. How many weights do its five
+# convolutions have, without biases and norms?
+
+# %%
+predict(..., lambda: 64 * 128 * 9 + 3 * 128 * 128 * 9 + 64 * 128)
+
+# %% [markdown]
+# **Write `resnet(blocks, widths, classes)`.** Both are lists, with an entry for each stage. Return an
+# `nn.Module` for images of shape `(batch, 3, height, width)`, made of `nn.Conv2d` (none has a bias),
+# `nn.BatchNorm2d` and `nn.Linear`:
+#
+# | part | what it does |
+# |---|---|
+# | stem | 7×7 convolution to `widths[0]` channels, stride 2, padding 3; norm; ReLU; max pooling 3×3, stride 2, padding 1 |
+# | stage $i$ | `blocks[i]` blocks to `widths[i]` channels; the first block of every stage but the first has stride 2 |
+# | block | 3×3 convolution with the block's stride, norm, ReLU, 3×3 convolution, norm; then the shortcut is **added**; then ReLU. Padding is 1. |
+# | shortcut | the block's input; where the block changes the number of channels or has stride 2, a 1×1 convolution with that stride, and a norm |
+# | head | mean over height and width; `nn.Linear` to `classes`, with bias |
+#
+# `resnet([2, 2, 2, 2], [64, 128, 256, 512], 1000)` is ResNet-18, with 11,689,512 parameters. Its 18
+# layers are the stem, 16 convolutions of 3×3, and the linear layer. `[3, 4, 6, 3]` makes it ResNet-34.
+# Any input size that leaves something after all strides will do.
+#
+# <details><summary>Hint 1: a class for the block</summary>
+#
+# Write a module `Block(inputs, outputs, stride)` in the same cell, with a `forward` of its own: an
+# addition cannot be put into an `nn.Sequential`.
+#
+# </details>
+# <details><summary>Hint 2: when the shortcut needs a convolution</summary>
+#
+# Whenever the shapes differ: `stride != 1 or inputs != outputs`. Two stages of the same width differ in
+# their stride alone.
+#
+# </details>
+# <details><summary>Hint 3: each block anew</summary>
+#
+# `[Block(...)] * 2` is a list of one block, twice. Call the class for each, in a loop, and put them
+# into an `nn.Sequential`, so that they are registered.
+#
+# </details>
+
+
+# %% solution="resnet"
+def resnet(blocks, widths, classes):
+    """Return a residual network of basic blocks.
+
+    blocks, widths: number of blocks and of channels of each stage
+    """
+    ### BEGIN SOLUTION
+    layers = [
+        nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
+        nn.BatchNorm2d(widths[0]),
+        nn.ReLU(inplace=True),
+        nn.MaxPool2d(3, stride=2, padding=1),
+    ]
+    inputs = widths[0]
+    for stage, width in enumerate(widths):
+        for number in range(blocks[stage]):
+            layers.append(Block(inputs, width, stride=2 if stage and not number else 1))
+            inputs = width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, classes))
+
+
+class Block(nn.Module):
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.branch = nn.Sequential(
+            nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+        )
+        self.shortcut = nn.Sequential()  # hands its input on
+        if stride != 1 or inputs != outputs:
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False), nn.BatchNorm2d(outputs)
+            )
+
+    def forward(self, x):
+        return (self.branch(x) + self.shortcut(x)).relu()
+
+    ### END SOLUTION
+
+
+# %% grade="resnet"
+grade("resnet")
+
+# %% [markdown]
+# ## Other blocks, in a few lines each
+#
+# **Darknet-53** is the same idea with other blocks: 1×1 to half the channels, 3×3 back, and the
+# addition. Five stages, *each begun by* a convolution of stride 2. With the linear layer at the end
+# that makes 53 layers.
+
+
+# %%
+def conv_norm(inputs, outputs, kernel, stride=1, groups=1, act=nn.ReLU):
+    """Return a convolution that keeps the size (but for its stride), a norm and an activation."""
+    conv = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
+    return nn.Sequential(conv, nn.BatchNorm2d(outputs), act())
+
+
+class Add(nn.Module):
+    """The input plus what a branch makes of it."""
+
+    def __init__(self, branch):
+        super().__init__()
+        self.branch = branch
+
+    def forward(self, x):
+        return x + self.branch(x)
+
+
+def darknet(repeats=(1, 2, 8, 8, 4), classes=1000):
+    def leaky():
+        return nn.LeakyReLU(0.1)
+
+    width, layers = 32, [conv_norm(3, 32, 3, act=leaky)]
+    for count in repeats:
+        layers.append(conv_norm(width, 2 * width, 3, stride=2, act=leaky))
+        width *= 2
+        for _ in range(count):
+            narrow = conv_norm(width, width // 2, 1, act=leaky)
+            layers.append(Add(nn.Sequential(narrow, conv_norm(width // 2, width, 3, act=leaky))))
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, classes))
+
+
+with torch.device("meta"):
+    net = darknet()
+    layers = [m for m in net.modules() if isinstance(m, nn.Conv2d | nn.Linear)]
+    print(len(layers), "layers,", sum(p.numel() for p in net.parameters()), "parameters")
+    print(tuple(net[:-3](torch.zeros(1, 3, 256, 256)).shape), "before the head")
+
+# %% [markdown]
+# A widely copied listing of this network stops with a `NameError` at `selfconv3(x)`, and lacks the
+# additions as well. Two lines, zeroed convolutions and a look at the output, would have told.
+#
+# **VGG** asks: why 5×5? Two 3×3 convolutions see as far and have fewer weights, with a ReLU between.
+# **Inception** asks: which kernel? All of them, side by side, joined along the channels, with 1×1
+# convolutions in front that make the wide ones affordable. **MobileNet** takes a convolution apart:
+# one that looks around in each channel (`groups` = channels), and a 1×1 that mixes the channels.
+# **EfficientNet** puts that into a block which widens first, adds its input, and lets a small network
+# weigh the channels: squeeze and excitation.
+
+
+# %%
+class Inception(nn.Module):
+    """Four branches on the same input, joined along the channels."""
+
+    def __init__(self, inputs):
+        super().__init__()
+        self.branches = nn.ModuleList(
+            [
+                conv_norm(inputs, 8, 1),
+                nn.Sequential(conv_norm(inputs, 4, 1), conv_norm(4, 8, 3)),
+                nn.Sequential(conv_norm(inputs, 4, 1), conv_norm(4, 8, 5)),
+                nn.Sequential(nn.MaxPool2d(3, 1, 1), conv_norm(inputs, 8, 1)),
+            ]
+        )
+
+    def forward(self, x):
+        return torch.cat([branch(x) for branch in self.branches], dim=1)
+
+
+class SqueezeExcite(nn.Module):
+    """A weight between 0 and 1 for each channel, computed from all channels' means."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.down, self.up = nn.Linear(channels, channels // 4), nn.Linear(channels // 4, channels)
+
+    def forward(self, x):
+        weights = self.up(F.silu(self.down(x.mean((2, 3))))).sigmoid()
+        return x * weights[:, :, None, None]
+
+
+def separable(inputs, outputs):
+    return nn.Sequential(conv_norm(inputs, inputs, 3, groups=inputs), conv_norm(inputs, outputs, 1))
+
+
+def mbconv(channels, expand=4):
+    wide = expand * channels
+    return Add(
+        nn.Sequential(
+            conv_norm(channels, wide, 1, act=nn.SiLU),
+            conv_norm(wide, wide, 3, groups=wide, act=nn.SiLU),
+            SqueezeExcite(wide),
+            conv_norm(wide, channels, 1, act=nn.Identity),
+        )
+    )
+
+
+def conv_weights(block):
+    return sum(m.weight.numel() for m in block.modules() if isinstance(m, nn.Conv2d))
+
+
+x = torch.zeros(2, 32, 8, 8)
+for name, block in (
+    ("one 5×5", conv_norm(32, 32, 5)),
+    ("VGG: two 3×3", nn.Sequential(conv_norm(32, 32, 3), conv_norm(32, 32, 3))),
+    ("Inception", Inception(32)),
+    ("one 3×3", conv_norm(32, 32, 3)),
+    ("MobileNet", separable(32, 32)),
+    ("EfficientNet", mbconv(32)),
+):
+    print(f"{name:>14} {conv_weights(block):>6} weights  {tuple(block(x).shape)}")
+
+# %% [markdown]
+# **Predict.** A 3×3 convolution from 256 to 256 channels has 589,824 weights. How many has the
+# separable pair?
+
+# %%
+predict(..., lambda: conv_weights(separable(256, 256)))
+
+# %% [markdown]
+# ## First values, by a walk
+#
+# `apply` is the usual way to give a model its first values: one function, asked at every module, which
+# looks at the type. The last norm of each residual branch is often set to zero, so that at first every
+# block hands its input on; `apply` comes to the children before their parents, so the parent has the
+# last word.
+
+
+# %%
+def first_values(module):
+    if isinstance(module, nn.Conv2d):
+        nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+    elif isinstance(module, nn.Linear):
+        nn.init.zeros_(module.bias)
+    elif isinstance(module, Add):
+        norms = [m for m in module.branch.modules() if isinstance(m, nn.BatchNorm2d)]
+        nn.init.zeros_(norms[-1].weight)
+
+
+torch.manual_seed(0)
+block = Add(nn.Sequential(conv_norm(4, 4, 3), conv_norm(4, 4, 3, act=nn.Identity))).apply(
+    first_values
+)
+x = torch.randn(2, 4, 5, 5)
+print("the block hands its input on:", torch.equal(block(x), x))
+big = nn.Conv2d(64, 256, 3).apply(first_values)
+print(
+    "standard deviation times root of fan-out / 2:",
+    round((big.weight.std() * (256 * 9 / 2) ** 0.5).item(), 1),
+)
 
 # %% [markdown] exercise="functional_call"
 # title: Call a module with other weights

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from grader.ch04_modules.graphs import modules_of, random_graph, tensors_of
-from grader.ch04_modules.probes import build, numbered
+from grader.ch04_modules.probes import build, describe_network, norm_run, numbered, run_network
+from grader.ch04_modules.residual import Network
 from grader.core.course import Course, read_reference
 from grader.core.program import slice_program
 from tests import ROOT
@@ -135,3 +136,80 @@ def test_functional_call():
         else:
             assert list(ours) == list(theirs)
             assert all(ours[name] is theirs[name] for name in ours)
+
+
+def test_batch_norm():
+    norm_class = reference("BatchNorm")
+    generator = torch.Generator().manual_seed(6)
+    kinds = {
+        2: torch.nn.BatchNorm1d,
+        3: torch.nn.BatchNorm1d,
+        4: torch.nn.BatchNorm2d,
+        5: torch.nn.BatchNorm3d,
+    }
+    for number in range(120):
+        random = Random(number)
+        shape = [
+            random.randint(2, 4),
+            3,
+            *[random.randint(1, 4) for _ in range(random.randint(0, 3))],
+        ]
+        options = {
+            "momentum": random.choice([None, 0.1, 0.7]),
+            "affine": random.random() < 0.5,
+            "track_running_stats": random.random() < 0.8,
+            "eps": random.choice([1e-5, 0.2]),
+        }
+        plan = [random.choice(["train", "eval"]) for _ in range(3)]
+        batches = [torch.randn(shape, generator=generator, dtype=torch.float64) for _ in plan]
+        ours = norm_run(norm_class, options, batches, plan, None)
+        theirs = norm_run(kinds[len(shape)], options, batches, plan, None)
+        for one, other in zip(
+            ours["outputs"] + ours["grads"], theirs["outputs"] + theirs["grads"], strict=True
+        ):
+            torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-9)
+        for one, other in zip(ours["states"], theirs["states"], strict=True):
+            assert one.keys() == other.keys()
+            for name in one:
+                torch.testing.assert_close(one[name], other[name], rtol=1e-10, atol=1e-10)
+
+
+def test_fold_batch_norm():
+    fold, fuse = reference("fold_batch_norm"), torch.nn.utils.fusion.fuse_conv_bn_eval
+    generator = torch.Generator().manual_seed(7)
+    for number in range(100):
+        random = Random(number)
+        conv = torch.nn.Conv2d(
+            4,
+            8,
+            random.randint(1, 3),
+            padding=1,
+            groups=random.choice([1, 2, 4]),
+            bias=random.random() < 0.5,
+        ).double()
+        norm = torch.nn.BatchNorm2d(8, affine=True, eps=random.choice([1e-5, 0.3])).double().eval()
+        with torch.no_grad():
+            for tensor in norm.state_dict().values():
+                if tensor.dim():
+                    tensor.copy_(torch.rand(8, generator=generator) + 0.1)
+        got, expected = fold(conv, norm), fuse(conv.eval(), norm)
+        for name, tensor in expected.state_dict().items():
+            torch.testing.assert_close(got.state_dict()[name], tensor, rtol=1e-10, atol=1e-10)
+
+
+def test_resnet():
+    build_resnet = reference("resnet")
+    for number in range(12):
+        random = Random(number)
+        stages = random.randint(1, 3)
+        spec = [
+            [random.randint(1, 2) for _ in range(stages)],
+            [random.randint(1, 5) for _ in range(stages)],
+            3,
+        ]
+        assert describe_network(build_resnet, spec) == describe_network(Network, spec)
+        x = torch.randn(2, 3, random.randint(32, 48), 40, dtype=torch.float64)
+        ours, theirs = (
+            run_network(make, spec, x, "eval", False) for make in (build_resnet, Network)
+        )
+        torch.testing.assert_close(ours["output"], theirs["output"], rtol=1e-8, atol=1e-9)

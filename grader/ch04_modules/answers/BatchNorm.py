@@ -33,10 +33,12 @@ class BatchNorm(nn.Module):
             "weight", nn.Parameter(torch.ones(num_features)) if affine else None
         )
         self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
-        kept = (torch.zeros(num_features), torch.ones(num_features), torch.tensor(0))
-        for name, first in zip(
-            ("running_mean", "running_var", "num_batches_tracked"), kept, strict=True
-        ):
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
             self.register_buffer(name, first if track_running_stats else None)
 
     def forward(self, x):
@@ -77,10 +79,12 @@ class BatchNorm(nn.Module):
             "weight", nn.Parameter(torch.ones(num_features)) if affine else None
         )
         self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
-        kept = (torch.zeros(num_features), torch.ones(num_features), torch.tensor(0))
-        for name, first in zip(
-            ("running_mean", "running_var", "num_batches_tracked"), kept, strict=True
-        ):
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
             self.register_buffer(name, first if track_running_stats else None)
 
     def forward(self, x):
@@ -121,10 +125,12 @@ class BatchNorm(nn.Module):
             "weight", nn.Parameter(torch.ones(num_features)) if affine else None
         )
         self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
-        kept = (torch.zeros(num_features), torch.ones(num_features), torch.tensor(0))
-        for name, first in zip(
-            ("running_mean", "running_var", "num_batches_tracked"), kept, strict=True
-        ):
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
             self.register_buffer(name, first if track_running_stats else None)
 
     def forward(self, x):
@@ -166,10 +172,12 @@ class BatchNorm(nn.Module):
             "weight", nn.Parameter(torch.ones(num_features)) if affine else None
         )
         self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
-        kept = (torch.zeros(num_features), torch.ones(num_features), torch.tensor(0))
-        for name, first in zip(
-            ("running_mean", "running_var", "num_batches_tracked"), kept, strict=True
-        ):
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
             self.register_buffer(name, first if track_running_stats else None)
 
     def forward(self, x):
@@ -209,10 +217,12 @@ class BatchNorm(nn.Module):
             "weight", nn.Parameter(torch.ones(num_features)) if affine else None
         )
         self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
-        kept = (torch.zeros(num_features), torch.ones(num_features), torch.tensor(0))
-        for name, first in zip(
-            ("running_mean", "running_var", "num_batches_tracked"), kept, strict=True
-        ):
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
             self.register_buffer(name, first if track_running_stats else None)
 
     def forward(self, x):
@@ -253,10 +263,12 @@ class BatchNorm(nn.Module):
             "weight", nn.Parameter(torch.ones(num_features)) if affine else None
         )
         self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
-        kept = (torch.zeros(num_features), torch.ones(num_features), torch.tensor(0))
-        for name, first in zip(
-            ("running_mean", "running_var", "num_batches_tracked"), kept, strict=True
-        ):
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
             self.register_buffer(name, first if track_running_stats else None)
 
     def forward(self, x):
@@ -297,10 +309,12 @@ class BatchNorm(nn.Module):
             "weight", nn.Parameter(torch.ones(num_features)) if affine else None
         )
         self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
-        kept = (torch.zeros(num_features), torch.ones(num_features), torch.tensor(0))
-        for name, first in zip(
-            ("running_mean", "running_var", "num_batches_tracked"), kept, strict=True
-        ):
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
             self.register_buffer(name, first if track_running_stats else None)
 
     def forward(self, x):
@@ -345,10 +359,12 @@ class BatchNorm(nn.Module):
             "weight", nn.Parameter(torch.ones(num_features)) if affine else None
         )
         self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
-        kept = (torch.zeros(num_features), torch.ones(num_features), torch.tensor(0))
-        for name, first in zip(
-            ("running_mean", "running_var", "num_batches_tracked"), kept, strict=True
-        ):
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
             self.register_buffer(name, first if track_running_stats else None)
 
     def forward(self, x):
@@ -389,10 +405,12 @@ class BatchNorm(nn.Module):
             "weight", nn.Parameter(torch.ones(num_features)) if affine else None
         )
         self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
-        kept = (torch.zeros(num_features), torch.ones(num_features), torch.tensor(0))
-        for name, first in zip(
-            ("running_mean", "running_var", "num_batches_tracked"), kept, strict=True
-        ):
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
             self.register_buffer(name, first if track_running_stats else None)
 
     def forward(self, x):
@@ -433,10 +451,12 @@ class BatchNorm(nn.Module):
             "weight", nn.Parameter(torch.ones(num_features)) if affine else None
         )
         self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
-        kept = (torch.zeros(num_features), torch.ones(num_features), torch.tensor(0))
-        for name, first in zip(
-            ("running_mean", "running_var", "num_batches_tracked"), kept, strict=True
-        ):
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
             self.register_buffer(name, first if track_running_stats else None)
 
     def forward(self, x):
@@ -483,10 +503,12 @@ class BatchNorm(nn.Module):
             "weight", nn.Parameter(torch.ones(num_features)) if affine else None
         )
         self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
-        kept = (torch.zeros(num_features), torch.ones(num_features), torch.tensor(0))
-        for name, first in zip(
-            ("running_mean", "running_var", "num_batches_tracked"), kept, strict=True
-        ):
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
             setattr(self, name, first if track_running_stats else None)
 
     def forward(self, x):
@@ -527,10 +549,12 @@ class BatchNorm(nn.Module):
             "weight", nn.Parameter(torch.ones(num_features)) if affine else None
         )
         self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
-        kept = (torch.zeros(num_features), torch.ones(num_features), torch.tensor(0))
-        for name, first in zip(
-            ("running_mean", "running_var", "num_batches_tracked"), kept, strict=True
-        ):
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
             self.register_buffer(name, first if track_running_stats else None)
 
     def forward(self, x):
