@@ -440,8 +440,11 @@ def loaded(student, graph, tensors, options):
 
 
 @probe
-def upgraded(student, tensors, saved):
-    """Load into a model whose modules upgrade old entries; return the calls and the tensors."""
+def upgraded(student, tensors, saved, as_root):
+    """Load into a model whose modules upgrade old entries; return the calls and the tensors.
+
+    The model stands in another under the name `net`, or by itself if `as_root`.
+    """
     calls = []
 
     class Scale(nn.Module):
@@ -471,15 +474,16 @@ def upgraded(student, tensors, saved):
             calls.append(("model", sorted(entries), version))
             return {name.replace("old_layer", "layer"): tensor for name, tensor in entries.items()}
 
-    model = nn.ModuleDict({"net": Model()})
+    net = Model()
+    model = net if as_root else nn.ModuleDict({"net": net})
     given, given_versions = dict(tensors), None if saved is None else dict(saved)
     report = student.load_state(model, given, given_versions)
     return {
         "calls": calls,
         "report": report,
-        "layer1": model["net"].layer1.gain.detach(),
-        "layer10": model["net"].layer10.gain.detach(),
-        "plain": model["net"].plain.weight.detach(),
+        "layer1": net.layer1.gain.detach(),
+        "layer10": net.layer10.gain.detach(),
+        "plain": net.plain.weight.detach(),
         "names given": list(given),
         "versions given": given_versions,
     }

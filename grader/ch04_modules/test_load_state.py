@@ -160,7 +160,7 @@ BELOW = ["layer1.gain", "layer10.gain", "plain.weight", "shared.gain"]
 def test_upgrades(upgraded, rng):
     """Entries of another version go through `upgrade`: from above down, names without the path."""
     old = checkpoint(rng, *OLD)
-    got = upgraded.ask(old, None).value
+    got = upgraded.ask(old, None, False).value
     below = sorted(name.removeprefix("net.") for name in OLD)
     calls = [("model", below, None)] + [("scale", ["weight"], None)] * 3
     assert_equal(got["calls"], calls, "`upgrade` was called with these.")
@@ -171,22 +171,27 @@ def test_upgrades(upgraded, rng):
 
     new = checkpoint(rng, *NEW)
     saved = {"": 1, "net": 2, "net.layer1": 3, "net.layer10": 1, "net.shared": 3, "net.plain": 1}
-    got = upgraded.ask(new, saved).value
+    got = upgraded.ask(new, saved, False).value
     assert_equal(got["calls"], [("scale", ["gain"], 1)], "`upgrade` was called with these.")
     assert_same_bits(got["layer10"], 2 * new[NEW[1]])
     assert_same_bits(got["layer1"], new[NEW[2]])
 
     saved = {"net": 1, "net.layer1": 3, "net.layer10": 3, "net.shared": 3}
-    assert_equal(upgraded.ask(new, saved).value["calls"], [("model", BELOW, 1)])
+    assert_equal(upgraded.ask(new, saved, False).value["calls"], [("model", BELOW, 1)])
+    # the same model by itself: its path is the empty one
+    alone = {name.removeprefix("net."): tensor for name, tensor in old.items()}
+    got = upgraded.ask(alone, {}, True).value
+    assert_equal(got["calls"], calls, "`upgrade` of the root was called with these.")
+    assert_same_bits(got["layer10"], 2 * old[OLD[1]])
     everything = {**saved, "net": 2}
-    assert_equal(upgraded.ask(new, everything).value["calls"], [])
+    assert_equal(upgraded.ask(new, everything, False).value["calls"], [])
 
 
 def test_caller_keeps(upgraded, loaded, rng, random):
     """The dictionaries that were passed are as they were."""
     present = {"net": 2, "net.layer1": 3, "net.layer10": 1, "net.shared": 3}
     for names, saved in ((OLD, None), (NEW, present)):
-        got = upgraded.ask(checkpoint(rng, *names), saved).value
+        got = upgraded.ask(checkpoint(rng, *names), saved, False).value
         assert_equal(got["names given"], list(names), "The names in `tensors` have changed.")
         assert_equal(got["versions given"], saved, "`versions` has changed.")
     made, tensors = model(random)

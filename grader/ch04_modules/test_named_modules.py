@@ -74,7 +74,7 @@ def test_prefix(walked, random):
 
 def test_memo(walked, walked_twice, random):
     """What is in `memo` is passed over with all below it; what is found goes into it, or not."""
-    graphs = [random_graph(random, none=False) for _ in range(COUNT)]
+    graphs = [random_graph(random, none=False) for _ in range(12)]
     for memo in ([], [0], [1, 2], [3]):
         compare(walked, graphs, memo)
         compare(walked, graphs, memo, remove_duplicate=False)

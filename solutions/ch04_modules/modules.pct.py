@@ -121,9 +121,9 @@ predict(..., lambda: len(list(nn.Sequential(relu, nn.Sequential(relu, relu)).mod
 # Compare the last part instead.
 
 # %%
-names = [name for name, _ in small.named_parameters()]
-print([name for name in names if name in ["bias"]])
-print([name for name in names if name.rsplit(".", 1)[-1] == "bias"])
+small_names = list(dict(small.named_parameters()))
+print([path for path in small_names if path in ["bias"]])
+print([path for path in small_names if path.rsplit(".", 1)[-1] == "bias"])
 
 # %% [markdown]
 # Two more beliefs that a line of code settles. `parameters()` gives `Parameter` objects, not bare
@@ -375,27 +375,34 @@ grade("named_tensors")
 
 # %%
 linear, layer_norm = nn.Linear(2, 2), nn.LayerNorm(2)
-optimiser = torch.optim.SGD(
+two_groups = torch.optim.SGD(
     [
         {"params": [linear.weight], "weight_decay": 0.1},
         {"params": [linear.bias, layer_norm.weight, layer_norm.bias], "weight_decay": 0.0},
     ],
     lr=0.5,
 )
-print([(len(group["params"]), group["weight_decay"]) for group in optimiser.param_groups])
+print([(len(group["params"]), group["weight_decay"]) for group in two_groups.param_groups])
 
 # %% [markdown]
 # Two slips are easy. A parameter in two groups is an error, and one in *none* is not: it stays what it
 # is and nobody complains. And each optimiser has settings of its own; a decay of 0.1 is a part of the
 # gradient in `SGD` and `Adam`, a shrinking of the weight in `AdamW`:
 
+
 # %%
-for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
+def decayed(kind):
+    """Return two weights after one step on a gradient of zero."""
     weight = nn.Parameter(torch.tensor([1.0, 4.0]))
-    step = kind([weight], lr=0.5, weight_decay=0.1)
+    optimiser = kind([weight], lr=0.5, weight_decay=0.1)
     weight.grad = torch.zeros(2)
-    step.step()
-    print(f"{kind.__name__:>6}", [round(value, 3) for value in weight.tolist()])
+    optimiser.step()
+    return [round(value, 3) for value in weight.tolist()]
+
+
+print("SGD", decayed(torch.optim.SGD))
+print("Adam", decayed(torch.optim.Adam))
+print("AdamW", decayed(torch.optim.AdamW))
 
 # %% [markdown]
 # The gradient was zero. `SGD` and `AdamW` took 5% off each weight; `Adam` divided the decay by its own
@@ -407,8 +414,8 @@ for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
 # just that:
 
 # %%
-for odd in (nn.LSTM(2, 2), nn.MultiheadAttention(2, 1)):
-    print([name for name, _ in odd.named_parameters()])
+print(list(dict(nn.LSTM(2, 2).named_parameters())))
+print(list(dict(nn.MultiheadAttention(2, 1).named_parameters())))
 
 # %%
 NORMS = (
@@ -805,36 +812,41 @@ print(torch.equal(outputs[:, -1], last[0]))
 # %% [markdown]
 # **Activations** have no parameters, with one exception, and differ in what they do to negative
 # numbers. **Pooling** makes images smaller, without parameters as well; the adaptive kind is told the
-# size that comes out. **Norms** differ in the dimensions over which they take their mean.
+# size that comes out. **Norms** differ in the dimensions over which they take their mean; `GroupNorm`
+# takes it over each of its groups of channels, here a single one.
+
 
 # %%
-x = torch.tensor([-2.0, 0.0, 2.0])
-for activation in (
-    nn.ReLU(), nn.LeakyReLU(0.1), nn.PReLU(), nn.ELU(), nn.GELU(), nn.SiLU(), nn.Hardswish(),
-    nn.Sigmoid(), nn.Tanh(), nn.Softplus(), nn.Softmax(0),
-):  # fmt: skip
-    values = [round(value, 2) for value in activation(x).tolist()]
-    print(f"{type(activation).__name__:>12} {len(list(activation.parameters()))} {values}")
+def show_activation(activation):
+    """Print an activation's number of parameters and what it makes of three numbers."""
+    found = [round(value, 2) for value in activation(torch.tensor([-2.0, 0.0, 2.0])).tolist()]
+    print(f"{type(activation).__name__:>12} {len(list(activation.parameters()))} {found}")
+
+
+for each in (nn.ReLU(), nn.LeakyReLU(0.1), nn.PReLU(), nn.ELU(), nn.GELU(), nn.SiLU()):
+    show_activation(each)
+for each in (nn.Hardswish(), nn.Sigmoid(), nn.Tanh(), nn.Softplus(), nn.Softmax(0)):
+    show_activation(each)
 
 # %%
 shapes(nn.MaxPool2d(2), images)
 shapes(nn.AvgPool2d(3, stride=2, padding=1), images)
 shapes(nn.AdaptiveAvgPool2d(1), images)
-x = torch.randn(2, 4, 3, 3)
-for norm, dims in (
-    (nn.BatchNorm2d(4), (0, 2, 3)),
-    (nn.LayerNorm([4, 3, 3]), (1, 2, 3)),
-    (nn.InstanceNorm2d(4), (2, 3)),
-):
-    print(
-        f"{type(norm).__name__:>24} mean over {dims} is 0:",
-        bool(norm(x).mean(dims).abs().max() < 1e-5),
-    )
-groups = nn.GroupNorm(2, 4)(x).reshape(2, 2, 2, 3, 3)
-print(
-    f"{'GroupNorm':>24} mean over each half of the channels:",
-    bool(groups.mean((2, 3, 4)).abs().max() < 1e-5),
-)
+
+
+# %%
+def show_mean(norm, dims):
+    """Say whether a norm's output has a mean of zero over these dimensions."""
+    torch.manual_seed(0)
+    y = norm(torch.randn(2, 4, 3, 3) * 3 + 1)
+    zero = bool(y.mean(dims).abs().max() < 1e-5)
+    print(f"{type(norm).__name__:>16} mean over {dims} is 0: {zero}")
+
+
+show_mean(nn.BatchNorm2d(4), (0, 2, 3))
+show_mean(nn.LayerNorm([4, 3, 3]), (1, 2, 3))
+show_mean(nn.GroupNorm(1, 4), (1, 2, 3))
+show_mean(nn.InstanceNorm2d(4), (2, 3))
 
 # %% [markdown]
 # **Losses** are modules, too. The pair that is most often mixed up: `CrossEntropyLoss` takes *logits*
@@ -881,19 +893,22 @@ print(
 # one makes them *after* surgery on the model. Three of them on the same weight and gradient, two
 # steps:
 
+
 # %%
-for make in (
-    lambda p: torch.optim.SGD(p, lr=0.1),
-    lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
-    lambda p: torch.optim.Adam(p, lr=0.1),
-):
+def two_steps(make):
+    """Print two weights after two steps with the same gradient, and what is kept for them."""
     weight = nn.Parameter(torch.tensor([1.0, 1.0]))
     optimiser = make([weight])
     for _ in range(2):
         weight.grad = torch.tensor([1.0, 100.0])
         optimiser.step()
-    state = sorted(optimiser.state[weight])
-    print(f"{type(optimiser).__name__:>5} {[round(v, 2) for v in weight.tolist()]} keeps {state}")
+    kept = sorted(optimiser.state[weight])
+    print(f"{type(optimiser).__name__:>5} {[round(v, 2) for v in weight.tolist()]} keeps {kept}")
+
+
+two_steps(lambda p: torch.optim.SGD(p, lr=0.1))
+two_steps(lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9))
+two_steps(lambda p: torch.optim.Adam(p, lr=0.1))
 
 # %% [markdown]
 # Adam's two weights went the same way: it divides by the size of the gradient.
@@ -1181,15 +1196,21 @@ print("two matrices, apart:", saved_bytes(apart) // 40_000, "× 40 kB")
 twin.weight = wide.weight
 print("two matrices, tied: ", saved_bytes(apart) // 40_000, "× 40 kB")
 
+
 # %%
-file = io.BytesIO()
-torch.save(apart.state_dict(), file)
-file.seek(0)
-state = torch.load(file, weights_only=True)
+def through_a_file(model):
+    """Return the model's state dict as it comes back from a file."""
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+read_back = through_a_file(apart)
 print(
-    type(state).__name__, list(state), state["0.weight"].data_ptr() == state["1.weight"].data_ptr()
+    type(read_back).__name__, read_back["0.weight"].data_ptr() == read_back["1.weight"].data_ptr()
 )
-print(apart.load_state_dict(state), apart[0].weight is apart[1].weight)
+print(apart.load_state_dict(read_back), apart[0].weight is apart[1].weight)
 
 # %% [markdown] exercise="replace_linears"
 # title: Replace layers in a living model
@@ -1540,7 +1561,7 @@ grade("recording")
 #   what batch norm computes in training and in evaluation, which of its two variances is which, and
 #   what it keeps.
 # leaves out: statistics across devices; fused kernels.
-# off limits: [torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.LazyBatchNorm1d, torch.nn.LazyBatchNorm2d, torch.nn.SyncBatchNorm, torch.nn.modules.batchnorm, torch.nn.functional.batch_norm, torch.batch_norm, torch.nn.functional.instance_norm, torch.instance_norm, torch.native_batch_norm, "aten:native_batch_norm", "aten:_native_batch_norm_legit", "aten:_native_batch_norm_legit_no_training"]
+# off limits: [torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.LazyBatchNorm1d, torch.nn.LazyBatchNorm2d, torch.nn.SyncBatchNorm, torch.nn.modules.batchnorm, torch.nn.functional.batch_norm, torch.batch_norm, torch.nn.functional.instance_norm, torch.instance_norm, torch.native_batch_norm, torch._native_batch_norm_legit, torch._native_batch_norm_legit_no_training, torch.ops.aten._native_batch_norm_legit_functional, torch._batch_norm_impl_index]
 
 # %% [markdown]
 # Batch norm takes each channel by itself: all numbers of a channel in the batch, whether they lie along
@@ -1813,12 +1834,12 @@ print("from sums                   ", (squares / count - (total / count) ** 2).i
 # branch are zero, a residual block hands its input on, and a plain one forgets it:
 
 # %%
-branch = nn.Sequential(nn.Conv2d(2, 2, 3, padding=1, bias=False), nn.BatchNorm2d(2)).eval()
-nn.init.zeros_(branch[0].weight)
-x = torch.arange(8.0).reshape(1, 2, 2, 2)
+zeroed = nn.Sequential(nn.Conv2d(2, 2, 3, padding=1, bias=False), nn.BatchNorm2d(2)).eval()
+nn.init.zeros_(zeroed[0].weight)
+image = torch.arange(8.0).reshape(1, 2, 2, 2)
 with torch.no_grad():
-    print("plain   ", branch(x).flatten().tolist())
-    print("residual", (x + branch(x)).flatten().tolist())
+    print("plain   ", zeroed(image).flatten().tolist())
+    print("residual", (image + zeroed(image)).flatten().tolist())
 
 # %% [markdown]
 # Counting needs no memory. On the `meta` device tensors have shapes and no values:
@@ -1883,7 +1904,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
         nn.MaxPool2d(3, stride=2, padding=1),
     ]
     inputs = widths[0]
@@ -1900,7 +1921,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
         )
@@ -1961,8 +1982,8 @@ def darknet(repeats=(1, 2, 8, 8, 4), classes=1000):
 
 with torch.device("meta"):
     net = darknet()
-    layers = [m for m in net.modules() if isinstance(m, nn.Conv2d | nn.Linear)]
-    print(len(layers), "layers,", sum(p.numel() for p in net.parameters()), "parameters")
+    weighty = [m for m in net.modules() if isinstance(m, nn.Conv2d | nn.Linear)]
+    print(len(weighty), "layers,", sum(p.numel() for p in net.parameters()), "parameters")
     print(tuple(net[:-3](torch.zeros(1, 3, 256, 256)).shape), "before the head")
 
 # %% [markdown]
@@ -2029,7 +2050,7 @@ def conv_weights(block):
 
 
 x = torch.zeros(2, 32, 8, 8)
-for name, block in (
+for title, built in (
     ("one 5×5", conv_norm(32, 32, 5)),
     ("VGG: two 3×3", nn.Sequential(conv_norm(32, 32, 3), conv_norm(32, 32, 3))),
     ("Inception", Inception(32)),
@@ -2037,7 +2058,7 @@ for name, block in (
     ("MobileNet", separable(32, 32)),
     ("EfficientNet", mbconv(32)),
 ):
-    print(f"{name:>14} {conv_weights(block):>6} weights  {tuple(block(x).shape)}")
+    print(f"{title:>14} {conv_weights(built):>6} weights  {tuple(built(x).shape)}")
 
 # %% [markdown]
 # **Predict.** A 3×3 convolution from 256 to 256 channels has 589,824 weights. How many has the
@@ -2119,9 +2140,9 @@ print(run(layer, stacked, (torch.ones(1, 2),)).flatten().tolist())
 
 # %%
 once = nn.Linear(2, 2, bias=False)
-pair, weight = nn.Sequential(once, nn.Sequential(once)), once.weight
+pair, its_own = nn.Sequential(once, nn.Sequential(once)), once.weight
 torch.func.functional_call(pair, {"0.weight": torch.zeros(2, 2)}, (torch.ones(1, 2),))
-print(once.weight is weight, once.weight.tolist())
+print(once.weight is its_own, once.weight.tolist())
 
 # %% [markdown]
 # Yours will leave the module as it was.

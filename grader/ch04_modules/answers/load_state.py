@@ -316,6 +316,36 @@ def load_state(module, tensors, versions=None, strict=True):
     return {"missing": missing, "unexpected": unexpected}
 
 
+# %% mistake: root_without_entries
+# You look for entries that begin with the path and a dot. The root's path is empty, and all
+# entries belong to it: it has no dot.
+def load_state(module, tensors, versions=None, strict=True):
+    versions = versions or {}
+    tensors = dict(tensors)
+    wanted = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        prefix = f"{path}." if path else ""
+        if hasattr(owner, "upgrade") and versions.get(path) != owner._version:
+            below = [name for name in tensors if name.startswith(f"{path}.")]
+            entries = {name.removeprefix(f"{path}."): tensors.pop(name) for name in below}
+            upgraded = owner.upgrade(entries, versions.get(path))
+            tensors.update({prefix + name: tensor for name, tensor in upgraded.items()})
+        for name, tensor in [*owner._parameters.items(), *owner._buffers.items()]:
+            if tensor is not None and name not in owner._non_persistent_buffers_set:
+                wanted[prefix + name] = tensor
+
+    missing = sorted(wanted.keys() - tensors.keys())
+    unexpected = sorted(tensors.keys() - wanted.keys())
+    found = sorted(wanted.keys() & tensors.keys())
+    misshapen = [name for name in found if tensors[name].shape != wanted[name].shape]
+    if misshapen or (strict and (missing or unexpected)):
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}, wrong shape {misshapen}")
+    with torch.no_grad():
+        for name in found:
+            wanted[name].copy_(tensors[name])
+    return {"missing": missing, "unexpected": unexpected}
+
+
 # %% mistake: older_only
 # You upgrade what has a lower version. A checkpoint without a version is the oldest of all.
 def load_state(module, tensors, versions=None, strict=True):

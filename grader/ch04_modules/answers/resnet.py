@@ -13,7 +13,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
         nn.MaxPool2d(3, stride=2, padding=1),
     ]
     inputs = widths[0]
@@ -30,7 +30,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
         )
@@ -50,7 +50,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
         nn.MaxPool2d(3, stride=2, padding=1),
     ]
     inputs = widths[0]
@@ -67,7 +67,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
         )
@@ -87,7 +87,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
         nn.MaxPool2d(3, stride=2, padding=1),
     ]
     inputs = widths[0]
@@ -104,7 +104,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
         )
@@ -125,7 +125,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
         nn.MaxPool2d(3, stride=2, padding=1),
     ]
     inputs = widths[0]
@@ -142,7 +142,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, stride=stride, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
         )
@@ -162,7 +162,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
         nn.MaxPool2d(3, stride=2, padding=1),
     ]
     inputs = widths[0]
@@ -179,7 +179,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
         )
@@ -198,7 +198,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
         nn.MaxPool2d(3, stride=2, padding=1),
     ]
     inputs = widths[0]
@@ -215,7 +215,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
         )
@@ -236,7 +236,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
         nn.MaxPool2d(3, stride=2, padding=1),
     ]
     inputs = widths[0]
@@ -253,7 +253,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
         )
@@ -273,7 +273,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
         nn.MaxPool2d(3, stride=2, padding=1),
     ]
     inputs = widths[0]
@@ -290,7 +290,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
         )
@@ -310,7 +310,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
         nn.MaxPool2d(3, stride=2, padding=1),
     ]
     inputs = widths[0]
@@ -327,7 +327,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
         )
@@ -348,7 +348,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
         nn.MaxPool2d(3, stride=2, padding=1),
     ]
     inputs = widths[0]
@@ -365,7 +365,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, padding=1),
             nn.BatchNorm2d(outputs),
         )
@@ -385,7 +385,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
     ]
     inputs = widths[0]
     for stage, width in enumerate(widths):
@@ -401,7 +401,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
         )
@@ -421,7 +421,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
         nn.AvgPool2d(3, stride=2, padding=1),
     ]
     inputs = widths[0]
@@ -438,7 +438,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
         )
@@ -459,7 +459,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
         nn.MaxPool2d(3, stride=2, padding=1),
     ]
     inputs = widths[0]
@@ -478,7 +478,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
         )
@@ -499,7 +499,7 @@ def resnet(blocks, widths, classes):
     layers = [
         nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
         nn.BatchNorm2d(widths[0]),
-        nn.ReLU(inplace=True),
+        nn.ReLU(),
         nn.MaxPool2d(3, stride=2, padding=1),
     ]
     inputs = widths[0]
@@ -528,7 +528,7 @@ class Block(nn.Module):
         self.branch = nn.Sequential(
             nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
-            nn.ReLU(inplace=True),
+            nn.ReLU(),
             nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
             nn.BatchNorm2d(outputs),
         )
