@@ -592,6 +592,33 @@ registered._apply(lambda tensor: tensor * 0)
 print(before is registered.layers[0].weight, before.abs().sum().item())
 
 # %% [markdown]
+# Who forgets `super().__init__()` has no registries yet. And names are not all equal: a parameter's
+# name is the strictest.
+
+
+# %%
+class Forgot(nn.Module):
+    def __init__(self):
+        self.inner = nn.Linear(2, 2)
+
+
+def what_happens(action):
+    try:
+        action()
+    except (AttributeError, TypeError) as error:
+        return f"{type(error).__name__}: {str(error).split('(')[0].strip()}"
+    return "fine"
+
+
+parent = nn.Sequential(nn.Linear(2, 2))
+parent.gain = nn.Parameter(torch.ones(2))
+print(what_happens(Forgot))
+print(what_happens(lambda: setattr(parent, "gain", nn.ReLU())))  # a module for a parameter
+print(
+    what_happens(lambda: setattr(parent, "0", nn.Parameter(torch.ones(2))))
+)  # the other way round
+
+# %% [markdown]
 # **Predict.** `linear.weight = None` and then `list(linear.state_dict())`: what does it print?
 
 
@@ -1084,11 +1111,28 @@ except RuntimeError as error:
 
 # %% [markdown]
 # The same tensors: with no version batch norm fills the count in by itself; under version 2 it is an
-# error. A class that keeps another layout than yours can also just be incompatible. A `weight` of
-# shape `(in, out)`, used as `x @ weight`, is the same layer as `nn.Linear`, whose weight is
-# `(out, in)`, and each refuses the other's checkpoint. Unless the matrix is square: then it loads,
-# and is wrong.
-#
+# error. Without a version nobody can tell. A layer that keeps its `weight` as `(in, out)` and computes
+# `x @ weight` is as good as `nn.Linear`, whose weight is `(out, in)`; each refuses the other's
+# checkpoint. Unless the matrix is square: then it loads, and is wrong.
+
+
+# %%
+class Turned(nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(inputs, outputs))
+
+    def forward(self, x):
+        return x @ self.weight
+
+
+square, turned, x = nn.Linear(2, 2, bias=False), Turned(2, 2), torch.tensor([[1.0, 10.0]])
+with torch.no_grad():
+    square.weight.copy_(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    print(turned.load_state_dict(square.state_dict()))
+    print(square(x).tolist(), turned(x).tolist())
+
+# %% [markdown]
 # **Predict.** `nn.Linear(4, 3).load_state_dict({}, strict=False)` returns what it did not find. How
 # many names?
 

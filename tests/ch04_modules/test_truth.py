@@ -147,7 +147,7 @@ def test_batch_norm():
         4: torch.nn.BatchNorm2d,
         5: torch.nn.BatchNorm3d,
     }
-    for number in range(120):
+    for number in range(60):
         random = Random(number)
         shape = [
             random.randint(2, 4),
@@ -199,7 +199,7 @@ def test_fold_batch_norm():
 
 def test_resnet():
     build_resnet = reference("resnet")
-    for number in range(12):
+    for number in range(5):
         random = Random(number)
         stages = random.randint(1, 3)
         spec = [
