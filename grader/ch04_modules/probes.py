@@ -1111,3 +1111,68 @@ def network_described(student, spec):
 def network_run(student, spec, x, mode, zeroed):
     """Return what the student's network gives for `run_network`."""
     return run_network(student.resnet, spec, x, mode, zeroed)
+
+
+class _Uncallable(nn.Module):
+    """A module that cannot be called: the call is what an exercise asks to build."""
+
+    def _call_impl(self, *args, **kwargs):
+        raise RuntimeError("Calling the module itself is off limits here.")
+
+    __call__ = _wrapped_call_impl = _call_impl
+
+
+def hooked_run(call, base, hooks, fails):
+    """Call a module with `hooks`; return what happened, in order, what came, and which error.
+
+    A hook is [when, what it does, with kwargs, prepended, always called].
+    """
+    events = []
+
+    class Model(base):
+        def forward(self, x, *more, scale=1):
+            events.append(["forward", x, list(more), scale])
+            if fails:
+                raise LookupError("forward")
+            return x * scale + sum(more)
+
+    model, handles = Model(), {}
+
+    def hook_for(number, when, does, with_kwargs):
+        def hook(module, args, *rest):
+            rest = [dict(item) if isinstance(item, dict) else item for item in rest]
+            events.append([number, module is model, list(args), rest])
+            if does == "raise":
+                raise ArithmeticError(str(number))
+            if does == "leave":
+                handles[number].remove()
+            if does == "zero":
+                return 0
+            if does == "change" and when == "after":
+                return rest[-1] + number if rest[-1] is not None else number
+            if does == "change" and with_kwargs:
+                return (args[0] + number, *args[1:]), {"scale": 3}
+            return (args[0] * 2, number) if does == "change" else None
+
+        return hook
+
+    for number, (when, does, with_kwargs, prepend, always) in enumerate(hooks):
+        hook = hook_for(number, when, does, with_kwargs)
+        options = {"with_kwargs": with_kwargs, "prepend": prepend}
+        if when == "before":
+            handles[number] = model.register_forward_pre_hook(hook, **options)
+        else:
+            handles[number] = model.register_forward_hook(hook, always_call=always, **options)
+    result, error = None, None
+    try:
+        result = call(model, 1, 2, scale=5)
+    except (ArithmeticError, LookupError, RuntimeError) as raised:
+        error = type(raised).__name__
+    left = len(model._forward_hooks), len(model._forward_pre_hooks)
+    return {"events": events, "result": result, "error": error, "left": left}
+
+
+@probe
+def hooked_calls(student, cases):
+    """Return what `hooked_run` finds for each case, a pair of hooks and whether forward fails."""
+    return [hooked_run(student.call_hooked, _Uncallable, *case) for case in cases]

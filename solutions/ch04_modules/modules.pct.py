@@ -32,7 +32,7 @@
 import io
 import warnings
 from collections import OrderedDict
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import torch
 import torch.nn.functional as F
@@ -1594,6 +1594,127 @@ def recording(model, paths):
 
 # %% grade="recording"
 grade("recording")
+
+# %% [markdown] exercise="call_hooked"
+# title: Call a module, hooks and all
+# minutes: 40
+# difficulty: 5
+# points: 6
+# prerequisites: [recording]
+# teaches: >-
+#   what a module's call does around `forward`: who sees which arguments, who may replace what, and who
+#   is called even after an error.
+# leaves out: backward hooks, hooks that are registered for all modules, tracing.
+# off limits: [torch.nn.Module.__call__, torch.nn.Module._call_impl, torch.nn.Module._wrapped_call_impl]
+
+# %% [markdown]
+# `register_forward_hook` files a function in an ordered dictionary, `_forward_hooks`, under a number,
+# and returns a handle that knows the number. Beside it are dictionaries that remember for some numbers
+# what was asked: to be given keyword arguments, to be called always.
+
+# %%
+hooked = nn.Identity()
+hooked.register_forward_hook(lambda module, args, output: output + 1)
+hooked.register_forward_hook(lambda module, args, kwargs, output: output * 10, with_kwargs=True)
+hooked.register_forward_hook(lambda *_: print("always"), prepend=True, always_call=True)
+print(
+    len(hooked._forward_hooks),
+    len(hooked._forward_hooks_with_kwargs),
+    len(hooked._forward_hooks_always_called),
+)
+print(hooked(torch.tensor(1.0)).item())
+
+# %% [markdown]
+# The last one was put in front. Each hook sees the output as the one before left it.
+#
+# **Predict.** A forward *pre* hook returns `5.0`, not a tuple, for a module that is called with `1.0`.
+# What does an `nn.Identity` give?
+
+
+# %%
+def replaced_argument():
+    module = nn.Identity()
+    module.register_forward_pre_hook(lambda module, args: 5.0)
+    return module(1.0)
+
+
+predict(..., replaced_argument)
+
+# %% [markdown]
+# **Write `call_hooked(module, *args, **kwargs)`.** It does what `module(*args, **kwargs)` does, from
+# `module.forward` and these dictionaries. A hook is told by its key.
+#
+# 1. The hooks of `_forward_pre_hooks`, in order, are called as `hook(module, args)`. If one returns
+#    something other than `None`, that is the new `args`; what is no tuple becomes a tuple of one. Those
+#    whose key is in `_forward_pre_hooks_with_kwargs` are called as `hook(module, args, kwargs)` and
+#    return `None` or a pair, the new `args` and `kwargs`; anything else is a `RuntimeError`.
+# 2. `module.forward` gets what came of it.
+# 3. The hooks of `_forward_hooks`, in order, are called as `hook(module, args, output)`, or as
+#    `hook(module, args, kwargs, output)` where the key is in `_forward_hooks_with_kwargs`. What one
+#    returns, unless `None`, is the new output.
+# 4. If anything so far raised an `Exception`, the hooks of `_forward_hooks` whose key is in
+#    `_forward_hooks_always_called` and that were not called yet are called, in order, with the output
+#    as it is, `None` if there is none yet; one that returns something other than `None` changes it for
+#    the next. What they raise is dropped. Then the error goes on to the caller.
+#
+# A hook may take itself off while it runs; in this call the others are not disturbed.
+#
+# <details><summary>Hint 1: a dictionary that changes</summary>
+#
+# A loop over a dictionary raises an error when an entry is taken out. Loop over `list(hooks.items())`.
+#
+# </details>
+# <details><summary>Hint 2: None and nothing</summary>
+#
+# Compare with `is not None`: zero, an empty tuple or a tensor that is false are results like any other.
+#
+# </details>
+# <details><summary>Hint 3: called, or not yet</summary>
+#
+# Note a key *before* you call its hook. A hook that raises has been called, and is not called again.
+#
+# </details>
+
+
+# %% solution="call_hooked"
+def call_hooked(module, *args, **kwargs):
+    """Call `module` with its forward pre hooks and forward hooks."""
+    ### BEGIN SOLUTION
+    output, called = None, set()
+
+    def after(key, hook):
+        called.add(key)  # before it runs: it may raise, and is not called again
+        with_kwargs = key in module._forward_hooks_with_kwargs
+        found = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
+        return output if found is None else found
+
+    try:
+        for key, hook in list(module._forward_pre_hooks.items()):
+            if key in module._forward_pre_hooks_with_kwargs:
+                found = hook(module, args, kwargs)
+                if found is not None:
+                    if not isinstance(found, tuple) or len(found) != 2:
+                        raise RuntimeError(f"a pair of args and kwargs was expected, not {found!r}")
+                    args, kwargs = found
+            else:
+                found = hook(module, args)
+                if found is not None:
+                    args = found if isinstance(found, tuple) else (found,)
+        output = module.forward(*args, **kwargs)
+        for key, hook in list(module._forward_hooks.items()):
+            output = after(key, hook)
+        return output
+    except Exception:
+        for key, hook in list(module._forward_hooks.items()):
+            if key in module._forward_hooks_always_called and key not in called:
+                with suppress(Exception):  # the first error is the one to know of
+                    output = after(key, hook)
+        raise
+    ### END SOLUTION
+
+
+# %% grade="call_hooked"
+grade("call_hooked")
 
 # %% [markdown] exercise="BatchNorm"
 # title: Write batch norm, both halves of it

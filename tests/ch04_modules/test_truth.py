@@ -6,7 +6,14 @@ import pytest
 import torch
 
 from grader.ch04_modules.graphs import modules_of, random_graph, tensors_of
-from grader.ch04_modules.probes import build, describe_network, norm_run, numbered, run_network
+from grader.ch04_modules.probes import (
+    build,
+    describe_network,
+    hooked_run,
+    norm_run,
+    numbered,
+    run_network,
+)
 from grader.ch04_modules.residual import Network
 from grader.core.course import Course, read_reference
 from grader.core.program import slice_program
@@ -213,3 +220,22 @@ def test_resnet():
             run_network(make, spec, x, "eval", False) for make in (build_resnet, Network)
         )
         torch.testing.assert_close(ours["output"], theirs["output"], rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:.*silenced")
+def test_call_hooked():
+    call_hooked, random = reference("call_hooked"), Random(8)
+    for _ in range(600):
+        hooks = [
+            [
+                random.choice(["before", "after", "after"]),
+                random.choice(["none", "change", "zero", "raise"]),
+                *[random.random() < 0.4 for _ in range(3)],
+            ]
+            for _ in range(random.randint(0, 5))
+        ]
+        fails = random.random() < 0.3
+        ours = hooked_run(call_hooked, torch.nn.Module, hooks, fails)
+        assert ours == hooked_run(
+            lambda model, *a, **k: model(*a, **k), torch.nn.Module, hooks, fails
+        )
