@@ -87,7 +87,8 @@ def test_running(normed, batches):
     """The running statistics move towards the mean and the unbiased variance, and are counted."""
     compare(normed, batches, ["train"] * 3, what=("states",))
     compare(normed, batches, ["train"] * 3, {"momentum": 0.6}, what=("states",))
-    compare(normed, batches, ["train"] * 2, {"momentum": 1.0}, what=("states",))
+    for momentum in (1.0, 0.0):
+        compare(normed, batches, ["train"] * 2, {"momentum": momentum}, what=("states",))
 
 
 def test_average(normed, batches):

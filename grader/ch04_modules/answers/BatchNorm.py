@@ -252,6 +252,52 @@ class BatchNorm(nn.Module):
         self.running_var.lerp_(variance.to(self.running_var.dtype), momentum)
 
 
+# %% mistake: zero_is_none
+# You ask whether `momentum` is true. A momentum of 0.0 is false, and means that nothing moves;
+# only `None` asks for the average.
+class BatchNorm(nn.Module):
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True):
+        super().__init__()
+        self.eps, self.momentum = eps, momentum
+        self.register_parameter(
+            "weight", nn.Parameter(torch.ones(num_features)) if affine else None
+        )
+        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
+            self.register_buffer(name, first if track_running_stats else None)
+
+    def forward(self, x):
+        if not self.training and self.running_mean is not None:
+            mean, variance = self.running_mean, self.running_var
+        else:
+            count = x.numel() // x.shape[1]
+            if self.training and count <= 1:
+                raise ValueError(f"one number per channel has no variance: {tuple(x.shape)}")
+            dims = [dim for dim in range(x.dim()) if dim != 1]
+            mean, variance = x.mean(dims), x.var(dims, correction=0)
+            if self.training and self.running_mean is not None:
+                self._keep(mean.detach(), variance.detach() * count / (count - 1))
+        shape = (1, -1, *[1] * (x.dim() - 2))
+        y = (x - mean.reshape(shape)) * (variance.reshape(shape) + self.eps).rsqrt()
+        if self.weight is not None:
+            y = y * self.weight.reshape(shape) + self.bias.reshape(shape)
+        return y
+
+    @torch.no_grad()
+    def _keep(self, mean, variance):
+        self.num_batches_tracked += 1
+        momentum = self.momentum
+        if not momentum:
+            momentum = 1 / self.num_batches_tracked.item()
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), momentum)
+        self.running_var.lerp_(variance.to(self.running_var.dtype), momentum)
+
+
 # %% mistake: batch_in_evaluation
 # In evaluation you still look at the batch. What a model says of one input then depends on the
 # others beside it.
