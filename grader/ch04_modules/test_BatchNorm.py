@@ -1,0 +1,135 @@
+"""Checks of `BatchNorm`: both variances, momentum, modes, gradients, and what it keeps."""
+
+import pytest
+import torch
+from torch import nn
+
+from grader import Mismatch, assert_close, assert_equal, gate
+from grader.ch04_modules.probes import norm_run
+
+SHAPES = ((2, 3), (1, 3, 4), (2, 3, 3, 2), (2, 3, 2, 1, 2))
+NORMS = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d, 5: nn.BatchNorm3d}
+FLOAT64 = {"rtol": 1e-9, "atol": 1e-9, "because": "order of float64 sums"}
+
+
+@pytest.fixture
+def batches(rng):
+    """Lists of float64 batches, one list for each shape; each batch has a scale of its own."""
+    return [
+        [
+            torch.randn(shape, generator=rng, dtype=torch.float64) * (n + 1) + 3 * n - 2
+            for n in range(4)
+        ]
+        for shape in SHAPES
+    ]
+
+
+def compare(normed, groups, plan, options=None, state=None, what=("outputs", "states")):
+    """Compare with PyTorch's own norm, for each group the first batches, as many as `plan` has."""
+    cases = [[options or {}, batches[: len(plan)], plan, state] for batches in groups]
+    for case, got in zip(cases, normed.ask(cases, list(what)).value, strict=True):
+        expected = norm_run(NORMS[case[1][0].dim()], *case)
+        for kind in what:
+            assert_equal(len(got[kind]), len(expected[kind]), f"The number of {kind} differs.")
+            for one, other in zip(got[kind], expected[kind], strict=True):
+                _compare_one(one, other)
+
+
+def _compare_one(got, expected):
+    if isinstance(expected, dict):
+        assert_equal(sorted(got), sorted(expected), "The state has other names.")
+        for name in expected:
+            _close(got[name], expected[name])
+    else:
+        _close(got, expected)
+
+
+def _close(got, expected):
+    if expected.dtype is torch.int64:
+        if not torch.equal(got, expected):
+            rows = (("expected", str(expected.item())), ("got", str(got)))
+            raise Mismatch("`num_batches_tracked` differs.", rows)
+    else:
+        assert_close(got, expected, **FLOAT64)
+
+
+@gate
+def test_is_a_module(norm_made):
+    """An `nn.Module` that holds no other norm."""
+    got = norm_made.ask({}).value
+    assert_equal((got["is a module"], got["modules"]), (True, []), "Expected a module of its own.")
+
+
+def test_state(norm_made):
+    """The same names, shapes, dtypes and first values as PyTorch's own, None where there is none."""
+    for options in (
+        {},
+        {"affine": False},
+        {"track_running_stats": False},
+        {"affine": False, "track_running_stats": False},
+        {"momentum": None, "eps": 0.1},
+    ):
+        got, norm = norm_made.ask(options).value, nn.BatchNorm2d(3, **options)
+        for kind in ("parameters", "buffers"):
+            expected = dict(sorted(getattr(norm, f"_{kind}").items()))
+            assert_equal(list(got[kind]), list(expected), f"The {kind} have other names.")
+            assert_equal(list(got[kind].values()), list(expected.values()), f"{kind} differ.")
+        assert_equal(sorted(got["state"]), sorted(norm.state_dict()), "The state's names differ.")
+
+
+def test_training(normed, batches):
+    """In training: the batch's mean and biased variance, for any number of dimensions."""
+    compare(normed, batches, ["train"], what=("outputs",))
+    compare(normed, batches, ["train"] * 2, {"affine": False, "eps": 0.5}, what=("outputs",))
+
+
+def test_running(normed, batches):
+    """The running statistics move towards the mean and the unbiased variance, and are counted."""
+    compare(normed, batches, ["train"] * 3, what=("states",))
+    compare(normed, batches, ["train"] * 3, {"momentum": 0.6}, what=("states",))
+    for momentum in (1.0, 0.0):
+        compare(normed, batches, ["train"] * 2, {"momentum": momentum}, what=("states",))
+
+
+def test_average(normed, batches):
+    """With `momentum=None` they are the average of all batches so far."""
+    compare(normed, batches, ["train"] * 3, {"momentum": None}, what=("states",))
+    compare(normed, batches, ["train", "eval", "train", "eval"], {"momentum": None})
+
+
+def test_evaluation(normed, batches):
+    """In evaluation the running statistics are used, and nothing changes."""
+    compare(normed, batches, ["train", "train", "eval", "eval"])
+    compare(normed, batches, ["eval", "train"])
+
+
+def test_without_tracking(normed, batches):
+    """With `track_running_stats=False` evaluation uses the batch, too."""
+    options = {"track_running_stats": False}
+    compare(normed, batches, ["train", "eval", "eval", "train"], options)
+
+
+def test_checkpoint(normed, batches, rng):
+    """A checkpoint of PyTorch's norm is loaded and used: gains, shifts, statistics, count."""
+    vectors = [torch.randn(3, generator=rng, dtype=torch.float64) for _ in range(3)]
+    names = ("weight", "bias", "running_mean")
+    state = dict(zip(names, vectors, strict=True))
+    state["running_var"] = torch.rand(3, generator=rng, dtype=torch.float64) + 0.1
+    state["num_batches_tracked"] = torch.tensor(5)
+    compare(normed, batches, ["eval", "train", "train", "eval"], {"momentum": None}, state)
+    compare(normed, batches, ["train", "eval", "eval", "train"], {"eps": 0.1}, state)
+
+
+def test_gradients(normed, norm_refuses, batches):
+    """Gradients flow through mean and variance; a single number per channel is a ValueError."""
+    compare(normed, batches, ["train"], what=("grads",))
+    compare(normed, batches, ["eval"] * 2, {"affine": False}, what=("grads",))
+    x = torch.tensor([[3.0, -1.0]])
+    for shape in ((1, 2), (1, 2, 1), (1, 2, 1, 1)):
+        got = norm_refuses.ask(x.reshape(shape)).value
+        assert_equal(got["found"][0], "ValueError", "In training a ValueError was expected.")
+        expected = x.reshape(shape) / (1 + 1e-5) ** 0.5
+        assert_close(got["found"][1], expected, rtol=1e-5, atol=1e-6, because="float32")
+        assert_equal(got["state"]["num_batches_tracked"].item(), 0, "A refused batch was counted.")
+        assert_equal(got["state"]["running_mean"].tolist(), [0.0, 0.0], "The mean has changed.")
+        assert_equal(got["untracked"].tolist(), (x * 0).reshape(shape).tolist())

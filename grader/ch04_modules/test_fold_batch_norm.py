@@ -1,0 +1,109 @@
+"""Checks of `fold_batch_norm`: values for many settings, and what kind of thing comes back."""
+
+import pytest
+import torch
+
+from grader import assert_close, assert_equal, gate
+from grader.ch04_modules.graphs import randomness
+from grader.ch04_modules.probes import conv_and_norm
+
+FLOAT64 = {"rtol": 1e-9, "atol": 1e-9, "because": "order of float64 sums"}
+
+
+def tensors_for(rng, dims, options, dtype=torch.float64):
+    """Return random tensors for a convolution and its norm, and an input."""
+    out, groups = options["out_channels"], options.get("groups", 1)
+    size = options["kernel_size"]
+    shape = (out, options["in_channels"] // groups, *[size] * dims)
+
+    def draw(*shape):
+        return torch.randn(shape, generator=rng, dtype=torch.float64).to(dtype)
+
+    tensors = {name: draw(out) for name in ("conv bias", "gain", "shift", "mean")}
+    tensors["variance"] = draw(out).square() + 0.01
+    tensors["weight"] = draw(*shape)
+    return tensors, draw(2, options["in_channels"], *[7] * dims)
+
+
+@pytest.fixture
+def random(rng):
+    return randomness(rng)
+
+
+def compare(folded, rng, dims, options, norm_options=None, dtype=torch.float64):
+    """Compare the folded convolution's output with that of the two."""
+    norm_options = norm_options or {}
+    tensors, x = tensors_for(rng, dims, options, dtype)
+    got = folded.ask(dims, options, norm_options, tensors, x).value
+    conv, norm = conv_and_norm(dims, options, norm_options, tensors)
+    with torch.no_grad():
+        expected = norm(conv(x))
+    loose = {"rtol": 1e-4, "atol": 1e-4, "because": "float32"}
+    assert_close(got["output"], expected, **(FLOAT64 if dtype is torch.float64 else loose))
+    return got
+
+
+def options_of(channels=(2, 3), size=3, **more):
+    return {"in_channels": channels[0], "out_channels": channels[1], "kernel_size": size, **more}
+
+
+@gate
+def test_one_by_one(folded, rng):
+    """A 1×1 convolution without bias: a convolution with the right output comes back."""
+    got = compare(folded, rng, 2, options_of((1, 1), 1, bias=False))
+    assert_equal(got["type"], "Conv2d")
+
+
+def test_with_bias(folded, rng):
+    """The convolution's own bias is scaled and shifted with the rest."""
+    for size in (1, 3):
+        compare(folded, rng, 2, options_of(size=size, bias=True))
+
+
+def test_without(folded, rng):
+    """No bias, no `affine`: what is None counts as zero or one."""
+    for bias in (True, False):
+        compare(folded, rng, 2, options_of(bias=bias), {"affine": False})
+        compare(folded, rng, 2, options_of(bias=bias))
+
+
+def test_eps(folded, rng):
+    """The norm's own eps, added to the variance before the root."""
+    for eps in (0.0, 0.3, 2.0):
+        compare(folded, rng, 1, options_of(bias=False), {"eps": eps})
+
+
+def test_settings(folded, rng, random):
+    """Stride, padding, dilation, groups and padding mode are kept, in one to three dimensions."""
+    for dims in (1, 2, 3):
+        for _ in range(4):
+            options = options_of(
+                (4, 8),
+                2,
+                stride=random.choice([1, 2]),
+                padding=random.choice([1, 2]),
+                dilation=random.choice([1, 2]),
+                groups=random.choice([1, 2, 4]),
+                padding_mode=random.choice(["zeros", "reflect", "circular"]),
+                bias=random.random() < 0.5,
+            )
+            got = compare(folded, rng, dims, options)
+            assert_equal((got["type"], got["settings"]), (f"Conv{dims}d", True), "Settings differ.")
+
+
+def test_what_it_is(folded, rng):
+    """Weight and bias are leaves that want a gradient, in the convolution's dtype."""
+    for dtype in (torch.float64, torch.float32):
+        got = compare(folded, rng, 2, options_of(bias=False), dtype=dtype)
+        expected = {"bias": (True, True, dtype), "weight": (True, True, dtype)}
+        assert_equal(dict(sorted(got["parameters"].items())), expected, "The parameters differ.")
+
+
+def test_apart(folded, folded_without, rng):
+    """The two stay as they were and share no memory; without statistics it is a ValueError."""
+    for bias in (True, False):
+        got = compare(folded, rng, 2, options_of(bias=bias))
+        assert_equal(got["kept"], True, "The convolution or the norm has changed.")
+        assert_equal(got["apart"], True, "The result shares memory with the convolution.")
+    raised = folded_without.raised
+    assert_equal(raised is not None and raised.is_a("ValueError"), True, "Expected a ValueError.")

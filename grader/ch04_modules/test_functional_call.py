@@ -1,0 +1,156 @@
+"""Checks of `functional_call`: values, gradients, ties, errors, and the module afterwards."""
+
+import pytest
+import torch
+
+from grader import assert_close, assert_equal, gate
+from grader.ch04_modules.probes import _Tied
+
+BECAUSE = "order of float sums"
+NAMES = ("first.weight", "first.bias", "shared.0.weight", "tied.bias", "pair.a", "pair.b")
+ALIASES = {
+    "first.weight": "tied.weight",
+    "shared.0.weight": "again.0.weight",
+    "pair.a": "pairs.0.a",
+    "pair.b": "pairs.0.b",
+}
+
+
+@pytest.fixture
+def x(rng):
+    """float32 (4, 3)."""
+    return torch.randn(4, 3, generator=rng)
+
+
+@pytest.fixture
+def tensors(rng):
+    """Other values for every parameter of the model, by first names."""
+    shapes = {name: p.shape for name, p in _Tied().named_parameters()}
+    return {name: torch.randn(shapes[name], generator=rng) for name in NAMES}
+
+
+def expected_of(tensors, x, **call):
+    """Return what torch's own functional_call gives."""
+    return torch.func.functional_call(_Tied(), tensors, (x,), call).detach()
+
+
+def compare(called, tensors, x, options=None, same=(), **call):
+    got = called.ask(tensors, x, options or {}, call, list(same)).value
+    assert_equal(got["error"], None, "An error came instead of a result.")
+    expected = expected_of({n: t.clone() for n, t in tensors.items()}, x, **call)
+    assert_close(got["result"], expected, rtol=1e-4, atol=1e-5, because=BECAUSE)
+    assert_equal(got["untouched"], True, "Afterwards the module is not as it was.")
+    return got
+
+
+def assert_refused(called, tensors, x, kind, **options):
+    got = called.ask(tensors, x, options, {}, []).value
+    assert_equal(got["error"], kind, f"Expected a {kind}.")
+    assert_equal((got["untouched"], got["calls"]), (True, 0), "The module was changed or called.")
+
+
+@gate
+def test_a_layer(called_on, x, rng):
+    """Calls a layer with another weight; arguments may be missing."""
+    weight = torch.randn(2, 3, generator=rng)
+    got = called_on.ask(weight, x).value
+    assert_close(got["layer"], x @ weight.t(), rtol=1e-4, atol=1e-5, because=BECAUSE)
+    assert_close(got["bare"], 3 * weight[0], rtol=1e-6, atol=0, because="one rounding")
+    assert_equal(got["nothing"].tolist(), [3.0, 3.0])
+
+
+def test_values(called, tensors, x):
+    """Any part of the parameters and buffers is replaced, the rest stays; keywords are passed."""
+    compare(called, tensors, x)
+    compare(called, tensors, x, scale=3.0)
+    for name in NAMES:
+        compare(called, {name: tensors[name]}, x)
+    compare(called, {"count": torch.tensor(5.0), "pair.a": tensors["pair.a"]}, x)
+
+
+def test_gradients(called_gradients, tensors, x):
+    """Gradients flow to the given tensors and to nothing that they replace."""
+    got = called_gradients.ask(tensors, x).value
+    leaves = {name: tensor.clone().requires_grad_() for name, tensor in tensors.items()}
+    torch.func.functional_call(_Tied(), leaves, (x,)).square().sum().backward()
+    assert_equal(got["own"], [], "These parameters of the module have a gradient.")
+    for name, leaf in leaves.items():
+        assert_close(got["grads"][name], leaf.grad, rtol=1e-3, atol=1e-4, because=BECAUSE)
+
+
+def test_ties(called, tensors, x):
+    """Any name of a tied or shared tensor stands for all; two tensors for one are a ValueError."""
+    for first, other in ALIASES.items():
+        compare(called, {other: tensors[first]}, x)
+        compare(called, {first: tensors[first]}, x, same=[(first, other)])
+        compare(called, {other: tensors[first]}, x, {"strict": False}, [(other, first)])
+        twice = {**tensors, other: tensors[first].clone()}
+        assert_refused(called, twice, x, "ValueError")
+
+
+def test_names(called, tensors, x):
+    """Names that do not exist, and with `strict` those that are missing, are a RuntimeError."""
+    for wrong in ("weight", "first", "first.weights", "first.weight.x", "shared.1.weight", ""):
+        assert_refused(called, {**tensors, wrong: torch.zeros(3)}, x, "RuntimeError")
+    everything = {**tensors, "count": torch.zeros(()), "total": torch.zeros(())}
+    compare(called, everything, x, {"strict": True})
+    other = {ALIASES.get(name, name): tensor for name, tensor in everything.items()}
+    compare(called, other, x, {"strict": True})
+    for name in everything:
+        part = {key: tensor for key, tensor in everything.items() if key != name}
+        assert_refused(called, part, x, "RuntimeError", strict=True)
+
+
+def test_error(called, tensors, x):
+    """After an error in `forward` every registry holds the same objects in the same order."""
+    for given in (tensors, {"tied.weight": tensors["first.weight"]}, {}):
+        got = called.ask(given, x, {}, {"fail": True}, []).value
+        assert_equal(got["error"], "LookupError", "The error did not reach the caller.")
+        assert_equal(got["untouched"], True, "Afterwards the module is not as it was.")
+        assert_equal(got["calls"], 1, "The module itself was to be called, once.")
+
+
+def test_itself(called, tensors, x):
+    """The module itself runs: hooks, counters, and changes in place, where they belong."""
+    got = compare(called, tensors, x)
+    assert_equal((got["calls"], got["hooked"]), (1, ["first", "model"]), "Calls and hooks differ.")
+    assert_close(got["total"], x.sum(), rtol=1e-4, atol=1e-4, because=BECAUSE)
+    assert_equal(got["count"].item(), 1.0, "A buffer that was not given has its own count.")
+    evidence = called.ask({"count": torch.tensor(7.0)}, x, {}, {}, [])
+    assert_equal(evidence.value["count"].item(), 0.0, "A buffer was given: the own stays.")
+    after = evidence.inputs_after["tensors"]["count"]
+    assert_equal(after.item(), 8.0, "The given buffer was to be changed in place.")
+
+
+def test_swapped(called_swapped, x):
+    """Two of the module's own parameters change places for one call."""
+    for names in (
+        ["pair.a", "pair.b"],
+        ["pairs.0.a", "pair.b"],
+        ["first.weight", "again.0.weight"],
+    ):
+        model = _Tied()
+        one, other = (model.get_parameter(name).detach().clone() for name in names)
+        got = called_swapped.ask(x, names).value
+        expected = expected_of({names[0]: other, names[1]: one}, x)
+        assert_close(got["result"], expected, rtol=1e-4, atol=1e-5, because=BECAUSE)
+        assert_equal(got["untouched"], True, "Afterwards the module is not as it was.")
+
+
+def test_transforms(called_transforms, rng, x):
+    """Works under `vmap`, `grad` and `jvp`."""
+    shapes = {"0.weight": (5, 2, 3), "0.bias": (5, 2)}
+    tensors = {name: torch.randn(shape, generator=rng) for name, shape in shapes.items()}
+    got = called_transforms.ask(tensors, x).value
+    weight, bias = tensors["0.weight"], tensors["0.bias"]
+    ensemble = torch.einsum("nf,eof->eno", x, weight).add(bias[:, None]).tanh()
+    assert_close(got["ensemble"], ensemble, rtol=1e-4, atol=1e-5, because=BECAUSE)
+
+    def loss(weight, bias):
+        return (x @ weight.t() + bias).tanh().square().sum()
+
+    point = weight[0], bias[0]
+    ones = tuple(torch.ones_like(tensor) for tensor in point)
+    _, curvature = torch.autograd.functional.hvp(loss, point, ones)
+    for name, expected in zip(shapes, curvature, strict=True):
+        assert_close(got["curvature"][name], expected, rtol=1e-3, atol=1e-3, because=BECAUSE)

@@ -1,0 +1,95 @@
+"""Checks of `named_modules`: trees, shared modules, every path, the memo, and how far it looks."""
+
+import pytest
+
+from grader import Mismatch, assert_equal, compared, gate
+from grader.ch04_modules.graphs import modules_of, random_graph, randomness, tree
+
+COUNT = 24
+
+
+@pytest.fixture
+def random(rng):
+    return randomness(rng)
+
+
+def compare(walked, graphs, memo=None, **options):
+    """Compare graph by graph; of those that differ the smallest is shown."""
+    got = walked.ask(graphs, options, memo).value
+    compared(got)
+    wrong = [
+        (len(expected[0]), expected, found)
+        for graph, found in zip(graphs, got, strict=True)
+        if (expected := modules_of(graph, memo, **options)) != tuple(found)
+    ]
+    if wrong:
+        _, expected, found = min(wrong)
+        rows = [("expected", _show(expected[0])), ("got", _show(found[0]))]
+        if expected[0] == found[0]:
+            rows = [("memo expected", f"{expected[1]}"), ("memo got", f"{found[1]}")]
+        raise Mismatch(f"{len(wrong)} of {len(graphs)} models differ. The smallest:", tuple(rows))
+
+
+def _show(pairs):
+    return ", ".join(f"{name!r}: module {module}" for name, module in pairs)
+
+
+@gate
+def test_itself_first(walked):
+    """A module without children gives one pair: its prefix and itself."""
+    for prefix in ("", "a"):
+        got = walked.ask([tree([])], {"prefix": prefix}, None).value
+        assert_equal(got[0][0], [(prefix, 0)])
+
+
+def test_trees(walked, random):
+    """In a tree: depth first, in the order of registration, with dotted names."""
+    compare(walked, [random_graph(random, shared=False, none=False) for _ in range(COUNT)])
+
+
+def test_none(walked, random):
+    """Entries that are `None` are passed over."""
+    compare(walked, [tree([("0", None), ("1", 1)], [("a", None)])])
+    compare(walked, [random_graph(random, shared=False) for _ in range(COUNT)])
+
+
+def test_shared_once(walked, random):
+    """A module with several names comes once, under the first; also if it contains itself."""
+    compare(walked, [random_graph(random, none=False) for _ in range(COUNT)])
+    compare(walked, [tree([("a", 1)], [("b", 2), ("up", 0)], [("self", 2), ("up", 0)])])
+
+
+def test_every_path(walked, random):
+    """With `remove_duplicate=False` a shared module comes under each of its names."""
+    graphs = [random_graph(random, none=False) for _ in range(COUNT)]
+    compare(walked, graphs, remove_duplicate=False)
+
+
+def test_prefix(walked, random):
+    """Names begin with the prefix, whatever it is."""
+    graphs = [random_graph(random, shared=False, none=False) for _ in range(20)]
+    for prefix in ("net", "a.b", "0"):
+        compare(walked, graphs, prefix=prefix)
+
+
+def test_memo(walked, walked_twice, random):
+    """What is in `memo` is passed over with all below it; what is found goes into it, or not."""
+    graphs = [random_graph(random, none=False) for _ in range(12)]
+    for memo in ([], [0], [1, 2], [3]):
+        compare(walked, graphs, memo)
+        compare(walked, graphs, memo, remove_duplicate=False)
+    two = walked_twice.ask(tree([("a", 1)], [])).value
+    assert_equal(two, [[("", 0), ("a", 1)]] * 2, "A second walk over the same model differs.")
+
+
+def test_lazy(walked_at_first, walked):
+    """Whoever stops early has not paid for the rest, even where there is no end."""
+    chain = tree(*([("next", number + 1)] for number in range(50)), [])
+    got = walked_at_first.ask(chain, {}, 3).value
+    assert_equal(got["pairs"], [("", 0), ("next", 1), ("next.next", 2)])
+    assert_equal(got["looked into"] <= 4, True, "The walk went on after the third pair.")
+    endless = tree([("me", 0), ("other", 1)], [])
+    got = walked_at_first.ask(endless, {"remove_duplicate": False}, 5).value
+    assert_equal(got["pairs"], [(".".join(["me"] * depth), 0) for depth in range(5)])
+    # a walk that ends for good, so that this check stands on something that was found
+    compare(walked, [chain])

@@ -1,0 +1,120 @@
+"""Checks of `recording`: what is seen, what it is made of, and what is left on the model."""
+
+import pytest
+import torch
+
+from grader import assert_close, assert_equal, assert_same_bits, facts, gate
+from grader.ch04_modules.probes import recorded_by_hand
+
+BECAUSE = "order of float sums"
+
+
+@pytest.fixture
+def x(rng):
+    """float32 (4, 3)."""
+    return torch.randn(4, 3, generator=rng)
+
+
+def compare(got, expected):
+    """Compare two dicts from paths to lists of tensors."""
+    assert_equal([path for path, _ in got], list(expected), "These paths were expected.")
+    for path, outputs in got:
+        what = f"The number of outputs of {path!r} differs."
+        assert_equal(len(outputs), len(expected[path]), what)
+        for output, other in zip(outputs, expected[path], strict=True):
+            assert_close(output, other, rtol=1e-5, atol=1e-6, because=BECAUSE)
+
+
+@gate
+def test_a_layer(recorded, x):
+    """Gives a dict with a list for the path, in which the output of a layer is."""
+    compare(recorded.ask(x, ["block"], 1).value, {"block": recorded_by_hand(x, 1)["block"]})
+
+
+def test_outputs(recorded, x):
+    """Each call of each module, in order, under each path that was asked for."""
+    for calls in (0, 1, 3):
+        expected = recorded_by_hand(x, calls)
+        for paths in (["block.0", "block"], ["unused", "block"], []):
+            got = recorded.ask(x, paths, calls).value
+            compare(got, {path: expected[path] for path in paths})
+    # used twice in one call; each call gets the same x, so the first two calls' outputs are known
+    got = recorded.ask(x, ["act", "block.1"], 2).value
+    compare(got, {"act": expected["act"][:4], "block.1": expected["block"][:2]})
+
+
+def test_as_it_was(recorded, x):
+    """The values are those that the module gave, whatever happens to the tensor later."""
+    expected = recorded_by_hand(x, 2)
+    paths = ["stem", "block", "again", "act"]
+    got = recorded.ask(x, paths, 2).value
+    compare(got, {path: expected["stem" if path == "again" else path] for path in paths})
+
+
+def test_untouched(recorded_gradients, x):
+    """The model computes the same, gradients too; what is recorded is no part of its graph."""
+    got = recorded_gradients.ask(x).value
+    for watched, alone in zip(got["watched"], got["alone"], strict=True):
+        assert_same_bits(watched, alone)
+    for path, outputs in got["seen"].items():
+        apart = [(facts(t).is_leaf, facts(t).requires_grad) for t in outputs]
+        assert_equal(apart, [(True, False)] * len(outputs), f"{path!r} holds a graph.")
+
+
+def test_structures(recorded_structure, x):
+    """Tuples, lists and dicts, one in another, keep their structure; their tensors are copies."""
+    got = recorded_structure.ask(x).value
+    half = x * 0.5
+    parts = {"half": half, "pair": [x + 1, None], "name": "text", "deep": ({"x": half * 3},)}
+    assert_equal(len(got), 1, "One output was expected.")
+    assert_equal(_kinds(got[0]), _kinds((half, parts, 3)), "The structure differs.")
+    for output, expected in zip(_tensors(got[0]), _tensors((half, parts, 3)), strict=True):
+        assert_same_bits(output, expected)
+
+
+def _kinds(value):
+    if isinstance(value, dict):
+        return {key: _kinds(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [type(value).__name__, *map(_kinds, value)]
+    return "tensor" if isinstance(value, torch.Tensor) else value
+
+
+def _tensors(value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value
+    return (
+        [t for item in items for t in _tensors(item)]
+        if isinstance(value, dict | list | tuple)
+        else []
+    )
+
+
+def test_ends(recorded_ends, x):
+    """None of its hooks is left, after errors and wrong paths neither; those of others are."""
+    got = recorded_ends.ask(x).value
+    expected = {
+        "before": 1,
+        "well": 1,
+        "others": ["before", "during"] * 2,
+        "counts": [2, 1],
+        "reaches the caller": True,
+        "error": 1,
+        "after an error": [2, 1],
+        "wrong 0": 1,
+        "wrong 1": 1,
+        "wrong 2": 1,
+    }
+    assert_equal(got, expected, "What was found afterwards differs.")
+
+
+def test_nested(recorded_nested, x):
+    """One recording in another: each sees its own calls."""
+    expected = [{"stem": 6, "act": 6}, {"act": 2, "block": 1}]
+    assert_equal(recorded_nested.ask(x).value, expected)
+
+
+def test_lets_go(recorded_alive, x):
+    """Nothing keeps the model alive; the model itself has the path `""`."""
+    assert_equal(recorded_alive.ask(x).value, {"alive": False, "root": 1})
