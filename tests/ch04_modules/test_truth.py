@@ -1,5 +1,6 @@
 """Walks, checkpoints, surgery: the reference solutions agree with torch on many random models."""
 
+from functools import partial
 from random import Random
 
 import pytest
@@ -15,20 +16,9 @@ from grader.ch04_modules.probes import (
     run_network,
 )
 from grader.ch04_modules.residual import Network
-from grader.core.course import Course, read_reference
-from grader.core.program import slice_program
-from tests import ROOT
+from tests import references
 
-CHAPTER = Course(ROOT).chapter("ch04_modules")
-
-
-def reference(exercise):
-    """Return an exercise's reference solution as a function or a class."""
-    names = [known.id for known in CHAPTER.exercises]
-    namespace = {}
-    for label, source in slice_program(exercise, names, read_reference(CHAPTER)).parts:
-        exec(compile(source, label, "exec", dont_inherit=True), namespace)
-    return namespace[exercise]
+reference = partial(references.reference, "ch04_modules")
 
 
 @pytest.mark.parametrize("remove_duplicate", [True, False])
