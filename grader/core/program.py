@@ -132,10 +132,9 @@ def judged_text(program: Program) -> list[str]:
             continue  # a chapter's own examples may show what is off limits
         for line, text, nodes in _statements(source):
             binds, uses = _names(nodes)
-            dynamic = dynamic or bool((binds | uses) & _DYNAMIC)
-            # here an attribute's name must not lead to a variable that is called the same
-            strict = frozenset(name for node in nodes for name in _looked_up(node))
-            pieces.append(_Piece(Kind.SOLUTION, label, line, text, binds, strict))
+            spelled = {name for node in nodes for code in _codes(node) for name in code.co_names}
+            dynamic = dynamic or bool((binds | spelled) & _DYNAMIC)
+            pieces.append(_Piece(Kind.SOLUTION, label, line, text, binds, uses))
     if dynamic:
         return [piece.source for piece in pieces]
     first = [index for index, piece in enumerate(pieces) if program.exercise in piece.binds]
@@ -316,13 +315,10 @@ def _bound(node: ast.stmt) -> set[str]:
 
 
 def _used(node: ast.stmt) -> set[str]:
-    """Names that a statement looks up outside itself, and the attributes it reads."""
-    codes = _codes(node)
-    return {name for code in codes for name in (*code.co_names, *code.co_freevars)}
+    """Names that a statement looks up outside itself.
 
-
-def _looked_up(node: ast.stmt) -> set[str]:
-    """Names that a statement looks up outside itself, attributes left out."""
+    Not its attributes: `x.weight` must not lead to a variable that some example calls `weight`.
+    """
     instructions = (step for code in _codes(node) for step in dis.get_instructions(code))
     lookups = ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
     return {step.argval for step in instructions if step.opname in lookups}
