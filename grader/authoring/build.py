@@ -55,7 +55,8 @@ def build_chapter(course: Course, source: Path) -> list[Built]:
         release(stage, chapter)
         executed = _execute(notebook, reference.parent, stage, source)
         _write(executed, reference)
-        page = chapter_page(executed, nbformat.read(released, as_version=4), chapter)
+        explorer = name if (course.root / "site" / "explorers" / f"{name}.md").is_file() else None
+        page = chapter_page(executed, nbformat.read(released, as_version=4), chapter, explorer)
         return [
             Built(Path("solutions", chapter, f"{name}.ipynb"), reference.read_bytes()),
             Built(Path("chapters", chapter, f"{name}.ipynb"), released.read_bytes()),

@@ -11,17 +11,22 @@ from nbformat import NotebookNode
 _GENERATED = "<!-- Built by `undertorch build` from solutions/{chapter}; edits here are lost. -->"
 
 
-def chapter_page(reference: NotebookNode, released: NotebookNode, chapter: str) -> str:
+def chapter_page(
+    reference: NotebookNode, released: NotebookNode, chapter: str, explorer: str | None
+) -> str:
     """Return the Markdown page of an executed reference notebook.
 
-    `released` gives the stubs that are shown in place of solutions.
+    `released` gives the stubs that are shown in place of solutions. `explorer` is the name of the
+    explorer's page that belongs to the chapter, if there is one.
     """
     stubs = {cell.id: cell.source for cell in released.cells}
     card = reference.metadata["undertorch"]
     head = ["---", f"title: {card['title']}", "---", "", _GENERATED.format(chapter=chapter)]
     blocks = ["\n".join(head)]
-    for cell in reference.cells:
+    for number, cell in enumerate(reference.cells):
         blocks += _blocks(cell, stubs)
+        if number == 0 and explorer is not None:  # after title and summary
+            blocks.append(f"[Try it in the explorer](../explorers/{explorer}.md).")
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
