@@ -1,5 +1,7 @@
 """Checks of `MiniModule`: each runs one script on it and on `nn.Module`, and compares."""
 
+import inspect
+
 import torch
 from torch import nn
 
@@ -16,8 +18,12 @@ def compare(mini_script, script):
         raise Mismatch("The script gave something else.", (("got", repr(got)[:200]),))
     for number, (one, other) in enumerate(zip(got, expected, strict=True)):
         if _plain(one) != _plain(other):
-            what = f"Step {number + 1} of the script `_{script.replace(' ', '_')}` differs."
-            rows = (("nn.Module", _difference(other, one)), ("MiniModule", _difference(one, other)))
+            what = f"With your class as `base`, number {number + 1} of what this returns differs."
+            rows = (
+                ("nn.Module", _difference(other, one)),
+                ("MiniModule", _difference(one, other)),
+                ("what ran", inspect.getsource(SCRIPTS[script]).rstrip()),
+            )
             raise Mismatch(what, rows)
 
 
