@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from grader import Mismatch, assert_tensor, compared, facts
+from grader.core.layout import layout_of
 
 
 def whole(rng: torch.Generator, *size: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:
@@ -100,12 +101,14 @@ def assert_same_view(got: object, expected: torch.Tensor, what: str) -> None:
     found = {"alias": facts(got).aliases is not None, **_layout(got)}
     compared([got, *found.items()])
     rows = (("on", what), ("expected", str(_layout(expected))), ("got", str(_layout(got))))
+    # drawn on one strip of cells where they lie in one storage
+    drawn = (("expected", layout_of(expected, 0)), ("got", layout_of(got, 1 - found["alias"])))
     if not torch.equal(got, expected):
-        raise Mismatch("Elements are not where they belong.", rows)
+        raise Mismatch("Elements are not where they belong.", rows, layouts=drawn)
     if not found["alias"]:
         raise Mismatch("The values are right, and the result is a copy.", rows[:1])
     if _layout(got) != _layout(expected):
-        raise Mismatch("The layout is not the one of the view.", rows)
+        raise Mismatch("The layout is not the one of the view.", rows, layouts=drawn)
 
 
 def _layout(x: torch.Tensor) -> dict[str, object]:

@@ -36,7 +36,7 @@ import warnings
 import numpy
 import torch
 
-from grader import grade, predict
+from grader import grade, predict, show_storage
 
 # %% [markdown]
 # ## A tensor is a record
@@ -74,6 +74,14 @@ for name, y in [("x.t()", x.t()), ("x[1:]", x[1:]), ("x[:, ::2]", x[:, ::2]), ("
 for name, y in [("x", x), ("x.t()", x.t()), ("x[1:]", x[1:]), ("x[:, ::2]", x[:, ::2])]:
     seen = set(y.flatten().tolist())  # the numbers in x are their own places in memory
     print(f"{name:<9}", " ".join(f"{k:>2}" if k in seen else " ." for k in range(12)))
+
+# %% [markdown]
+# `show_storage` draws the same: above, the cells of the storage, what they hold, and which element
+# of each tensor is read there; below, each tensor as its own indices see it. Call it on any tensor
+# that you wonder about.
+
+# %%
+show_storage(x=x, every_second=x[:, ::2])
 
 # %% [markdown]
 # The record has one thing more. Its **dispatch key set** says which implementations an operation on
@@ -1655,11 +1663,11 @@ grade("to_channels_last")
 row = torch.arange(6) * 10
 threes = row.as_strided((4, 3), (1, 1))  # the next window: one on. The next place in it: one on.
 print(threes.tolist())
-print("cells", row.numel(), " elements", threes.numel(), " bytes copied", 0)
+show_storage(threes)
 
 # %% [markdown]
-# Twelve elements live in six cells. Moving to the next *window* and moving to the next *place in a
-# window* are two dimensions, and nothing forbids that both have stride 1.
+# Twelve elements live in six cells, and no byte was copied. Moving to the next *window* and moving
+# to the next *place in a window* are two dimensions, and nothing forbids that both have stride 1.
 #
 # - **stride** 2: the next window begins two cells on, and the first of the two numbers doubles;
 # - **dilation** 2: the places of a window lie two cells apart, and the second doubles.
