@@ -726,6 +726,7 @@ grade("broadcast_matmul")
 # | $M_4 = A_{22}\,(B_{21} - B_{11})$ | |
 #
 # $$C_{11} = M_1 + M_4 - M_5 + M_7 \qquad C_{12} = M_3 + M_5$$
+#
 # $$C_{21} = M_2 + M_4 \qquad C_{22} = M_1 - M_2 + M_3 + M_6$$
 #
 # Nothing in it needs $ab = ba$, so the letters may be matrices, and each of the seven products can
