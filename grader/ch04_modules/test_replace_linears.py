@@ -91,6 +91,7 @@ def test_root(replaced):
 
 def test_kinds(replaced, random):
     """Subclasses count; layers with a similar name do not."""
+    compare(replaced, tree([("a", 1), ("b", 2)], [], []), ["module", "bilinear", "linear"])
     for _ in range(COUNT):
         graph = random_graph(random, none=False)
         compare(replaced, graph, kinds_for(random, graph, ("own", "linear", "bilinear")))
