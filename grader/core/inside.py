@@ -97,6 +97,7 @@ class Inside:
         self._names = names
         self._live = live
         self._stopped: dict[str, dict[str, Any]] = {}
+        warm_up()  # what that imports replaces functions of torch's own, and no student did
         self._pristine = snapshot()
 
     def answer(self, request: bytes) -> bytes:

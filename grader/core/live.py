@@ -73,7 +73,10 @@ def _stale(exercise: str, attempt: Attempt) -> tuple[str, ...]:
     ]
     if not saved or saved[-1].strip() == attempt.source.strip():
         return ()
-    return ("The cell was changed since it was last run. Run it again, then this one.",)
+    return (
+        "The saved notebook holds another answer than the one that was graded. Save it; "
+        "or, if you changed the cell after you ran it, run it again first.",
+    )
 
 
 @cache

@@ -35,3 +35,9 @@ def test_a_sample_of_mutants_dies(chapter, exercise):
 def test_no_file_belongs_to_nothing(chapter):
     assert not list(orphans(chapter))
     assert set(equivalents(chapter)) <= {exercise.id for exercise in chapter.exercises}
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.id)
+def test_no_reference_answer_is_put_before_a_person(chapter):
+    """The first grade cell of a kernel imports much; none of that may look like tampering."""
+    assert "A person will look" not in chapter.reference.read_text(encoding="utf-8")
