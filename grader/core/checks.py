@@ -109,6 +109,7 @@ class Suite:
     def __init__(self, path: Path, probes: dict[str, Probe]) -> None:
         self._interview: Interview | None = None
         self._seed = 0
+        self._errors: list[BaseException] = []
         self._exercise = path.stem.removeprefix("test_")
         self._session = _collect(path, [self, probe_fixtures(probes, self._current)])
         self.checks = tuple(_describe(item) for item in self._session.items)
@@ -131,7 +132,7 @@ class Suite:
                 record = Record()
                 token = recording.set(record)
                 try:
-                    error = _run(item)
+                    error = self._run(item)
                 finally:
                     recording.reset(token)
                 runs.append(CheckRun(check, error, tuple(record.comparisons)))
@@ -141,40 +142,33 @@ class Suite:
             self._interview = None
         return runs
 
-    def _current(self, request: pytest.FixtureRequest) -> Interview:
-        assert self._interview is not None, "a check ran outside Suite.run"
-        return self._interview
-
-
-def _run(item: pytest.Item) -> BaseException | None:
-    """Run one collected test again, as pytest would, and return what it raised."""
-    item._initrequest()  # type: ignore[attr-defined]  # as plugins that rerun tests do
-    errors: list[BaseException] = []
-
-    class Catch:
-        @pytest.hookimpl(tryfirst=True)
-        def pytest_runtest_makereport(
-            self, item: pytest.Item, call: pytest.CallInfo[None]
-        ) -> pytest.TestReport:
-            """In place of pytest's own, which takes 6 ms to print a traceback nobody reads."""
-            if call.excinfo is not None:
-                errors.append(call.excinfo.value)
-            outcome: Literal["passed", "failed"] = "failed" if call.excinfo else "passed"
-            assert call.when != "collect"
-            return pytest.TestReport(
-                item.nodeid, item.location, {}, outcome, longrepr=None, when=call.when
-            )
-
-    catch = Catch()
-    item.config.pluginmanager.register(catch)
-    try:
+    def _run(self, item: pytest.Item) -> BaseException | None:
+        """Run one collected test again, as pytest would, and return what it raised."""
+        item._initrequest()  # type: ignore[attr-defined]  # as plugins that rerun tests do
+        self._errors.clear()
         setup = call_and_report(item, "setup", log=False)
         if setup.passed:
             call_and_report(item, "call", log=False)
         call_and_report(item, "teardown", log=False, nextitem=None)
-    finally:
-        item.config.pluginmanager.unregister(catch)
-    return errors[0] if errors else None
+        return self._errors[0] if self._errors else None
+
+    # One plugin for all runs: pytest remembers every plugin that was ever registered.
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> pytest.TestReport:
+        """In place of pytest's own, which takes 6 ms to print a traceback nobody reads."""
+        if call.excinfo is not None:
+            self._errors.append(call.excinfo.value)
+        outcome: Literal["passed", "failed"] = "failed" if call.excinfo else "passed"
+        assert call.when != "collect"
+        return pytest.TestReport(
+            item.nodeid, item.location, {}, outcome, longrepr=None, when=call.when
+        )
+
+    def _current(self, request: pytest.FixtureRequest) -> Interview:
+        assert self._interview is not None, "a check ran outside Suite.run"
+        return self._interview
 
 
 def _collect(path: Path, plugins: list[object]) -> Session:

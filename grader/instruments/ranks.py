@@ -6,6 +6,7 @@ shape. So every run of ranks has a limit, and a rank that hangs is evidence like
 
 from __future__ import annotations
 
+import mmap
 import os
 import select
 import signal
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +31,7 @@ from grader.core.channel import ChannelError, receive_frame, send_frame
 from grader.core.codec import decode, encode
 from grader.core.raised import Relayed, report
 from grader.core.tensors import Refused
+from grader.instruments.collectives import Listener
 
 SECONDS = 15.0
 """Longest life of the ranks: half of what a box waits for one answer. Four ranks that meet and
@@ -37,6 +40,8 @@ reduce once take 0.3 s on an idle core."""
 _GRACE = 0.5
 """Seconds for the other ranks to answer once one has raised. If they wait for it they never will;
 if they raise too, the lowest is named whoever came first."""
+
+_PLACE_BYTES = 64
 
 _LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 
@@ -53,12 +58,21 @@ class RankDied(Exception):
 class _Rank:
     pid: int
     socket: socket.socket
+    place: mmap.mmap
     answer: dict[str, Any] | None = None
     gone: bool = False
 
     @property
     def open(self) -> bool:
         return self.answer is None and not self.gone
+
+    @property
+    def state(self) -> str:
+        """Where the rank stands, for "rank 1 …"."""
+        last = self.place[:].rstrip(b"\0").decode()
+        if self.answer is None:
+            return f"waited at {last}" if last else "had not called another rank yet"
+        return f"had left after {last}" if last else "had left without a call"
 
 
 def on_ranks(
@@ -71,7 +85,8 @@ def on_ranks(
     until all have, so that one which waits for it hangs instead of hearing of a closed connection.
 
     Raises what the lowest rank that raised had raised (as `Relayed`), `RankDied`, or `RanksHung`
-    with the ranks that gave no answer within `seconds`. No rank is left when it returns. POSIX only.
+    if some gave no answer within `seconds`; it says where each stood: "rank 1 waited at all_reduce #3,
+    rank 0 had left after all_reduce #2". No rank is left when it returns. POSIX only.
     """
     ranks: list[_Rank] = []
     with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
@@ -88,30 +103,36 @@ def _start(
     rank: int, world_size: int, body: Callable[[int], object], store: Path, seconds: float
 ) -> _Rank:
     ours, theirs = socket.socketpair()
+    place = mmap.mmap(-1, _PLACE_BYTES)  # shared with the fork
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 warns of forks with threads
         pid = os.fork()
     if pid == 0:
         try:
             ours.close()
-            answer = _answer(rank, world_size, body, store, seconds)
+            answer = _answer(rank, world_size, body, store, seconds, place)
             send_frame(theirs, answer)
             theirs.recv(1)  # until we are killed, or our parent is gone
         finally:
             os._exit(0)
     theirs.close()
-    return _Rank(pid, ours)
+    return _Rank(pid, ours, place)
 
 
 def _answer(
-    rank: int, world_size: int, body: Callable[[int], object], store: Path, seconds: float
+    rank: int,
+    world_size: int,
+    body: Callable[[int], object],
+    store: Path,
+    seconds: float,
+    place: mmap.mmap,
 ) -> bytes:
     torch.set_num_threads(1)  # a fork of a process that ran OpenMP hangs with more
     os.environ["GLOO_SOCKET_IFNAME"] = _LOOPBACK  # where the machine's name leads nowhere
     value: object = None
     error: dict[str, Any] | None = None
     try:
-        with _group(rank, world_size, store, seconds):
+        with _group(rank, world_size, store, seconds), _telling(place):
             value = body(rank)
     except BaseException as raised:  # SystemExit is the student's too
         error = report(raised)
@@ -133,6 +154,19 @@ def _group(rank: int, world_size: int, store: Path, seconds: float) -> Iterator[
     )
     yield
     # not destroyed: that would wait for ranks that never come, and the process ends anyway
+
+
+@contextmanager
+def _telling(place: mmap.mmap) -> Iterator[None]:
+    """Write each call to the other ranks into `place` as it is made: "all_reduce #3"."""
+    calls: Counter[str] = Counter()
+
+    def tell(name: str, _: int) -> None:
+        calls[name] += 1
+        place[:] = f"{name} #{calls[name]}".encode().ljust(_PLACE_BYTES, b"\0")
+
+    with Listener(tell):
+        yield
 
 
 def _wait(ranks: list[_Rank], deadline: float) -> None:
@@ -164,8 +198,17 @@ def _results(ranks: list[_Rank], seconds: float) -> list[Any]:
     for number, rank in enumerate(ranks):
         if rank.gone:
             raise RankDied(f"rank {number} ended without an answer")
-    hung = [str(number) for number, rank in enumerate(ranks) if rank.answer is None]
-    if hung:
-        names = f"rank {hung[0]}" if len(hung) == 1 else f"ranks {', '.join(hung)}"
-        raise RanksHung(f"{names} gave no answer within {seconds:g} s: still waiting for another")
+    if any(rank.answer is None for rank in ranks):
+        raise RanksHung(f"no answer within {seconds:g} s: {_states(ranks)}")
     return [rank.answer["value"] for rank in ranks if rank.answer]
+
+
+def _states(ranks: list[_Rank]) -> str:
+    """Say where each rank stood, those that gave no answer first."""
+    found: dict[str, list[int]] = {}
+    for number, rank in sorted(enumerate(ranks), key=lambda item: item[1].answer is not None):
+        found.setdefault(rank.state, []).append(number)
+    return ", ".join(
+        f"{'rank' if len(numbers) == 1 else 'ranks'} {' and '.join(map(str, numbers))} {state}"
+        for state, numbers in found.items()
+    )

@@ -43,7 +43,10 @@ def test_a_rank_that_waits_is_killed():
             dist.barrier()
 
     start = time.monotonic()
-    with pytest.raises(RanksHung, match="rank 0 gave no answer within 1 s"):
+    with pytest.raises(
+        RanksHung,
+        match="no answer within 1 s: rank 0 waited at barrier #1, rank 1 had left without a call",
+    ):
         on_ranks(2, body, seconds=1)
     assert time.monotonic() - start < 5
 
@@ -94,3 +97,19 @@ def test_no_descriptors_are_left():
     with pytest.raises(RanksHung):
         on_ranks(2, lambda rank: time.sleep(60), seconds=0.3)
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_each_rank_is_named_with_its_last_call():
+    def body(rank):
+        x = torch.ones(1)
+        dist.all_reduce(x)
+        dist.all_reduce(x)
+        if rank:
+            dist.all_reduce(x)
+
+    with pytest.raises(RanksHung) as caught:
+        on_ranks(3, body, seconds=2)
+    assert str(caught.value) == (
+        "no answer within 2 s: ranks 1 and 2 waited at all_reduce #3, "
+        "rank 0 had left after all_reduce #2"
+    )
