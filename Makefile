@@ -111,7 +111,7 @@ test: .venv/.ready system ## Check everything, within twenty minutes on two core
 	@pytest -q -n 2 --dist loadgroup -m 'not alone'
 	@pytest -q -m alone || [ $$? = 5 ]
 	$(call step,'The reference notebooks run again')
-	@pytest -q --nbval --nbval-current-env solutions
+	@pytest -q -n 2 --dist loadfile --nbval --nbval-current-env solutions
 	$(call step,'The site')
 	@mkdocs build --strict
 

@@ -41,7 +41,12 @@ def main() -> None:
 def build(
     chapter: Annotated[str, typer.Argument(help="A chapter's id; all if left out.")] = "",
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; fail if anything would change.")
+        bool,
+        typer.Option(
+            "--check",
+            help="Run and change nothing; fail if a cell, a notebook or a page is not the source's. "
+            "Whether outputs still come out the same, `pytest --nbval solutions` tells.",
+        ),
     ] = False,
 ) -> None:
     """Build notebooks and site pages from the chapters' sources (solutions/*/*.pct.py)."""
@@ -51,7 +56,7 @@ def build(
     stale: list[Path] = []
     for source in sources(course):
         if chapter in ("", source.parent.name):
-            built = build_chapter(course, source)
+            built = build_chapter(course, source, run=not check)
             stale += differing(course, built) if check else install(course, built)
     for path in stale:
         out.print(f"{'out of date' if check else 'built'}: {path}")

@@ -41,8 +41,11 @@ def sources(course: Course) -> list[Path]:
     return sorted((course.root / "solutions").glob("*/*.pct.py"))
 
 
-def build_chapter(course: Course, source: Path) -> list[Built]:
-    """Return what a source builds: reference, released notebook, site page."""
+def build_chapter(course: Course, source: Path, *, run: bool = True) -> list[Built]:
+    """Return what a source builds: reference, released notebook, site page.
+
+    Without `run` nothing is executed: the outputs are those of the reference notebook in place.
+    """
     chapter, name = source.parent.name, source.name.removesuffix(".pct.py")
     notebook = read_source(source)
     declared = notebook.metadata["undertorch"]["chapter"]
@@ -53,7 +56,10 @@ def build_chapter(course: Course, source: Path) -> list[Built]:
         released = stage / "chapters" / chapter / f"{name}.ipynb"
         _write(notebook, reference)
         release(stage, chapter)
-        executed = _execute(notebook, reference.parent, stage, source)
+        if run:
+            executed = _execute(notebook, reference.parent, stage, source)
+        else:
+            executed = _recall(notebook, course.root / reference.relative_to(stage))
         _write(executed, reference)
         explorer = name if (course.root / "site" / "explorers" / f"{name}.md").is_file() else None
         page = chapter_page(executed, nbformat.read(released, as_version=4), chapter, explorer)
@@ -120,6 +126,18 @@ def _execute(notebook: NotebookNode, folder: Path, stage: Path, source: Path) ->
             _check_output(output, stage, source, cell.id)
     executed.metadata = notebook.metadata
     return executed
+
+
+def _recall(notebook: NotebookNode, path: Path) -> NotebookNode:
+    """Return the notebook with the outputs that its cells have in the one at `path`."""
+    known = nbformat.read(path, as_version=4).cells if path.is_file() else []
+    outputs = {cell.id: cell for cell in known if cell.cell_type == "code"}
+    recalled = nbformat.from_dict(notebook)
+    for cell in recalled.cells:
+        if cell.id in outputs and cell.source == outputs[cell.id].source:
+            cell.outputs = outputs[cell.id].outputs
+            cell.execution_count = outputs[cell.id].execution_count
+    return recalled
 
 
 def _check_output(output: NotebookNode, stage: Path, source: Path, cell: str) -> None:

@@ -1,0 +1,82 @@
+"""Are verdicts steady? Every known answer, graded again and again on a machine that is too busy.
+
+    python benchmarks/steady.py RUNS [CHAPTER ...]
+
+Each run has a seed of its own, and twice as many processes grade as there are cores. A verdict
+(outcome, points, diagnosis) that is not the same in all runs is printed with its seeds.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import time
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+
+from course import row
+
+from grader.authoring.sample import reference_sources
+from grader.core.course import Chapter, find_course
+from grader.core.fork import Fork
+from grader.core.grading import ExerciseGrader
+from grader.core.probe import load_probes
+
+Found = dict[str, tuple[str, float, str]]
+"""By answer: outcome, points, the mistake it was taken for."""
+
+
+def main() -> None:
+    """Print a line per exercise, and one per verdict that changed."""
+    runs, names = int(sys.argv[1]), sys.argv[2:]
+    chapters = [c for c in find_course().chapters() if not names or c.id in names]
+    jobs = 2 * (os.cpu_count() or 1)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context, max_tasks_per_child=25) as pool:
+        tasks = {
+            (exercise.id, seed): pool.submit(_grade, chapter, exercise.id, seed)
+            for chapter in chapters
+            for exercise in chapter.exercises
+            for seed in range(1, runs + 1)
+        }
+        row(f"{runs} runs, {jobs} jobs", "answers", "verdicts", "changed", "slowest s")
+        for exercise in dict.fromkeys(exercise for exercise, _ in tasks):
+            _show(exercise, {s: task.result() for (e, s), task in tasks.items() if e == exercise})
+
+
+def _show(exercise: str, found: dict[int, tuple[Found, float]]) -> None:
+    seen: dict[str, dict[tuple[str, float, str], list[int]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for seed, (verdicts, _) in found.items():
+        for answer, verdict in verdicts.items():
+            seen[answer][verdict].append(seed)
+    changed = {answer: kinds for answer, kinds in seen.items() if len(kinds) > 1}
+    slowest = max(seconds for _, seconds in found.values())
+    row(exercise, len(seen), len(seen) * len(found), len(changed), slowest)
+    for answer, kinds in changed.items():
+        for verdict, seeds in sorted(kinds.items(), key=lambda item: -len(item[1])):
+            print(f"    {answer}: {verdict} with {len(seeds)} seeds, {seeds[:6]}")
+    sys.stdout.flush()
+
+
+def _grade(chapter: Chapter, name: str, seed: int) -> tuple[Found, float]:
+    """Return the verdicts on every known answer of an exercise, and the longest grading's seconds."""
+    probes = load_probes(chapter.probes)
+    grader = ExerciseGrader(chapter, chapter.exercise(name), probes)
+    sources = {"reference": reference_sources(chapter)[name]}
+    sources |= {answer.name: answer.source for answer in grader.answers}
+    found, slowest = {}, 0.0
+    for answer, source in sources.items():
+        begin = time.perf_counter()
+        verdict = grader.grade(
+            grader.attempt_with(source), lambda: Fork(probes), seed, lambda: Fork(probes)
+        )
+        slowest = max(slowest, time.perf_counter() - begin)
+        found[answer] = (verdict.outcome.value, verdict.points, verdict.mistake or "")
+    return found, slowest
+
+
+if __name__ == "__main__":
+    main()
