@@ -6,13 +6,14 @@ interrupted ends with 128 and the signal's number, as in any shell: 130 for Ctrl
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from grader.core.course import Course, CourseError, find_course
+from grader.core.course import Chapter, Course, CourseError, Exercise, find_course
 
 app = typer.Typer(
     help="Learn how PyTorch works inside, and grade those who do.",
@@ -81,28 +82,27 @@ def validate(
     from grader.authoring.validate import orphans, prove
 
     course: Course = find_course()
-    chosen = set(exercises or ())
-    chapters = course.chapters()
-    unknown = chosen - {e.id for c in chapters for e in c.exercises}
+    problems = [] if exercises else [p for c in course.chapters() for p in orphans(c)]
+    for chapter, exercise in _exercises(course, exercises):
+        proof = prove(chapter, exercise, seed)
+        problems += proof.problems
+        out.print(
+            f"{'ok ' if not proof.problems else 'BAD'} {exercise.id:<28} {proof.checks} checks, "
+            f"{proof.mistakes} mistakes, {proof.alternates} alternates"
+        )
+    for problem in problems:
+        out.print(f"  {problem}", markup=False, soft_wrap=True)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _exercises(course: Course, names: list[str] | None) -> list[tuple[Chapter, Exercise]]:
+    """Return the exercises of these names with their chapters, in the course's order; all for None."""
+    found = [(chapter, exercise) for chapter in course.chapters() for exercise in chapter.exercises]
+    unknown = set(names or ()) - {exercise.id for _, exercise in found}
     if unknown:
         raise CourseError(f"No exercise is called {', '.join(sorted(unknown))}.")
-    wrong = 0
-    for chapter in chapters:
-        problems = [] if chosen else list(orphans(chapter))
-        for exercise in chapter.exercises:
-            if chosen and exercise.id not in chosen:
-                continue
-            proof = prove(chapter, exercise, seed)
-            problems += proof.problems
-            out.print(
-                f"{'ok ' if not proof.problems else 'BAD'} {exercise.id:<28} {proof.checks} checks, "
-                f"{proof.mistakes} mistakes, {proof.alternates} alternates"
-            )
-        wrong += len(problems)
-        for problem in problems:
-            out.print(f"  {problem}", markup=False, soft_wrap=True)
-    if wrong:
-        raise typer.Exit(1)
+    return [(chapter, exercise) for chapter, exercise in found if not names or exercise.id in names]
 
 
 new = typer.Typer(help="Scaffold what an author writes.", no_args_is_help=True)
@@ -136,30 +136,26 @@ def trial(
     page: Annotated[
         Path | None, typer.Option(help="Write the table, with the commit, as a page here.")
     ] = None,
+    jobs: Annotated[int, typer.Option(help="How many exercises at a time.")] = os.cpu_count() or 1,
 ) -> None:
     """Put the graders on trial: every known answer, and every mutant of every reference.
 
     A mutant is the reference solution with one small thing changed. One that passes all checks
     shows what they do not test.
     """
-    from grader.authoring.trial import as_page, as_table, try_exercise
-    from grader.authoring.validate import prove
+    from grader.authoring.trial import as_page, as_tables, try_exercises
 
-    course, chosen, trials = find_course(), set(exercises or ()), []
+    course, trials = find_course(), []
     wrong = False
-    for chapter in course.chapters():
-        for exercise in chapter.exercises:
-            if chosen and exercise.id not in chosen:
-                continue
-            proof, tried = prove(chapter, exercise, seed), try_exercise(chapter, exercise, seed)
-            trials.append((proof, tried))
-            wrong = wrong or bool(proof.problems or tried.stale) or tried.share < least
-            lines = [str(problem) for problem in proof.problems]
-            lines += [f"survived: {mutant.id}" for mutant in tried.survivors]
-            lines += [f"equivalent.toml lists what is no mutant: {id}" for id in tried.stale]
-            for line in lines:
-                out.print(f"{exercise.id}: {line}", markup=False, soft_wrap=True)
-    out.print(as_table(trials), markup=False, soft_wrap=True)
+    for proof, tried in try_exercises(_exercises(course, exercises), seed, jobs):
+        trials.append((proof, tried))
+        wrong = wrong or bool(proof.problems or tried.stale) or tried.share < least
+        lines = [str(problem) for problem in proof.problems]
+        lines += [f"survived: {mutant.id}" for mutant in tried.survivors]
+        lines += [f"equivalent.toml lists what is no mutant: {id}" for id in tried.stale]
+        for line in lines:
+            out.print(f"{proof.exercise.id}: {line}", markup=False, soft_wrap=True)
+    out.print(as_tables(trials), markup=False, soft_wrap=True)
     if page is not None:
         page.write_text(as_page(course, trials, seed), encoding="utf-8")
     if wrong:

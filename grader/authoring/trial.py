@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import subprocess
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import groupby
 
 from grader.authoring.mutants import Mutant, mutants
-from grader.authoring.validate import Proof
+from grader.authoring.validate import Proof, prove
 from grader.core.course import Chapter, Course, Exercise, read_reference
 from grader.core.evidence import Interview
 from grader.core.fork import Fork
@@ -27,6 +30,7 @@ WALL_SECONDS = 10.0
 class Trial:
     """What became of the mutants of one exercise."""
 
+    chapter: Chapter
     exercise: Exercise
     made: int
     killed: int
@@ -39,6 +43,21 @@ class Trial:
         """Killed, of those that are not listed as equivalent."""
         count = self.made - self.equivalent
         return self.killed / count if count else 1.0
+
+
+def try_exercises(
+    exercises: Sequence[tuple[Chapter, Exercise]], seed: int, jobs: int
+) -> Iterator[tuple[Proof, Trial]]:
+    """Yield proof and trial of each exercise, in order; `jobs` processes take one at a time."""
+    spawn = multiprocessing.get_context("spawn")  # a fork would take torch's threads for its own
+    with ProcessPoolExecutor(max(1, jobs), mp_context=spawn) as pool:
+        yield from pool.map(
+            _prove_and_try, *zip(*((c, e, seed) for c, e in exercises), strict=True)
+        )
+
+
+def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Proof, Trial]:
+    return prove(chapter, exercise, seed), try_exercise(chapter, exercise, seed)
 
 
 def try_exercise(chapter: Chapter, exercise: Exercise, seed: int, *, every: int = 1) -> Trial:
@@ -58,6 +77,7 @@ def try_exercise(chapter: Chapter, exercise: Exercise, seed: int, *, every: int 
     equivalent = [mutant for mutant in made if mutant.id in excused]
     ids = {mutant.id for mutant in all_mutants}
     return Trial(
+        chapter,
         exercise,
         len(made),
         len(made) - len(equivalent) - len(survivors),
@@ -94,28 +114,32 @@ def equivalents(chapter: Chapter) -> dict[str, dict[str, str]]:
     return listed
 
 
-def as_table(trials: Iterable[tuple[Proof, Trial]]) -> str:
-    """Return what was proved and tried as a Markdown table."""
-    names = [
-        "points",
-        "checks",
-        "mistakes",
-        "alternates",
-        "mutants",
-        "killed",
-        "equivalent",
-        "survived",
-    ]
-    lines = ["| exercise | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
-    sums = [0] * len(names)
-    for proof, trial in trials:
-        points = int(proof.exercise.points)
-        counts = [points, proof.checks, proof.mistakes, proof.alternates]
-        counts += [trial.made, trial.killed, trial.equivalent, len(trial.survivors)]
-        sums = [total + count for total, count in zip(sums, counts, strict=True)]
-        lines.append(f"| `{proof.exercise.id}` | " + " | ".join(map(str, counts)) + " |")
-    lines.append("| **all** | " + " | ".join(map(str, sums)) + " |")
-    return "\n".join(lines)
+_COLUMNS = (
+    "points", "checks", "mistakes", "alternates", "mutants", "killed", "equivalent", "survived",
+)  # fmt: skip
+
+
+def as_tables(trials: Iterable[tuple[Proof, Trial]]) -> str:
+    """Return what was proved and tried in Markdown, a table per chapter."""
+    by_chapter = groupby(trials, lambda both: both[1].chapter)
+    return "\n\n".join(
+        f"## {chapter.card['title']}\n\n{_table(list(both))}" for chapter, both in by_chapter
+    )
+
+
+def _table(trials: list[tuple[Proof, Trial]]) -> str:
+    counts = {f"`{proof.exercise.id}`": _counts(proof, trial) for proof, trial in trials}
+    counts["**all**"] = [sum(column) for column in zip(*counts.values(), strict=True)]
+    rows = [("exercise", *_COLUMNS), ("---", *["--:"] * len(_COLUMNS))]
+    rows += [(name, *map(str, numbers)) for name, numbers in counts.items()]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _counts(proof: Proof, trial: Trial) -> list[int]:
+    points = int(proof.exercise.points)
+    survived = len(trial.survivors)
+    known = [points, proof.checks, proof.mistakes, proof.alternates]
+    return [*known, trial.made, trial.killed, trial.equivalent, survived]
 
 
 def as_page(course: Course, trials: Iterable[tuple[Proof, Trial]], seed: int) -> str:
@@ -123,7 +147,7 @@ def as_page(course: Course, trials: Iterable[tuple[Proof, Trial]], seed: int) ->
     git = ["git", "-C", str(course.root), "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
     return _PAGE.format(
-        commit=commit, torch=version("torch").split("+")[0], seed=seed, table=as_table(trials)
+        commit=commit, torch=version("torch").split("+")[0], seed=seed, tables=as_tables(trials)
     )
 
 
@@ -145,5 +169,5 @@ Made by `make trial` on commit `{commit}` with torch {torch}, seed {seed}.
 The stub of each exercise scores 0 as *not attempted*, the built-in is *blocked*, and answers that
 know nothing (`return None`, the first argument, zeros) score 0.
 
-{table}
+{tables}
 """
