@@ -211,15 +211,15 @@ def statement(source: random.Random, model: nn.Module) -> str | None:
         return f"{path}-{source.choice(['frozen', 'frozen', 'trainable'])}"
     if kind == "convert":
         verbs = {list: "registered", nn.ModuleList: "plain"}
-        choices = [
-            (known, verbs[type(here)])
+        ways = [
+            f"{known}-{verbs[type(here)]}"
             for known, _, here, _ in places
             if type(here) in verbs
             and type(at(model, known.rpartition(".")[0])) is nn.Module
             and all(inside is not None for _, _, inside in parts(here))
         ]
-        if choices:
-            return "-".join(source.choice(choices))
+        if ways:
+            return source.choice(ways)
     if kind == "persist":
         buffers = [known for known, is_a, _, _ in places if is_a == "buffers"]
         if buffers:
@@ -272,15 +272,20 @@ def _calls() -> Iterator[tuple[str, bool, bool]]:
             yield name, True, recurse
             yield f"named_{name}", True, recurse
             yield f"named_{name}", False, recurse
-    yield "state_dict", True, True
+    # An argument that a call does not have changes nothing in the explorer.
+    for call in ("children", "named_children", "modules", "parameters", "buffers", "state_dict"):
+        yield call, call == "state_dict", True
+        yield call, False, call in ("parameters", "buffers")
 
 
 CALLS = tuple(_calls())
 
 
 def _called(model: nn.Module, call: str, once: bool, recurse: bool) -> list[tuple[str | None, Any]]:
-    arguments = {} if recurse else {"recurse": False}
-    if not once:
+    arguments = {}
+    if not recurse and call.endswith(("parameters", "buffers")):
+        arguments["recurse"] = False
+    if not once and call in ("named_modules", "named_parameters", "named_buffers"):
         arguments["remove_duplicate"] = False
     if call == "state_dict":
         return list(model.state_dict(keep_vars=True).items())
@@ -369,6 +374,5 @@ def from_source(text: str) -> nn.Module:
     """The model that a class of the name Model makes."""
     space: dict[str, Any] = {"torch": torch, "nn": nn}
     exec(text, space)
-    with torch.device("meta"):  # its numbers are of no interest
-        made: nn.Module = space["Model"]()
+    made: nn.Module = space["Model"]()
     return made

@@ -49,8 +49,8 @@ STATES = [
     "model=a-Linear-4-4*a.weight-frozen*b-None-modules*c-ModuleList*c.0-is-a&call=parameters&at=a.weight",
     "model=&call=named_modules",
     "model=&call=named_parameters&step=0",
-    "model=" + "*".join(f"{'x' * 17}{n}-Linear-4096-4096" for n in range(19)) + "&call=named_parameters",
-    "model=a-Module*a.a-Module*a.a.an_even_longer_name-Sequential*a.a.an_even_longer_name.0-Conv2d-128-128-11&call=named_parameters&at=a.a.an_even_longer_name.0.weight",
+    "model=" + "*".join(f"{'x' * 17}{n}-Linear-4096-1" for n in range(19)) + "&call=named_parameters",
+    "model=a-Module*a.a-Module*a.a.an_even_longer_name-Sequential*a.a.an_even_longer_name.0-Conv2d-12-128-11&call=named_parameters&at=a.a.an_even_longer_name.0.weight",
 ]  # fmt: skip
 # Bytes: all that the page loads for this explorer, the shared part included, as it travels (gzip).
 BUDGET = 20_000

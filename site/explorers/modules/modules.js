@@ -184,7 +184,7 @@ class ModulesExplorer extends Explorer {
       const bare = !call.startsWith("named_") && call !== "state_dict";
       const why = { seen: `is ${first || "the model"}`, none: "None", unsaved: "not saved" }[kind];
       put(button, h("span", {}, passed ? "–" : `${number += 1}`),
-        bare && !passed ? null : h("b", {}, passed ? path : quoted(path)), h("span", {}, passed ? "" : what(object)), passed ? h("em", {}, `passed over: ${why}`) : null);
+        bare && !passed ? null : h("b", {}, passed ? path : quoted(path)), h("span", {}, passed ? "" : `${bare && object.shape ? object.species === "buffers" ? "Tensor " : "Parameter " : ""}${what(object)}`), passed ? h("em", {}, `passed over: ${why}`) : null);
       button.className = `${passed ? "passed" : ""} ${i >= step ? "later" : ""}`;
       button.tabIndex = i === Math.min(Math.max(step, 1), events.length) - 1 ? 0 : -1;
       if (i === step - 1) button.setAttribute("aria-current", "step");

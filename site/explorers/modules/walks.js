@@ -76,7 +76,7 @@ export function walk(root, { call, once, recurse }) {
   const came = new Map();
   const kept = call !== "state_dict" && (once || !takesOnce(call));
   const events = [];
-  for (const [what, path, object] of WALKS[plain(call)](root, memo, kept, recurse || !takesRecurse(call))) {
+  for (const [what, path, object] of WALKS[plain(call)](root, memo, kept, recurse)) {
     const first = what === "seen" ? memo.modules.get(object) ?? memo.tensors.get(object) : came.get(object);
     events.push({ what, path, object, first, memo: kept ? { modules: [...memo.modules.values()], tensors: [...memo.tensors.values()] } : null });
     if (what === "given" && !came.has(object)) came.set(object, path);
@@ -92,7 +92,7 @@ const size = (tensors) => [...tensors].reduce((sum, { shape }) => sum + shape.re
 export function counts(root) {
   const list = (call, once) => given(walk(root, { call, once, recurse: true })).map(({ object }) => object);
   const found = new Set(list("parameters", true));
-  const hidden = new Set(rows(root).filter(({ species, object, listed }) => listed && species === "parameters" && object && !found.has(object)).map(({ object }) => object));
+  const hidden = new Set(rows(root).filter(({ species, object }) => species === "parameters" && object && !found.has(object)).map(({ object }) => object));
   const keys = list("state_dict", true);
   return {
     objects: found.size, numbers: size(found), trainable: size([...found].filter((tensor) => tensor.trainable)),
