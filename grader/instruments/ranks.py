@@ -9,12 +9,10 @@ from __future__ import annotations
 import mmap
 import os
 import select
-import signal
 import socket
 import sys
 import tempfile
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,14 +21,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import FileStore
 
-from grader.core.channel import ChannelError, receive_frame, send_frame
-from grader.core.codec import decode, encode
-from grader.core.raised import Relayed, report
-from grader.core.tensors import Refused
+from grader.core.channel import ChannelError, receive_frame
+from grader.core.codec import decode
+from grader.core.raised import Relayed
+from grader.instruments.apart import end_fork, start_fork
 from grader.instruments.collectives import Listener
 
 SECONDS = 15.0
@@ -102,44 +99,15 @@ def on_ranks(
 def _start(
     rank: int, world_size: int, body: Callable[[int], object], store: Path, seconds: float
 ) -> _Rank:
-    ours, theirs = socket.socketpair()
     place = mmap.mmap(-1, _PLACE_BYTES)  # shared with the fork
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 warns of forks with threads
-        pid = os.fork()
-    if pid == 0:
-        try:
-            ours.close()
-            answer = _answer(rank, world_size, body, store, seconds, place)
-            send_frame(theirs, answer)
-            theirs.recv(1)  # until we are killed, or our parent is gone
-        finally:
-            os._exit(0)
-    theirs.close()
-    return _Rank(pid, ours, place)
 
-
-def _answer(
-    rank: int,
-    world_size: int,
-    body: Callable[[int], object],
-    store: Path,
-    seconds: float,
-    place: mmap.mmap,
-) -> bytes:
-    torch.set_num_threads(1)  # a fork of a process that ran OpenMP hangs with more
-    os.environ["GLOO_SOCKET_IFNAME"] = _LOOPBACK  # where the machine's name leads nowhere
-    value: object = None
-    error: dict[str, Any] | None = None
-    try:
+    def joined() -> object:
+        os.environ["GLOO_SOCKET_IFNAME"] = _LOOPBACK  # where the machine's name leads nowhere
         with _group(rank, world_size, store, seconds), _telling(place):
-            value = body(rank)
-    except BaseException as raised:  # SystemExit is the student's too
-        error = report(raised)
-    try:
-        return encode({"value": value, "raised": error})
-    except Refused as refused:
-        return encode({"value": None, "raised": report(TypeError(f"a rank returned {refused}"))})
+            return body(rank)
+
+    pid, answers = start_fork(joined)
+    return _Rank(pid, answers, place)
 
 
 @contextmanager
@@ -185,8 +153,7 @@ def _wait(ranks: list[_Rank], deadline: float) -> None:
 
 def _end(ranks: list[_Rank]) -> None:
     for rank in ranks:
-        os.kill(rank.pid, signal.SIGKILL)
-        os.waitpid(rank.pid, 0)
+        end_fork(rank.pid)
         rank.socket.close()
 
 

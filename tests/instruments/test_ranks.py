@@ -87,7 +87,7 @@ def test_leaving_politely_is_an_exception_too():
 
 
 def test_results_are_plain_data():
-    with pytest.raises(Relayed, match=r"returned a builtins\.function"):
+    with pytest.raises(Relayed, match=r"the result is a builtins\.function"):
         on_ranks(2, lambda rank: [lambda: rank])
 
 

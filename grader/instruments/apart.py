@@ -1,0 +1,112 @@
+"""A program that starts processes of its own, run in a fork with a limit: it may hang or leave some.
+
+A loader that waits for a worker which never answers would hold up the whole grading. Here that is
+evidence: the fork and all that it started are ended, and the check hears of it.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from grader.core.channel import ChannelError, ChannelTimeout, receive_frame, send_frame
+from grader.core.codec import decode, encode
+from grader.core.raised import Relayed, report
+from grader.core.tensors import Refused
+
+SECONDS = 5.0
+"""Longest life of the fork. A body that fetches a few batches by two workers takes 0.1 s on an idle
+core; a machine under ten times the load must still be in time."""
+
+
+class Hung(Exception):
+    """The fork gave no answer in time."""
+
+
+class Died(Exception):
+    """The fork ended without an answer."""
+
+
+def apart(body: Callable[[], object], *, seconds: float = SECONDS) -> Any:
+    """Run `body()` in a fork with one thread; return its result, plain data.
+
+    Raises what it raised (as `Relayed`), `Hung` after `seconds`, or `Died`. The fork has a process
+    group of its own, and none of the group is left when this returns. POSIX only.
+    """
+    pid, answers = start_fork(body)
+    try:
+        answer = _receive(answers, seconds)
+    finally:
+        end_fork(pid)
+        answers.close()
+    if answer["raised"]:
+        raise Relayed(answer["raised"])
+    return answer["value"]
+
+
+def start_fork(body: Callable[[], object]) -> tuple[int, socket.socket]:
+    """Fork, and run `body()` there; return the fork's id and the socket on which its answer comes.
+
+    The answer is one frame, `{"value": …, "raised": …}` (see `grader.core.codec`). The fork stays
+    until `end_fork`, so that nobody who talks to it hears of a closed connection.
+    """
+    ours, theirs = socket.socketpair()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 warns of forks with threads
+        pid = os.fork()
+    if pid == 0:
+        try:
+            os.setpgid(0, 0)
+            ours.close()
+            send_frame(theirs, _answer(body))
+            theirs.recv(1)  # until we are killed, or our parent is gone
+        finally:
+            os._exit(0)
+    theirs.close()
+    return pid, ours
+
+
+def end_fork(pid: int) -> None:
+    """End a fork that `start_fork` made, and all of its process group."""
+    for kill in (os.killpg, os.kill):  # the group may not be there yet
+        try:
+            kill(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            continue
+    os.waitpid(pid, 0)
+
+
+def _answer(body: Callable[[], object]) -> bytes:
+    torch.set_num_threads(1)  # a fork of a process that ran OpenMP hangs with more
+    value: object = None
+    error: dict[str, Any] | None = None
+    try:
+        value = body()
+    except BaseException as raised:  # SystemExit is the student's too
+        error = report(raised)
+    try:
+        return encode({"value": value, "raised": error})
+    except Refused as refused:
+        return encode({"value": None, "raised": report(TypeError(f"the result is {refused}"))})
+
+
+def _receive(ours: socket.socket, seconds: float) -> dict[str, Any]:
+    deadline = time.monotonic() + seconds
+    ready, _, _ = select.select([ours], [], [], seconds)
+    if ready:
+        try:
+            found: dict[str, Any] = decode(receive_frame(ours, deadline))
+            return found
+        except ChannelTimeout:
+            pass
+        except ChannelError:
+            raise Died("the program's process ended without an answer") from None
+    raise Hung(f"still waiting after {seconds:g} s: something never came, or never ended")
