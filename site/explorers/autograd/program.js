@@ -43,7 +43,7 @@ export function parse(text) {
     if (!is(sign)) throw new Raised("SyntaxError", next() === undefined ? `something is missing: ${sign}` : `invalid syntax at ${next()}`);
   }
   function name() {
-    if (kind() !== "name" || next() in CONSTANTS) throw new Raised("SyntaxError", `a name should stand here${next() === undefined ? "" : `, not ${next()}`}`);
+    if (kind() !== "name" || Object.hasOwn(CONSTANTS, next())) throw new Raised("SyntaxError", `a name should stand here${next() === undefined ? "" : `, not ${next()}`}`);
     return take();
   }
   function number() {
@@ -98,7 +98,7 @@ export function parse(text) {
     want(".");
     const what = name();
     if (["tensor", "ones", "zeros"].includes(what)) return made(what);
-    throw page(what in MODES || what === "set_grad_enabled" ? `Write with torch.${what}(…): on a line of its own.` : `This page knows torch.tensor, ones and zeros, not torch.${what}.`);
+    throw page(Object.hasOwn(MODES, what) || what === "set_grad_enabled" ? `Write with torch.${what}(…): on a line of its own.` : `This page knows torch.tensor, ones and zeros, not torch.${what}.`);
   }
   function factor() {
     let of = atom();
@@ -119,7 +119,7 @@ export function parse(text) {
               const option = take();
               at += 1;
               named[option] = flag();
-            } else args.push(next() in CONSTANTS ? ["constant", CONSTANTS[take()]] : sum());
+            } else args.push(Object.hasOwn(CONSTANTS, next()) ? ["constant", CONSTANTS[take()]] : sum());
             if (next() !== ")") want(",");
           }
           if (!METHODS.includes(what)) throw page(`This page does not know .${what}().`);
@@ -139,9 +139,9 @@ export function parse(text) {
     want("torch");
     want(".");
     const what = name();
-    if (!(what in MODES) && what !== "set_grad_enabled") throw page(`This page knows no torch.${what} here.`);
+    if (!Object.hasOwn(MODES, what) && what !== "set_grad_enabled") throw page(`This page knows no torch.${what} here.`);
     want("(");
-    const on = what in MODES ? MODES[what] : flag();
+    const on = Object.hasOwn(MODES, what) ? MODES[what] : flag();
     want(")");
     return [what, on];
   }
