@@ -66,11 +66,8 @@ class Run:
         except (RuntimeError, TypeError, AttributeError, NameError, IndexError) as error:
             return f"{type(error).__name__}: {error}"
         finally:
-            for name in [name for name in self.names if name not in space]:
-                del self.names[name]
-            for name in NAMES:
-                if name in space:
-                    self.names[name] = space[name]
+            kept = space.keys() - {"torch", "__builtins__"}
+            self.names = {name: value for name, value in space.items() if name in kept}
         return None
 
 

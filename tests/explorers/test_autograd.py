@@ -75,7 +75,7 @@ def test_programs_do_what_they_do_in_torch(laboratory: Page) -> None:
     cases = list(golden.programs(2_000))
     steps = [step for case in cases for step in case["steps"]]
     names = Counter(node["name"] for step in steps for node in step["nodes"])
-    assert len(names) == 13 and min(names.values()) > 60, names
+    assert len(names) == 14 and min(names.values()) > 60, names
     saved = [part for step in steps for node in step["nodes"] for part in node["saved"].values()]
     assert sum("expected version" in part.get("raises", "") for part in saved) > 300
     assert sum("second time" in part.get("raises", "") for part in saved) > 800

@@ -44,6 +44,8 @@ const WHY = [
   [/^(A view was|Output 0)/, () => "Should the change be recorded or not? The view was made unrecorded, the change is not. Do both inside the block, or both outside."],
 ];
 
+const FLAG = "The flag is set. A graph that was recorded stays as it is; a leaf takes a gradient from it only while its flag is True.";
+
 const verb = (on) => (on ? "on" : "off");
 
 function modes(shot, [kind, what, on]) {
@@ -136,13 +138,13 @@ export function explain(shot, before) {
     const fewer = before.nodes.length - shot.nodes.length;
     parts.push(`The name is gone.${held ? " The memory is not: something else still holds it." : ""}${fewer > 0 ? ` ${fewer} nodes of the graph went with it.` : ""}`);
   }
-  if (kind === "set") parts.push(rest[0] === "grad" ? `${name}.grad is empty again: the next backward starts from nothing.` : `The flag of ${name} is set. What was recorded before stays as it is.`);
+  if (kind === "set") parts.push(rest[0] === "grad" ? `${name}.grad is empty again: the next backward starts from nothing.` : FLAG);
   if (e?.[0] === "call" && e[2] === "backward") parts.push(walked(shot, e[4].retain_graph), ...damage(shot, before));
   else if (e) {
     const changed = changes(shot, before);
     if (changed.length) parts.push(`Changed in place: ${and(changed)}.`);
     if (kind === "assign") parts.push(result(shot, name, e));
-    if (e[0] === "call" && e[2] === "requires_grad_") parts.push("The flag is set. What was recorded before stays as it is.");
+    if (e[0] === "call" && e[2] === "requires_grad_") parts.push(FLAG);
     parts.push(recorded(shot, e), ...damage(shot, before));
   }
   const bad = damage(shot, before).length || (shot.leaves.length && shot.tensors.some(({ grad }) => grad && isWrong(grad)));
