@@ -7,6 +7,7 @@ copies for saved tensors: the gradients that in-place changes behind the counter
 
 from __future__ import annotations
 
+import itertools
 import random
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,14 @@ MODES = (
     "torch.set_grad_enabled(True)",
 )
 Case = dict[str, Any]
+# What random programs meet too rarely, found among many more of them.
+RARE = (
+    "with torch.inference_mode():\n    x = torch.ones(2)\ny = x.sum()\nz = x.clone()\nw = x + x",
+    "d = torch.tensor(.25, requires_grad=True)\na = d + d\nd.requires_grad_(False)\nd -= a\nd.sum().backward()",
+    "with torch.inference_mode():\n    z = torch.ones(2)\nz.detach().mul_(z)\nz.data.add_(1)\nz[0:1].add_(1)",
+    "w = torch.ones(2, requires_grad=True)\na = torch.ones(2)\nb = a[0:1]\na.mul_(w)\nb.mul_(2)",
+    "x = torch.ones(2, requires_grad=True)\ny = x.sum()\nx.requires_grad_(False)\ny.backward()",
+)
 
 
 class Run:
@@ -371,8 +380,8 @@ def programs(count: int, lines: int = 14) -> Iterator[Case]:
     torch is asked only at the end.
     """
     source = random.Random(SEED)
-    for _ in range(count):
-        code = drawn(source, lines)
+    rare = [text.split("\n") for text in RARE]
+    for code in itertools.chain(rare, (drawn(source, lines) for _ in range(count))):
         steps = []
         for upto in range(1, len(code) + 1):
             steps.append(replayed(code[:upto], lambda run, error: {"error": error, **told(run)}))

@@ -97,7 +97,8 @@ export function backward(world, tensor, keep) {
 }
 
 function accumulate(world, variable, { grad, right }, leaves) {
-  if (!variable.flag) return;
+  if (!world.requiresGrad(variable)) return;
+  if (world.gradFn(world, variable)) throw new Raised("RuntimeError", "leaf variable has been moved into the graph interior");
   const there = variable.grad;
   leaves.push(variable);
   variable.grad = there ? { ...there, values: added(there.values, grad), right: added(there.right, right) } : { values: grad, right, inference: world.inference };

@@ -177,7 +177,7 @@ function unary(world, t, name, values, shape, parts) {
   return result;
 }
 
-/** From an inference tensor, outside its mode: what torch makes by copy_ has been counted once. */
+/** From an inference tensor, outside its mode: clone and sum fill their result in place, and that is counted. */
 function counted(t, result) {
   if (t.inference && result.counter) result.counter.n = 1;
   return result;
@@ -209,7 +209,7 @@ export const METHOD = {
   sum: (world, t) => {
     const count = numel(t.shape);
     const total = unary(world, t, "SumBackward0", [valuesOf(t).reduce((a, b) => Math.fround(a + b), 0)], [], { apply: (grad) => [Array(count).fill(grad[0])] });
-    return count === 1 ? counted(t, total) : total;
+    return counted(t, total);
   },
   clone: (world, t) => {
     const copy = unary(world, t, "CloneBackward0", valuesOf(t), t.shape, { apply: (grad) => [grad] });
