@@ -276,10 +276,11 @@ for how in ("requires_grad_(False)", "detach"):
 # A frozen layer still hands gradients on. That is what trains a generator through a fixed critic.
 # A cut stops all that lies before. That is what keeps a probe from disturbing the network it reads.
 #
-# Whether a parameter takes part is decided **when the layer runs**: then the graph is recorded.
+# Whether a road to a parameter is recorded is decided **when the layer runs**. Switch `requires_grad`
+# on afterwards, and no gradient comes. Now the other way round.
 #
 # **Predict.** `requires_grad_(False)` is called after the forward pass and before `backward`. Does
-# the weight still get a gradient?
+# the weight still get a gradient? Write `True` or `False`.
 
 
 # %%
@@ -294,6 +295,10 @@ def frozen_too_late():
 predict(..., frozen_too_late)
 
 # %% [markdown]
+# The road was recorded, and a gradient comes along it. But at its end stands `AccumulateGrad`, which
+# looks at the flag once more, and adds nothing to a leaf that does not require grad **now**. If the
+# flag is on again when `backward` runs, it adds.
+#
 # **Write `route(layers, x, frozen, cut)`.** `layers` is a list of modules, each a function of one
 # tensor. Apply them to `x`, in order, each position once, and return the result. `frozen` and `cut`
 # are sets of positions in the list.
