@@ -45,10 +45,10 @@ def test_a_rank_that_waits_is_killed():
     start = time.monotonic()
     with pytest.raises(
         RanksHung,
-        match="no answer within 1 s: rank 0 waited at barrier #1, rank 1 had left without a call",
+        match="no answer within 4 s: rank 0 waited at barrier #1, rank 1 had left without a call",
     ):
-        on_ranks(2, body, seconds=1)
-    assert time.monotonic() - start < 5
+        on_ranks(2, body, seconds=4)
+    assert time.monotonic() - start < 10
 
 
 def test_what_one_rank_raises_is_told_at_once():
@@ -108,8 +108,8 @@ def test_each_rank_is_named_with_its_last_call():
             dist.all_reduce(x)
 
     with pytest.raises(RanksHung) as caught:
-        on_ranks(3, body, seconds=2)
+        on_ranks(3, body, seconds=4)
     assert str(caught.value) == (
-        "no answer within 2 s: ranks 1 and 2 waited at all_reduce #3, "
+        "no answer within 4 s: ranks 1 and 2 waited at all_reduce #3, "
         "rank 0 had left after all_reduce #2"
     )
