@@ -70,7 +70,8 @@ def _hold_against_processes(knobs: Knobs) -> None:
         for worker, batch in ((event.worker, event.batch) for event in delivered)
     }
     assert real.collated == loading
-    assert sorted(i for list_ in real.loaded.values() for i in list_) == sorted(sum(batches, ()))
+    everything = sorted(i for samples in real.loaded.values() for i in samples)
+    assert everything == [i for batch in batches for i in batch]
     for pid, samples in real.loaded.items():
         assert samples == [i for batch in batches if (pid, batch) in loading for i in batch]
 
@@ -132,7 +133,8 @@ def test_prefetch_needs_workers_and_keeps_nothing_for_the_next_epoch() -> None:
     golden = golden_dataloader.run(knobs)
     for _ in range(2):
         loaded = gated_dataloader.run(knobs, golden).loaded
-        assert sorted(sum(loaded.values(), [])) == list(range(8)), "loaded again, every epoch"
+        samples = [i for own in loaded.values() for i in own]
+        assert sorted(samples) == list(range(8)), "loaded again, every epoch"
 
 
 def _counters(events: list[Event]) -> list[list[int]]:
