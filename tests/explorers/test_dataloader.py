@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import weakref
 from collections import Counter
 from typing import Any
@@ -202,3 +203,92 @@ def test_the_page_computes_what_torchs_loader_does(laboratory: Page) -> None:
       return null;
     };"""
     assert_right(compare(laboratory, "/dataloader/run.js", body, cases=cases), 3_000)
+
+
+SAY = """async (all) => {
+  const [run, words] = await Promise.all([import("/dataloader/run.js"), import("/dataloader/words.js")]);
+  return all.map((knobs) => {
+    const made = run.simulate(knobs);
+    return { verdict: words.verdict(made).join(" "), told: made.events.map((_, i) => words.tell(made, i)) };
+  });
+}"""
+
+
+def test_what_the_page_says_of_a_run_is_true(laboratory: Page) -> None:
+    """Each number in the sentences, read back and compared with torch's loader in model time."""
+    settings = list(golden_dataloader.settings(400, seed=8))
+    said = laboratory.evaluate(SAY, [dataclasses.asdict(knobs) for knobs in settings])
+    kinds: Counter[str] = Counter()
+    for knobs, page in zip(settings, said, strict=True):
+        events = golden_dataloader.run(knobs)
+        for event, sentence in zip(events, page["told"], strict=True):
+            _assert_told(knobs, events, event, sentence)
+        kinds[_assert_verdict(knobs, events, page["verdict"])] += 1
+    assert min(kinds.values()) > 5 and len(kinds) == 6, kinds
+
+
+def _assert_told(knobs: Knobs, events: list[Event], event: Event, sentence: str) -> None:
+    before = events[: events.index(event)]
+    gone = {e.batch for e in before if e.kind == "deliver"}
+    numbers = [int(n) for n in re.findall(r"\d+", sentence)]
+    if event.kind == "give":
+        assert numbers[:2] == [event.batch, event.worker]
+        if knobs.in_order:
+            assert numbers[2:] == [event.batch, knobs.num_workers, event.worker]
+        else:
+            own = [e.batch for e in before if e.kind == "give" and e.worker == event.worker]
+            taken = {e.batch for e in before if e.kind == "take"}  # this one's delivery gave room
+            assert numbers[2:] == [knobs.prefetch_factor]
+            assert len(set(own) - gone - taken) < knobs.prefetch_factor
+    elif event.kind == "take":
+        aside = events[events.index(event)].aside > (before[-1].aside if before else 0)
+        assert aside == ("put aside" in sentence)
+        if aside:
+            assert numbers == [event.batch, len(gone), event.batch]
+    elif event.kind == "deliver":
+        late = any(e.kind == "take" and e.batch == event.batch and e.aside for e in before)
+        came = [e for e in before if e.kind in {"take", "ask"}][-1]
+        assert ("had been put aside" in sentence) == (late and came.kind == "ask")
+        assert numbers == [event.batch, knobs.work]
+    elif event.kind == "stop":
+        assert numbers == ([len(gone)] if gone else [])
+
+
+def _assert_verdict(knobs: Knobs, events: list[Event], said: str) -> str:
+    numbers = [int(n) for n in re.findall(r"\d+", said)]
+    total = events[-1].time
+    waited = _counters(events)[-1][3]
+    delivered = [event for event in events if event.kind == "deliver"]
+    kind = said.split(".")[0]
+    if said.startswith("No batch"):
+        assert not delivered and numbers == [knobs.samples, knobs.batch_size]
+        return kind
+    times = {(event.kind, event.batch): event.time for event in events}
+    if said.startswith("Nothing is loaded ahead"):
+        assert knobs.num_workers == 0 and numbers == [waited, total]
+    elif "holds the others back" in said:
+        worst = max(delivered, key=lambda event: event.aside)
+        seen = events[: events.index(worst)]
+        kept = {e.batch for e in seen if e.kind == "take"} - {
+            e.batch for e in seen if e.kind == "deliver"
+        }
+        sooner = worst.time - min(times["finish", batch] for batch in kept - {worst.batch})
+        assert numbers == [worst.batch, worst.aside, sooner, waited, total]
+        return "held back"
+    elif said.startswith("Whatever"):
+        order = [event.batch for event in delivered]
+        late = max(range(len(order)), key=lambda batch: order.index(batch) - batch)
+        assert numbers == [late, order.index(late) + 1, late + 1, waited, total]
+    else:
+        if "consumer sets the pace" in said:
+            assert numbers.pop(0) == waited == delivered[0].time
+            assert numbers.pop(0) == max(row[4] for row in _counters(events))
+        else:
+            assert numbers[:2] == [waited, total] and waited > delivered[0].time
+            del numbers[:2]
+        if knobs.num_workers < 4:
+            more = dataclasses.replace(knobs, num_workers=knobs.num_workers + 1)
+            then = golden_dataloader.run(more)[-1].time
+            assert ("the same" in said) == (then == total)
+            assert numbers == [more.num_workers, *dict.fromkeys([then, total])]
+    return kind

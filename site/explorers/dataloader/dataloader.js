@@ -106,6 +106,7 @@ class DataloaderExplorer extends Explorer {
 
   show(state) {
     const { run } = this;
+    this.said ??= this.key; // what a page opens with is not announced
     const { at } = state;
     this.knobs.show(state);
     const [point, more] = verdict(run);
@@ -157,9 +158,9 @@ class DataloaderExplorer extends Explorer {
     const row = (name, value, note) => h("div", {}, h("dt", {}, name), h("dd", {}, h("b", {}, value), h("span", { class: "ut-soft" }, ` ${note}`)));
     put(this.counts,
       row("given out", given, `of ${count(total, "batch", "batches")}`), row("finished", finished, `of ${total}`), row("delivered", delivered, `of ${total}`),
-      n ? row("in flight", flight, `of at most ${prefetch_factor} × ${n} = ${prefetch_factor * n}`) : null,
+      n ? row("in flight", flight, `of at most ${prefetch_factor} × ${n}`) : null,
       row("consumer waited", waited, `of ${count(run.waited, "unit")}`),
-      row("ready in memory", memory, `of at most ${count(mostMemory(run), "batch", "batches")}`));
+      row("ready in memory", memory, `of at most ${mostMemory(run)}`));
   }
 
   say(state) {

@@ -20,7 +20,7 @@ export function knobs(turn) {
   const inputs = {};
   const slider = (name) => {
     const [words, min, max] = RANGES[name];
-    const value = h("output", { for: `dl-${name}` });
+    const value = h("b", { "aria-hidden": "true" }); // the slider says its value itself
     const input = h("input", { id: `dl-${name}`, type: "range", min, max, oninput: () => turn({ [name]: Number(input.value) }) });
     inputs[name] = { input, value };
     return h("div", { class: "dl-knob" }, h("label", { for: `dl-${name}` }, words || h("code", {}, name)), value, input);
