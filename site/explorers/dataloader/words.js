@@ -31,7 +31,7 @@ export function tell({ knobs, batches, events, of }, at) {
       return `The main process takes batch ${batch} from the result queue. ${!inOrder ? "It came first, so it goes first."
         : batch === due() ? "It is its turn." : `Batch ${due()} is next, so ${batch} is put aside.`}`;
     case "deliver":
-      return `Batch ${batch} is delivered${of[batch].take < time ? ", which had been put aside" : ""}. The consumer works on it for ${count(work, "unit")}.`;
+      return `Batch ${batch} is delivered${of[batch].take < time ? "; it had been put aside" : ""}. The consumer works on it for ${count(work, "unit")}.`;
     default:
       return batches.length ? `All ${count(batches.length, "batch", "batches")} are delivered: StopIteration.` : "There is nothing to deliver: StopIteration.";
   }
