@@ -75,7 +75,7 @@ function table({ moves, held, from }, ranks, size) {
     const values = held[rank][piece];
     const done = from[rank][piece] === full;
     return h("td", { class: `dd-piece ${done ? "done" : from[rank][piece] === 1 << rank ? "own" : "part"}${sends ? " sends" : ""}${gets ? " gets" : ""}` },
-      h("b", {}, gets ? gets.adds ? "+ " : "= " : "", values.length ? letters(from[rank][piece]) : "empty", done && values.length ? " ✓" : ""),
+      h("b", {}, gets ? h("span", {}, gets.adds ? "+ " : "= ") : null, values.length ? letters(from[rank][piece]) : "empty", done && values.length ? h("span", {}, " ✓") : null),
       h("small", {}, values.length > 3 ? [...values.slice(0, 2), "…"].join(" ") : values.join(" ")));
   };
   return h("table", { class: `dd-ring${ranks > 4 ? " many" : ""}`, style: `--n:${ranks}` },

@@ -70,7 +70,7 @@ export function readZero(get) {
   const params = parseCount(get.get("params") ?? "7B");
   const ranks = /^\d{1,5}$/.test(get.get("ranks") ?? "8") ? Number(get.get("ranks") ?? "8") : 0;
   const [optimizer, precision, stage] = [get.get("optimizer") ?? "adam", get.get("precision") ?? "mixed", get.get("stage") ?? "0"];
-  const fine = params && ranks && optimizer in OPTIMIZERS && precision in PRECISIONS && /^[0-3]$/.test(stage);
+  const fine = params && ranks && Object.hasOwn(OPTIMIZERS, optimizer) && Object.hasOwn(PRECISIONS, precision) && /^[0-3]$/.test(stage);
   return fine ? { params, ranks, optimizer, precision, stage: Number(stage) } : null;
 }
 

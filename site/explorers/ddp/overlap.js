@@ -111,7 +111,7 @@ const REDUCE = 26;
 function draw(model, { grads, buckets, backward, end }, width) {
   const x = (at) => 1 + at / (end || 1) * (width - 2);
   const low = TOP + LAYER + GAP;
-  const height = low + REDUCE + 40;
+  const height = low + REDUCE + 56;
   const bucketOf = grads.map((_, grad) => buckets.findIndex(({ members }) => members.includes(grad)));
   const label = (a, b, y, text, kind) => (x(b) - x(a) > 7.5 * text.length + 2 ? svg("text", { x: (x(a) + x(b)) / 2, y, class: kind }, text) : null);
   let now = 0;
@@ -122,6 +122,13 @@ function draw(model, { grads, buckets, backward, end }, width) {
     return svg("g", {}, svg("title", {}, `layer ${layer + 1}: ${model[layer].params.map(({ name }) => name).join(", ")}`),
       own.map((bucket, i) => svg("rect", { x: x(a), y: TOP + i * strip, width: Math.max(x(b) - x(a) - 1, 0.5), height: strip, class: `k${bucket % 3}` })),
       label(a, b, TOP + LAYER / 2 + 4, b - a && x(b) - x(a) > 60 ? `layer ${layer + 1}` : String(layer + 1)));
+  });
+  const place = (index) => (buckets[index] ? x(buckets[index].ready) : index < 0 ? -Infinity : Infinity);
+  // Beside the mark of a bucket, unless the next mark is too near; the last one is named on its left.
+  const names = buckets.map(({ ready }, index) => {
+    const left = x(ready) > width - 24;
+    if (left ? x(ready) - place(index - 1) < 56 : place(index + 1) - x(ready) < 28) return null;
+    return svg("text", { x: x(ready) + (left ? -6 : 6), y: TOP + LAYER + 12, class: left ? "end" : "lane" }, `B${index}`);
   });
   const reduces = buckets.map(({ ready, from, to }, index) => {
     const [a, b] = [x(from), x(to)];
@@ -139,10 +146,10 @@ function draw(model, { grads, buckets, backward, end }, width) {
     "aria-label": `Backward until ${time(backward)}. ${buckets.map(({ from, to }, i) => `B${i} from ${time(from)} to ${time(to)}`).join(", ")}.`,
   },
   svg("defs", {}, svg("pattern", { id: "dd-late", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, svg("line", { x1: 0, x2: 0, y1: 0, y2: 6, class: "hatch" }))),
-  svg("text", { x: 1, y: 11, class: "lane" }, "backward, last layer first"), blocks, line(backward, "stop"), line(end, "stop"), reduces,
-  svg("text", { x: 1, y: low + REDUCE + 16, class: "lane" }, "all-reduces"),
-  svg("text", { x: Math.max(x(backward), 110), y: low + REDUCE + 16, class: "end" }, `${time(backward)} ▸ backward ends`),
-  end > backward ? svg("text", { x: width - 1, y: low + REDUCE + 32, class: "end" }, `${time(end)} ▸ last all-reduce ends`) : null);
+  svg("text", { x: 1, y: 11, class: "lane" }, "backward, last layer first"), blocks, line(backward, "stop"), line(end, "stop"), reduces, names,
+  svg("text", { x: 1, y: low + REDUCE + 16, class: "lane" }, "all-reduces, one after another"),
+  svg("text", { x: Math.max(x(backward), 145), y: low + REDUCE + 32, class: "end" }, `${time(backward)} ▸ backward ends`),
+  end > backward ? svg("text", { x: width - 1, y: low + REDUCE + 48, class: "end" }, `${time(end)} ▸ last all-reduce ends`) : null);
 }
 
 /** A state as its part of the address describes it, or null. */

@@ -4,7 +4,7 @@ import { choice, h, put } from "../explorer.js";
 
 /** A slider; `values` in rising order, `say` puts one into words. A value between two of them stays as it is. */
 export function slider({ label, values, say, give }) {
-  const output = h("output", {});
+  const output = h("span", { class: "dd-value", "aria-hidden": "true" });
   const input = h("input", {
     type: "range", min: 0, max: values.length - 1, step: 1, "aria-label": label, oninput: () => give(values[input.value]),
   });
