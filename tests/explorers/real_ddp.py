@@ -27,17 +27,18 @@ Shapes = list[list[list[int]]]
 
 
 class Chain(nn.Module):
-    """Layers of any parameters, used in the order in which they are registered."""
+    """Layers of any parameters, used in the order in which they are registered, or in the other."""
 
-    def __init__(self, shapes: Shapes) -> None:
+    def __init__(self, shapes: Shapes, *, crossed: bool = False) -> None:
         super().__init__()
+        self.step = -1 if crossed else 1
         self.layers = nn.ModuleList(
             nn.ParameterList(nn.Parameter(torch.zeros(shape)) for shape in layer)
             for layer in shapes
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        for layer in self.layers:
+        for layer in list(self.layers)[:: self.step]:
             for parameter in layer:
                 x = x + parameter.sum()
         return x
@@ -60,7 +61,7 @@ def _names(module: nn.Module, shapes: Shapes) -> dict[int, tuple[int, int]]:
 def backwards(
     cases: list[tuple[str, Shapes, dict[str, Any]]], *, count: int = 3
 ) -> list[list[list[Any]]]:
-    """Per case and backward: ("g", parameter) and ("B", number, parameters, bytes) as they came."""
+    """Per case ("linears", "chain" or "crossed") and backward: ("g", parameter) and ("B", number, parameters, bytes) as they came."""
 
     def body(rank: int) -> list[list[list[Any]]]:
         return [_backwards(*case, count) for case in cases]
@@ -87,7 +88,7 @@ def _hook(note: Callable[[dist.GradBucket], object]) -> Hook:
 
 def _backwards(kind: str, shapes: Shapes, options: dict[str, Any], count: int) -> list[list[Any]]:
     torch.manual_seed(0)
-    module = linears(shapes) if kind == "linears" else Chain(shapes)
+    module = linears(shapes) if kind == "linears" else Chain(shapes, crossed=kind == "crossed")
     names = _names(module, shapes)
     events: list[Any] = []
     for parameter in module.parameters():

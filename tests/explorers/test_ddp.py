@@ -81,6 +81,10 @@ def test_what_the_fine_print_says_of_ddp() -> None:
     )
     assert sum(event[0] == "B" for event in unused[0]) > 1
     assert sum(event[0] == "B" for event in listed[0]) > 1
+    (crossed,) = real.backwards([("crossed", LINEARS, {"bucket_cap_mb": 0})], count=2)
+    came = [where for kind, where, *_ in crossed[1] if kind == "g"]
+    assert came[0] == [0, 1], "the first layer is used last"
+    assert [event[2] for event in crossed[1] if event[0] == "B"] == [[where] for where in came]
     assert real.own_gradients(view=False) == 4 * 36
     assert real.own_gradients(view=True) == 0
 

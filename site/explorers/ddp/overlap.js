@@ -120,15 +120,18 @@ function draw(model, { grads, buckets, backward, end }, width) {
     const own = [...new Set(grads.map((grad, i) => (grad.layer === layer ? bucketOf[i] : -1)))].filter((i) => i >= 0);
     const strip = LAYER / own.length;
     return svg("g", {}, svg("title", {}, `layer ${layer + 1}: ${model[layer].params.map(({ name }) => name).join(", ")}`),
-      own.map((bucket, i) => svg("rect", { x: x(a), y: TOP + i * strip, width: Math.max(x(b) - x(a) - 1, 0.5), height: strip, class: `k${bucket % 3}` })),
-      label(a, b, TOP + LAYER / 2 + 4, b - a && x(b) - x(a) > 60 ? `layer ${layer + 1}` : String(layer + 1)));
+      own.map((bucket, i) => svg("rect", { x: x(a), y: TOP + i * strip, width: Math.max(x(b) - x(a) - 1, 0.5), height: strip, class: `stripe k${bucket % 3}` })),
+      svg("rect", { x: x(a), y: TOP, width: Math.max(x(b) - x(a) - 1, 0.5), height: LAYER, class: "frame" }),
+      label(a, b, TOP + LAYER / 2 + 4, `layer ${layer + 1}`) ?? label(a, b, TOP + LAYER / 2 + 4, String(layer + 1)));
   });
-  const place = (index) => (buckets[index] ? x(buckets[index].ready) : index < 0 ? -Infinity : Infinity);
-  // Beside the mark of a bucket, unless the next mark is too near; the last one is named on its left.
-  const names = buckets.map(({ ready }, index) => {
-    const left = x(ready) > width - 24;
-    if (left ? x(ready) - place(index - 1) < 56 : place(index + 1) - x(ready) < 28) return null;
-    return svg("text", { x: x(ready) + (left ? -6 : 6), y: TOP + LAYER + 12, class: left ? "end" : "lane" }, `B${index}`);
+  // Beside each mark the buckets that are ready there, where there is room; at the right edge on its left.
+  const marks = [...new Set(buckets.map(({ ready }) => ready))];
+  const names = marks.map((ready, i) => {
+    const own = buckets.flatMap((bucket, index) => (bucket.ready === ready ? [`B${index}`] : []));
+    const text = own.length > 1 ? `${own[0]}–${own.at(-1)}` : own[0];
+    const left = x(ready) + 7 * text.length + 8 > width;
+    const room = left ? x(ready) - (i ? x(marks[i - 1]) + 30 : 0) : i + 1 < marks.length ? x(marks[i + 1]) - x(ready) : width;
+    return room < 7 * text.length + 10 ? null : svg("text", { x: x(ready) + (left ? -6 : 6), y: TOP + LAYER + 12, class: left ? "end" : "lane" }, text);
   });
   const reduces = buckets.map(({ ready, from, to }, index) => {
     const [a, b] = [x(from), x(to)];
