@@ -154,6 +154,10 @@ def test_a_model_of_ones_own(watch: Watch, site: str) -> None:
     assert address(page)["layers"] == "512x256-512_10x512-10"
     expect(page.locator(".dd-buckets li").first).to_contain_text("2.bias 2.weight 1.bias 1.weight")
     times = page.locator("#dd-times")
+    layers.fill("512 × 256 + 512 10*512+10")
+    assert address(page)["layers"] == "512x256-512_10x512-10", "spaces part layers, too"
+    times.fill("3 5, ")
+    assert address(page)["time"] == "3_5"
     times.fill("3, 5")
     assert address(page)["time"] == "3_5"
     expect(verdict(page)).to_contain_text("Backward takes 8")
@@ -164,6 +168,10 @@ def test_a_model_of_ones_own(watch: Watch, site: str) -> None:
     expect(times).to_have_value("3, 5")
     layers.fill("512x")
     expect(page.locator("#dd-layers-help")).to_contain_text("Shapes such as")
+    for text in ("", "-1", "0x10", "1e-7", "1001"):
+        page.locator("#dd-cap").fill(text)
+        expect(page.locator("#dd-cap")).to_have_attribute("aria-invalid", "true")
+        assert address(page)["cap"] == "4"
     page.locator("#dd-cap").fill("0.01")
     assert address(page)["cap"] == "0.01"
     expect(page.locator(".dd-buckets li")).to_have_count(2)

@@ -77,8 +77,8 @@ export function parseLayers(text) {
 
 /** "4, 4, 2": how long backward takes in each layer; the last one repeats. Or null. */
 export function parseTimes(text, count) {
-  const times = text.trim().split(/[,_\s]+/).map((part) => /^\d{1,4}(\.\d{1,3})?$/.test(part) ? Number(part) : NaN);
-  if (times.length > count || times.some(Number.isNaN)) return null;
+  const times = text.split(/[,_\s]+/).filter(Boolean).map((part) => /^\d{1,4}(\.\d{1,3})?$/.test(part) ? Number(part) : NaN);
+  if (!times.length || times.length > count || times.some(Number.isNaN)) return null;
   return Array.from({ length: count }, (_, layer) => times[layer] ?? times.at(-1));
 }
 

@@ -11,6 +11,8 @@ const LATENCIES = [0, 0.1, 0.2, 0.5, 1, 2, 3, 5, 8];
 
 export const planOf = ({ plan, cap }) => (plan === "cap" ? cap : plan);
 
+const parseCap = (text) => (/^\d{1,4}(\.\d{1,6})?$/.test(text.trim()) && Number(text) <= 1000 ? Number(text) : null);
+
 /** All four plans for a state, and the layers. */
 function compute(state) {
   const layers = build(parseLayers(state.layers), parseTimes(state.times, parseLayers(state.layers).length));
@@ -30,7 +32,7 @@ export function overlapPanel(change) {
   });
   const cap = field({
     id: "dd-cap", label: "bucket_cap_mb", size: 5, help: "MiB, from 0 to 1000",
-    parse: (text) => { const value = Number(text); return text.trim() && value >= 0 && value <= 1000 ? value : null; },
+    parse: parseCap,
     give: (value) => change({ cap: value, plan: "cap" }),
   });
   const plans = barRows({
@@ -41,7 +43,7 @@ export function overlapPanel(change) {
   const latency = slider({ label: "latency", values: LATENCIES, say: (n) => `${n} per all-reduce`, give: (value) => change({ latency: value }) });
   const after = h("input", { type: "checkbox", onchange: () => change({ after: after.checked }) });
   const layers = field({
-    id: "dd-layers", label: "Layers, first to last", size: 40, help: "Shapes such as 1024x1024+1024, layers with commas between them; at most 16.",
+    id: "dd-layers", label: "shapes of the parameters, first layer to last", size: 40, help: "Shapes such as 1024x1024+1024, layers with commas between them; at most 16.",
     parse: (text) => (parseLayers(text) ? text : null),
     give: (text) => {
       const amount = parseLayers(text).length;
@@ -49,7 +51,7 @@ export function overlapPanel(change) {
     },
   });
   const times = field({
-    id: "dd-times", label: "Backward time of each layer", size: 20, help: "Numbers with commas, no more than there are layers; the last one repeats.",
+    id: "dd-times", label: "time that backward takes in each", size: 20, help: "Numbers with commas, no more than there are layers; the last one repeats.",
     parse: (text) => (parseTimes(text, amountNow) ? text : null), give: (text) => change({ times: text }),
   });
   let amountNow = 1;
@@ -70,7 +72,7 @@ export function overlapPanel(change) {
   function show(state) {
     const { layers: model, runs, run } = compute(state);
     amountNow = model.length;
-    models.show(MODELS.find(([, , text, pace]) => text === state.layers && pace === state.times)?.[0]);
+    models.show(modelOf(state)?.[0]);
     cap.show(String(state.cap));
     bandwidth.show(state.bandwidth);
     latency.show(state.latency);
@@ -167,21 +169,30 @@ export function readOverlap(params) {
   };
   const bucket = params.get("cap") ?? "4";
   const named = PLANS.slice(1).includes(bucket);
-  const cap = named ? 4 : /^[\d.]+$/.test(bucket) ? Number(bucket) : NaN;
+  const cap = named ? 4 : parseCap(bucket);
   const [bandwidth, latency] = [number("bandwidth", 2, 1e6), number("latency", 0.5, 1e6)];
-  if (!(cap <= 1000) || !(bandwidth > 0) || Number.isNaN(latency)) return null;
-  const known = MODELS.find(([, , text, pace]) => tidy(text) === tidy(layers) && tidy(pace) === tidy(times));
+  if (cap === null || !(bandwidth > 0) || Number.isNaN(latency)) return null;
+  const known = modelOf({ layers, times });
   return {
     layers: known?.[2] ?? spread(layers), times: known?.[3] ?? spread(times), plan: named ? bucket : "cap", cap,
     bandwidth, latency, after: params.get("overlap") === "no",
   };
 }
 
-const tidy = (text) => text.replace(/\s/g, "").replaceAll(",", "_").replaceAll("+", "-").replaceAll(/[×*]/g, "x");
+/** Layers and times as they stand in an address, whatever way they were typed. */
+const tidy = ({ layers, times }) => [
+  parseLayers(layers).map((params) => params.map((shape) => shape.join("x")).join("-")).join("_"),
+  times.split(/[,_\s]+/).filter(Boolean).join("_"),
+];
 const spread = (text) => text.replaceAll("_", ", ").replaceAll("-", "+");
 
+function modelOf(state) {
+  return MODELS.find(([, , layers, times]) => String(tidy({ layers, times })) === String(tidy(state)));
+}
+
 export function writeOverlap({ layers, times, plan, cap, bandwidth, latency, after }) {
-  const known = MODELS.find(([, , text, pace]) => text === layers && pace === times);
-  const model = known ? [["model", known[0]]] : [["layers", tidy(layers)], ["time", tidy(times)]];
+  const known = modelOf({ layers, times });
+  const own = tidy({ layers, times });
+  const model = known ? [["model", known[0]]] : [["layers", own[0]], ["time", own[1]]];
   return [...model, ["cap", planOf({ plan, cap })], ["bandwidth", bandwidth], ["latency", latency], ...(after ? [["overlap", "no"]] : [])];
 }
