@@ -66,10 +66,10 @@ export function zeroPanel(change) {
 
 const percent = (share) => `${share < 0.1 ? (share * 100).toPrecision(2) : Math.round(share * 100)} %`;
 
-export function readZero(get) {
-  const params = parseCount(get.get("params") ?? "7B");
-  const ranks = /^\d{1,5}$/.test(get.get("ranks") ?? "8") ? Number(get.get("ranks") ?? "8") : 0;
-  const [optimizer, precision, stage] = [get.get("optimizer") ?? "adam", get.get("precision") ?? "mixed", get.get("stage") ?? "0"];
+export function readZero(given) {
+  const params = parseCount(given.get("params") ?? "7B");
+  const ranks = /^\d{1,5}$/.test(given.get("ranks") ?? "8") ? Number(given.get("ranks") ?? "8") : 0;
+  const [optimizer, precision, stage] = [given.get("optimizer") ?? "adam", given.get("precision") ?? "mixed", given.get("stage") ?? "0"];
   const fine = params && ranks && Object.hasOwn(OPTIMIZERS, optimizer) && Object.hasOwn(PRECISIONS, precision) && /^[0-3]$/.test(stage);
   return fine ? { params, ranks, optimizer, precision, stage: Number(stage) } : null;
 }

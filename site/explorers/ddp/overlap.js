@@ -9,7 +9,7 @@ const PLANS = ["cap", "default", "each", "one"];
 const BANDWIDTHS = [0.25, 0.5, 1, 2, 3, 4, 6, 8, 16, 32, 64];
 const LATENCIES = [0, 0.1, 0.2, 0.5, 1, 2, 3, 5, 8];
 
-export const planOf = ({ plan, cap }) => (plan === "cap" ? cap : plan);
+const planOf = ({ plan, cap }) => (plan === "cap" ? cap : plan);
 
 const parseCap = (text) => (/^\d{1,4}(\.\d{1,6})?$/.test(text.trim()) && Number(text) <= 1000 ? Number(text) : null);
 
