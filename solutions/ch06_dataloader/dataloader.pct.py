@@ -1,0 +1,299 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] chapter="ch06_dataloader"
+# title: DataLoader
+# summary: >-
+#   Between the files and the model stands a pipeline: who is drawn, in which order, by which
+#   process, and in what shape it arrives. When it is wrong nothing raises. Samples are seen twice or
+#   never, augmentations repeat, a metric counts its own padding. In this chapter you take the
+#   pipeline apart: random streams, samplers, collate, workers. At the end you have built a
+#   DataLoader of your own.
+# preload: [torch.utils.data]
+
+# %% [markdown]
+# ## How to work
+#
+# Each exercise has a card, a few cells to read and run, and one cell to write: the one that
+# raises `NotImplementedError`. The cell after it grades what you wrote, as often as you like.
+#
+# Where a cell calls `predict(...)`, write your guess in place of the dots before you run it.
+# Nobody grades a guess.
+
+# %%
+import pickle
+import random
+import warnings
+from collections import OrderedDict, namedtuple
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    DistributedSampler,
+    WeightedRandomSampler,
+    default_collate,
+)
+
+from grader import grade, predict
+
+# %% [markdown]
+# ## Two questions
+#
+# A **map-style dataset** answers two questions: how many samples are there, and what is sample
+# number `i`? Python's names for them are `__len__` and `__getitem__`. Nothing else is needed. A
+# list is a dataset, and so is a tensor or a `range`.
+
+# %%
+squares = [n * n for n in range(5)]
+print([batch.tolist() for batch in DataLoader(squares, batch_size=2)])
+
+# %% [markdown]
+# `Dataset` is a base class without a `__len__`. Leave yours out, and the loader can be made. The
+# error comes when it is first asked for a batch, and in a class of some length one looks for it in
+# the wrong place.
+
+
+# %%
+class Scans(Dataset):
+    """Knows its samples by their numbers, but not how many there are."""
+
+    def __getitem__(self, index):
+        return self.paths[index]
+
+
+loader = DataLoader(Scans(), batch_size=2)
+print("made")
+try:
+    next(iter(loader))
+except TypeError as error:
+    print(error)
+
+# %% [markdown]
+# Everything between the two questions and a batch is small parts with a protocol each:
+#
+# | part | makes | from |
+# |---|---|---|
+# | sampler | an order of indices | the dataset's length |
+# | batch sampler | lists of indices | the sampler |
+# | fetcher | a list of samples | the dataset, one `__getitem__` per index |
+# | collate | one batch | that list |
+#
+# A sampler is anything that can be iterated over, and so is a batch sampler. You can hand in lists:
+
+# %%
+print([b.tolist() for b in DataLoader(squares, sampler=[4, 4, 0], batch_size=2)])
+print([b.tolist() for b in DataLoader(squares, batch_sampler=[[0], [3, 2, 1]])])
+
+# %% [markdown]
+# Collating is not what you switch on with `collate_fn=`: it happens unless you switch it off. With
+# `batch_size=None` there are no lists to be made into batches, and each sample comes as it is.
+#
+# **Predict.** What is the type's name of the first thing that comes out of
+# `DataLoader(squares, batch_size=None)`, and of `DataLoader(squares, batch_size=1)`? Write a pair,
+# such as `("list", "str")`.
+
+# %%
+predict(
+    ...,
+    lambda: tuple(
+        type(next(iter(DataLoader(squares, batch_size=size)))).__name__ for size in (None, 1)
+    ),
+)
+
+# %% [markdown] exercise="isolated_rng"
+# title: Keep random streams apart
+# minutes: 30
+# difficulty: 2
+# points: 6
+# prerequisites: []
+# teaches: >-
+#   that a random number is a position in a stream, that three modules have a stream each, and how
+#   to leave a stream and come back to it.
+# leaves out: streams of accelerators; NumPy's newer generators, which have no global stream.
+# off limits: [torch.random.fork_rng]
+
+# %% [markdown]
+# A generator of random numbers is a **state** and a rule that makes a number and the next state.
+# The seed says where the stream begins. It does not say where you are.
+
+# %%
+torch.manual_seed(5)
+first = torch.rand(3)
+position = torch.get_rng_state()
+fourth = torch.rand(1)
+torch.manual_seed(5)
+print("the seed again:    ", torch.equal(torch.rand(1), first[:1]))
+torch.set_rng_state(position)
+print("the position again:", torch.equal(torch.rand(1), fourth))
+print("seed of the stream:", torch.initial_seed())
+
+# %% [markdown]
+# There are three global streams: Python's `random`, NumPy's, and torch's. Seeding one leaves the
+# others where they are. A `torch.Generator` is a stream of its own, with no connection to the global
+# one. Make two without a seed, and they are not random either:
+
+# %%
+one, two = torch.Generator(), torch.Generator()
+print(one.initial_seed() == two.initial_seed())
+print(torch.equal(torch.rand(3, generator=one), torch.rand(3, generator=two)))
+
+# %% [markdown]
+# "Set the seed, and training is reproducible." As long as everybody who draws from the stream draws
+# the same. A DataLoader draws one number from the global stream each time you iterate over it, even
+# if it does not shuffle: workers are seeded with it. So a harmless look at the validation data
+# changes what the *training* loader does afterwards:
+
+
+# %%
+def orders(validate):
+    torch.manual_seed(0)
+    for _ in range(2):
+        yield [int(i) for i in DataLoader(range(6), shuffle=True)]
+        if validate:
+            list(DataLoader(range(3)))
+
+
+print("without:", *orders(validate=False))
+print("with:   ", *orders(validate=True))
+
+# %% [markdown]
+# The first epoch is the same, the second is not. Nothing is wrong with either. But you cannot
+# compare two runs if one of them looked more often. A stream of its own for the training loader
+# mends that: `DataLoader(..., generator=torch.Generator().manual_seed(0))`.
+#
+# What a *dataset* draws is another matter. Each worker has a stream of its own, so what a sample
+# gets depends on how many workers there are:
+
+
+# %%
+class Noise(Dataset):
+    """Four samples, each drawn when it is asked for."""
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return torch.rand(())
+
+
+def noise(workers):
+    torch.manual_seed(0)
+    context = "fork" if workers else None
+    patience = 20 if workers else 0
+    loader = DataLoader(
+        Noise(), num_workers=workers, multiprocessing_context=context, timeout=patience
+    )
+    return torch.cat(list(loader))
+
+
+print("1 worker and 1 again:", torch.equal(noise(1), noise(1)))
+print("1 worker and 2:      ", torch.equal(noise(1), noise(2)))
+print("1 worker and none:   ", torch.equal(noise(1), noise(0)))
+
+# %% [markdown]
+# So there is a need for a fence: draw as much as you like inside, and nobody outside notices. To be
+# useful it must hold all three streams, survive an error, and let you come back to the inner stream
+# where you left it.
+#
+# **Predict.** `torch.randn(1)` makes two numbers and keeps one for the next call. Is that one part
+# of the state? Here the state is taken between the two. Write `True` if the second comes back.
+
+
+# %%
+def second_comes_back():
+    torch.manual_seed(1)
+    torch.randn(1)
+    state = torch.get_rng_state()
+    second = torch.randn(1)
+    torch.manual_seed(99)
+    torch.set_rng_state(state)
+    return torch.equal(torch.randn(1), second)
+
+
+predict(..., second_comes_back)
+
+# %% [markdown]
+# **Write the class `isolated_rng(seed)`**, for use as `with isolated_rng(seed):`.
+#
+# - Inside, `random`, `np.random` and `torch` draw what they would draw after `random.seed(seed)`,
+#   `np.random.seed(seed)` and `torch.manual_seed(seed)`.
+# - Afterwards all three go on as if the block had not been there; also when it ended with an error,
+#   which comes out.
+# - An object can be entered again after it was left. Its streams then go on where they stopped.
+# - Making an object touches no stream.
+# - Blocks of different objects may be nested.
+#
+# `seed` is a whole number from 0 to $2^{32} - 1$. Only the CPU's streams count.
+# `torch.random.fork_rng` is off limits.
+#
+# <details><summary>Hint 1: six functions</summary>
+#
+# `random.getstate` and `random.setstate`, `np.random.get_state` and `np.random.set_state`,
+# `torch.get_rng_state` and `torch.set_rng_state`.
+#
+# </details>
+# <details><summary>Hint 2: a swap</summary>
+#
+# Entering and leaving do the same: note where the three streams are, and put them somewhere else.
+# What you note on leaving is where you go on when you come back.
+#
+# </details>
+# <details><summary>Hint 3: the first time</summary>
+#
+# Seeding changes a global stream. Do it once the outer states are safe, or ask generators of your
+# own for a state: `random.Random(seed)`, `np.random.RandomState(seed)` and
+# `torch.Generator().manual_seed(seed)` begin where the global ones would.
+#
+# </details>
+
+
+# %% solution="isolated_rng"
+class isolated_rng:
+    """A fence for the three global random streams.
+
+    seed: where the streams inside begin, from 0 to 2**32 - 1
+    """
+
+    ### BEGIN SOLUTION
+    def __init__(self, seed: int):
+        # Generators of our own, for their states alone: no global stream was touched.
+        self.inside = (
+            random.Random(seed).getstate(),
+            np.random.RandomState(seed).get_state(),
+            torch.Generator().manual_seed(seed).get_state(),
+        )
+
+    def __enter__(self):
+        self.outside = self.exchange(self.inside)
+
+    def __exit__(self, *error):
+        # Where the block stopped is where the next one goes on.
+        self.inside = self.exchange(self.outside)
+
+    @staticmethod
+    def exchange(states: tuple) -> tuple:
+        """Put the streams at `states`; return where they were."""
+        before = random.getstate(), np.random.get_state(), torch.get_rng_state()
+        python, numpy, ours = states
+        random.setstate(python)
+        np.random.set_state(numpy)
+        torch.set_rng_state(ours)
+        return before
+
+    ### END SOLUTION
+
+
+# %% grade="isolated_rng"
+grade("isolated_rng")
