@@ -65,3 +65,9 @@ def follow_plan(make, plan, made, found):
             except BodyError as caught:
                 seen = caught
             found["swallowed"] += fails and seen is not error
+
+
+@probe
+def weighted_draws(student, weights, uniforms, replacement):
+    """Return what `weighted_indices` draws."""
+    return student.weighted_indices(weights, uniforms, replacement)

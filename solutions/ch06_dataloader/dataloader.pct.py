@@ -297,3 +297,133 @@ class isolated_rng:
 
 # %% grade="isolated_rng"
 grade("isolated_rng")
+
+# %% [markdown] exercise="weighted_indices"
+# title: Draw with weights
+# minutes: 30
+# difficulty: 2
+# points: 6
+# prerequisites: []
+# teaches: >-
+#   how uniform random numbers become weighted choices, and what weights still mean when nothing is
+#   drawn twice.
+# leaves out: faster ways for many draws, such as alias tables and exponential races.
+# off limits: [torch.multinomial, "aten:multinomial", random.choices, numpy.random.choice, torch.utils.data.WeightedRandomSampler, torch.distributions.Categorical]
+
+# %% [markdown]
+# Ninety samples of one class, nine of another, one of a third. A model that sees them as they come
+# learns to say "the first". A `WeightedRandomSampler` draws rare samples more often. Its weights are
+# not probabilities: they need not add up to 1. And there is one for each **sample**, not for each
+# class. Hand in the three class weights and nothing raises:
+
+# %%
+labels = torch.tensor([0] * 90 + [1] * 9 + [2])
+per_class = 1 / labels.bincount()
+generator = torch.Generator().manual_seed(0)
+print("indices:", sorted(set(WeightedRandomSampler(per_class, 100, generator=generator))))
+
+per_sample = per_class[labels]
+drawn = list(WeightedRandomSampler(per_sample, 900, generator=generator))
+print("drawn of each class:", labels[drawn].bincount().tolist())
+
+# %% [markdown]
+# Three weights, so the sampler knows three samples: the first three, all of class 0. With a weight
+# per sample the classes come equally often, and the only sample of class 2 some 300 times. A weight
+# makes no new data.
+#
+# **Predict.** With `replacement=False` nothing is drawn twice. Ask for as many as there are, 100.
+# How often does the sample of class 2 come, the one with the largest weight?
+
+# %%
+predict(
+    ...,
+    lambda: list(WeightedRandomSampler(per_sample, 100, replacement=False)).count(99),
+)
+
+# %% [markdown]
+# Without replacement the weights decide who comes early. Draw everything, and they decide nothing
+# but the order. Draw part of it, and the shares are not the weights either. Here one of five
+# samples has half of all the weight, and three of the five are drawn, 2,000 times:
+
+# %%
+weights = torch.tensor([4.0, 1, 1, 1, 1])
+generator = torch.Generator().manual_seed(0)
+counts = torch.zeros(5, dtype=torch.int64)
+for _ in range(2000):
+    counts[list(WeightedRandomSampler(weights, 3, replacement=False, generator=generator))] += 1
+print("times drawn, in hundreds:", (counts / 100).round().int().tolist())
+
+# %% [markdown]
+# Behind all of this is one idea. Lay the weights end to end on a line, and throw a dart: a number
+# $u$ that is uniform in $[0, 1)$, times the length of the line. The piece that it hits is drawn.
+#
+# ```
+# weights 3, 0, 2, 5:   |--- 0 ---|-- 2 --|------ 3 ------|
+#                       0         3       5              10
+# ```
+#
+# Piece 1 has no length, and no dart hits it.
+#
+# **Write `weighted_indices(weights, uniforms, replacement)`.** `weights` is a tensor (n,) of any
+# integer or floating dtype, `uniforms` a `float64` tensor (count,) of numbers $0 \le u < 1$. Return
+# a list of `count` whole numbers, one for each $u$, in order.
+#
+# - With replacement, $u$ draws the index $i$ for which
+#   $w_0 + \dots + w_{i-1} \le u \cdot W < w_0 + \dots + w_i$. $W$ is the sum of all weights.
+# - Without, an index that was drawn is gone: for the next $u$ the line consists of the others, in
+#   order, and $W$ is their sum.
+# - Add up in `float64`, and compare $u \cdot W$ with sums of the weights. Weights that were divided
+#   by $W$ first are rounded.
+# - Raise `ValueError` if a weight is negative, infinite or NaN, or if there are too few positive
+#   weights: without replacement each draw needs one, with replacement one is enough for all. No
+#   `uniforms` need none.
+#
+# Do not change `weights`. `torch.multinomial` and its like are off limits.
+#
+# <details><summary>Hint 1: the ends of the pieces</summary>
+#
+# `cumsum` gives where each piece ends. The piece that is hit is the first that ends **after** the
+# dart: count the ends that are not after it, or use `torch.searchsorted(ends, dart, right=True)`.
+#
+# </details>
+# <details><summary>Hint 2: taking a piece away</summary>
+#
+# Give it the weight 0, in a copy of your own, and add up again. Then no other index moves.
+#
+# </details>
+# <details><summary>Hint 3: float32</summary>
+#
+# A `float32` sum of $2^{24}$ does not take up a 1. Convert the weights before you add.
+#
+# </details>
+
+
+# %% solution="weighted_indices"
+def weighted_indices(weights: torch.Tensor, uniforms: torch.Tensor, replacement: bool) -> list[int]:
+    """Return one index for each uniform number, drawn by weight.
+
+    weights: (n,), any integer or floating dtype
+    uniforms: float64 (count,), each at least 0 and less than 1
+    replacement: whether an index may be drawn more than once
+    """
+    ### BEGIN SOLUTION
+    left = weights.double().clone()  # `double` copies nothing if it is float64 already
+    if not bool((left.isfinite() & (left >= 0)).all()):
+        raise ValueError("weights must be finite and not negative")
+    positive = int((left > 0).sum())
+    if positive < (min(1, len(uniforms)) if replacement else len(uniforms)):
+        raise ValueError(f"{len(uniforms)} draws, and {positive} positive weights")
+    drawn = []
+    for u in uniforms:
+        ends = left.cumsum(0)
+        # `right`: a dart at the end of a piece belongs to the next that has a length
+        index = int(torch.searchsorted(ends, u * ends[-1], right=True))
+        drawn.append(index)
+        if not replacement:
+            left[index] = 0
+    return drawn
+    ### END SOLUTION
+
+
+# %% grade="weighted_indices"
+grade("weighted_indices")

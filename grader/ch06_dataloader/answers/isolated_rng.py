@@ -246,7 +246,9 @@ class isolated_rng:
         self.seed, self.inside, self.outside = seed, None, []
 
     def __enter__(self):
-        self.outside.append([random.getstate(), np.random.get_state(), torch.random.get_rng_state()])
+        self.outside.append(
+            [random.getstate(), np.random.get_state(), torch.random.get_rng_state()]
+        )
         if self.inside is None:
             for start in (random.seed, np.random.seed, torch.manual_seed):
                 start(self.seed)
