@@ -71,3 +71,27 @@ def follow_plan(make, plan, made, found):
 def weighted_draws(student, weights, uniforms, replacement):
     """Return what `weighted_indices` draws."""
     return student.weighted_indices(weights, uniforms, replacement)
+
+
+def seed_globally(seed):
+    """Seed the three global streams."""
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+@probe
+def bucketed(student, lengths, boundaries, max_cells, seed, epochs, elsewhere):
+    """Return epochs of batches from one generator, and whether a global stream was touched.
+
+    elsewhere: seed of the global streams
+    """
+    seed_globally(elsewhere)
+    expected = draw_globally()
+    seed_globally(elsewhere)
+    generator = torch.Generator().manual_seed(seed)
+    found = [
+        student.bucket_batches(lengths, list(boundaries), max_cells, generator)
+        for _ in range(epochs)
+    ]
+    return {"epochs": found, "global streams": draw_globally() == expected}

@@ -427,3 +427,128 @@ def weighted_indices(weights: torch.Tensor, uniforms: torch.Tensor, replacement:
 
 # %% grade="weighted_indices"
 grade("weighted_indices")
+
+# %% [markdown] exercise="bucket_batches"
+# title: Batch what is of like length
+# minutes: 35
+# difficulty: 3
+# points: 7
+# prerequisites: []
+# teaches: >-
+#   what padding costs, how buckets bound it, and what has to stay random when samples are sorted
+#   into them.
+# leaves out: sharing the batches among ranks; lengths that are not known before a sample is read.
+# off limits: []
+
+# %% [markdown]
+# Sentences have different lengths, and a batch is a rectangle. Short ones are filled up to the
+# longest of the batch, and every filled cell is computed like any other. How many there are is
+# decided by who meets whom:
+
+# %%
+generator = torch.Generator().manual_seed(0)
+lengths = torch.randint(8, 64, (1000,), generator=generator) ** 2 // 32
+
+
+def wasted(batches):
+    cells = sum(len(batch) * int(lengths[batch].max()) for batch in batches)
+    return f"{100 - 100 * int(lengths.sum()) // cells}% of all cells are padding"
+
+
+shuffled = torch.randperm(1000, generator=generator)
+print("shuffled:", wasted(shuffled.split(20)))
+print("sorted:  ", wasted(lengths.argsort(stable=True).split(20)))
+for size in (40, 200):
+    pools = [pool[lengths[pool].argsort(stable=True)] for pool in shuffled.split(size)]
+    print(f"in pools of {size:>3}:", wasted(torch.cat(pools).split(20)))
+
+# %% [markdown]
+# Sorting wins, and gives the same batches in the same order in every epoch: the model sees all
+# short sentences first. Sorting within pools of a shuffled order is a compromise. So is a fixed
+# set of **buckets**. A sample goes into the first bucket whose boundary it does not exceed, and is
+# padded to that boundary. If each boundary is twice the one before, less than half of a row is
+# padding, for every sample longer than the first boundary. There is no epoch with bad luck.
+#
+# There is a second gain: batches come in as many widths as there are buckets. A compiled model, or
+# one whose memory is planned ahead, has few shapes to know.
+#
+# The size of a batch should go with its width. Eight rows of 512 cost as much as 64 rows of 64. So
+# the budget is in **cells**, rows times width.
+#
+# **Predict.** Boundaries 8, 16, 32, 64, 128 and at most 2,048 cells: how many rows has a full batch
+# of the samples that are 33 long?
+
+# %%
+predict(
+    ...,
+    lambda: 2048 // next(b for b in (8, 16, 32, 64, 128) if b >= 33),
+)
+
+# %% [markdown]
+# A batch sampler may be any iterable of lists, so one epoch of yours can be handed to
+# `DataLoader(..., batch_sampler=...)` as it is.
+#
+# **Write `bucket_batches(lengths, boundaries, max_cells, generator)`.** `lengths` is an integer
+# tensor (n,), none negative. `boundaries` is a list of whole numbers, each larger than the one
+# before; the first is positive, and none exceeds `max_cells`. Return one epoch: a list of batches,
+# each a list of indices.
+#
+# - Every index comes once.
+# - A sample belongs to the first boundary that is not less than its length. A batch holds samples of
+#   one boundary.
+# - A batch of boundary $b$ has as many samples as fit: $\lfloor \texttt{max\_cells} / b \rfloor$. Of
+#   each boundary's batches, one may have fewer, but not none.
+# - Which samples of a boundary meet in a batch is random.
+# - The order of the batches is random: all of them are shuffled, of every boundary, small ones too.
+# - All randomness comes from `generator`. An epoch moves it on, so that the next one is another. No
+#   global stream is touched.
+# - A sample longer than the last boundary raises `ValueError`.
+#
+# <details><summary>Hint 1: which bucket</summary>
+#
+# `torch.bucketize(lengths, boundaries)` counts, for each length, the boundaries that are less than
+# it. That is the number of its bucket.
+#
+# </details>
+# <details><summary>Hint 2: two shuffles</summary>
+#
+# Shuffle the members of a bucket before you cut them into batches. When the batches of all buckets
+# are in one list, shuffle that.
+#
+# </details>
+# <details><summary>Hint 3: an empty bucket</summary>
+#
+# `split` of a tensor without elements gives one part without elements. That is no batch.
+#
+# </details>
+
+
+# %% solution="bucket_batches"
+def bucket_batches(
+    lengths: torch.Tensor, boundaries: list[int], max_cells: int, generator: torch.Generator
+) -> list[list[int]]:
+    """Return the batches of one epoch, as lists of indices.
+
+    lengths: any integer dtype, (n,)
+    boundaries: increasing; a sample is padded to the first that is not less than its length
+    max_cells: most rows times width of a batch
+    """
+    ### BEGIN SOLUTION
+    bucket = torch.bucketize(lengths, torch.tensor(boundaries))
+    if bool((bucket == len(boundaries)).any()):
+        raise ValueError(f"a sample is longer than {boundaries[-1]}")
+    batches = []
+    for number, boundary in enumerate(boundaries):
+        members = (bucket == number).nonzero().flatten()
+        # This shuffle decides who meets whom ...
+        members = members[torch.randperm(len(members), generator=generator)].tolist()
+        rows = max_cells // boundary
+        batches += [members[start : start + rows] for start in range(0, len(members), rows)]
+    # ... and this one when. Without it the model would see all short samples first.
+    order = torch.randperm(len(batches), generator=generator)
+    return [batches[position] for position in order.tolist()]
+    ### END SOLUTION
+
+
+# %% grade="bucket_batches"
+grade("bucket_batches")
