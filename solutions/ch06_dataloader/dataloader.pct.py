@@ -38,13 +38,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from torch.utils.data import (
-    DataLoader,
-    Dataset,
-    DistributedSampler,
-    WeightedRandomSampler,
-    default_collate,
-)
+from torch.utils.data import DataLoader, Dataset, WeightedRandomSampler
 
 from grader import grade, predict
 
@@ -536,7 +530,7 @@ def bucket_batches(
     ### BEGIN SOLUTION
     bucket = torch.bucketize(lengths, torch.tensor(boundaries))
     if bool((bucket == len(boundaries)).any()):
-        raise ValueError(f"a sample is longer than {boundaries[-1]}")
+        raise ValueError("a sample is longer than the last boundary")
     batches = []
     for number, boundary in enumerate(boundaries):
         members = (bucket == number).nonzero().flatten()
@@ -552,3 +546,154 @@ def bucket_batches(
 
 # %% grade="bucket_batches"
 grade("bucket_batches")
+
+# %% [markdown] exercise="distributed_indices"
+# title: Share an epoch among ranks
+# minutes: 35
+# difficulty: 3
+# points: 9
+# prerequisites: []
+# teaches: >-
+#   how ranks agree on one order without a message, what padding does to a metric, and how to go on
+#   with another number of ranks.
+# leaves out: the process group itself, which chapter 8 is about; batches.
+# off limits: [torch.utils.data.DistributedSampler, torch.utils.data.distributed.DistributedSampler]
+
+# %% [markdown]
+# Several processes train one model, each on its part of an epoch. They are called **ranks**, and
+# there are `world_size` of them. No rank tells another what to take. Each computes the same order
+# from the same seed and takes every `world_size`-th index, beginning with its own number.
+#
+# "A `DistributedSampler` gives disjoint parts." Ten samples, three ranks:
+
+# %%
+parts = [
+    list(torch.utils.data.DistributedSampler(range(10), 3, rank, shuffle=False))
+    for rank in range(3)
+]
+print(*parts, sep="\n")
+
+# %% [markdown]
+# Twelve indices. Samples 0 and 1 come twice. A rank with one batch less would leave the others
+# waiting for its gradients, so the order is **padded**: it is continued from its beginning until it
+# can be shared evenly. In training this hardly matters. In a metric it does. Here a model is wrong
+# about sample 5 and right about the nine others:
+
+# %%
+right = torch.ones(10)
+right[5] = 0
+seen = torch.tensor([index for part in parts for index in part])
+print(f"measured: {right[seen].mean():.3f}   true: {right.mean():.3f}")
+
+# %% [markdown]
+# Nothing raised, and each number of ranks gives another accuracy. Two ways out: do not pad when you
+# evaluate, or know which entries are padding and leave them out.
+#
+# Next: does every epoch have an order of its own? With `shuffle=True` on one process, yes. Here the
+# order follows from seed and epoch alone, and nobody but you knows the epoch:
+
+# %%
+sampler = torch.utils.data.DistributedSampler(range(8), 2, 0)
+print(list(sampler), list(sampler))
+sampler.set_epoch(1)
+print(list(sampler))
+
+# %% [markdown]
+# Without `set_epoch` every epoch is the first one.
+#
+# **Predict.** The two are added: the generator is seeded with `seed + epoch`. You repeat a run with
+# seed 1 instead of 0, to see how much luck there was. How many of its first nine epochs have an
+# order that the run with seed 0 has in its first ten?
+
+
+# %%
+def orders_in_common():
+    def order(seed, epoch):
+        sampler = torch.utils.data.DistributedSampler(range(50), 2, 0, seed=seed)
+        sampler.set_epoch(epoch)
+        return tuple(sampler)
+
+    first_run = {order(0, epoch) for epoch in range(10)}
+    return sum(order(1, epoch) in first_run for epoch in range(9))
+
+
+predict(..., orders_in_common)
+
+# %% [markdown]
+# **Write `distributed_indices(n, rank, world_size, *, epoch=0, seed=0, shuffle=True, uneven="pad",
+# consumed=0)`.** Return two lists of equal length: the indices that `rank` reads in this epoch, in
+# order, and for each a `bool` that says whether it is **real**, that is, not padding.
+#
+# - The order of an epoch is `torch.randperm(n, generator=…)`, from a generator seeded with
+#   `seed + epoch`. Without `shuffle` it is 0 to n - 1.
+# - The first `consumed` of this order were read before the run was interrupted, perhaps by another
+#   number of ranks. They are left out. `consumed` is at least 0 and at most `n`.
+# - `uneven` says what happens if the rest cannot be shared evenly. `"pad"`: it is continued from its
+#   own beginning, and again from there if need be, until it can. `"drop"`: as few as possible are
+#   cut off its end. `"keep"`: nothing, and some ranks have one sample more.
+# - Of what there is then, `rank` takes every `world_size`-th, beginning with number `rank`.
+# - Raise `ValueError` if `rank` is not one of 0 to `world_size - 1`, or if `uneven` is another word.
+# - No global stream is read or moved.
+#
+# With the defaults you get the indices that torch's `DistributedSampler` gives.
+#
+# <details><summary>Hint 1: one list first</summary>
+#
+# Write down the whole list that all ranks share, in the order in which it is shared. Taking a
+# rank's part of it is one slice.
+#
+# </details>
+# <details><summary>Hint 2: more ranks than samples</summary>
+#
+# Two samples for five ranks: the padding is longer than what it is taken from. Take position
+# `p % len(rest)` for each position `p`. If nothing is left, there is nothing to repeat.
+#
+# </details>
+# <details><summary>Hint 3: what is real</summary>
+#
+# Positions tell, not indices: what stands before the end of the rest is real.
+#
+# </details>
+
+
+# %% solution="distributed_indices"
+def distributed_indices(
+    n: int,
+    rank: int,
+    world_size: int,
+    *,
+    epoch: int = 0,
+    seed: int = 0,
+    shuffle: bool = True,
+    uneven: str = "pad",
+    consumed: int = 0,
+) -> tuple[list[int], list[bool]]:
+    """Return what a rank reads in an epoch, and which of it is not padding.
+
+    n: how many samples there are
+    uneven: "pad", "drop" or "keep"
+    consumed: how many of the epoch's order were read already
+    """
+    ### BEGIN SOLUTION
+    if not 0 <= rank < world_size:
+        raise ValueError(f"rank {rank} of {world_size}")
+    # The same on every rank: that is why no message is needed.
+    generator = torch.Generator().manual_seed(seed + epoch)
+    order = torch.randperm(n, generator=generator).tolist() if shuffle else list(range(n))
+    rest = order[consumed:]
+    if uneven == "pad":
+        total = -(-len(rest) // world_size) * world_size  # rounded up
+    elif uneven == "drop":
+        total = len(rest) // world_size * world_size
+    elif uneven == "keep":
+        total = len(rest)
+    else:
+        raise ValueError(f"uneven is {uneven!r}")
+    positions = range(rank, total, world_size)
+    indices = [rest[position % len(rest)] for position in positions]
+    return indices, [position < len(rest) for position in positions]
+    ### END SOLUTION
+
+
+# %% grade="distributed_indices"
+grade("distributed_indices")
