@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from grader import probe
+from grader.ch06_dataloader.recipes import cook, leaves, served
 
 STREAMS = ("random", "numpy", "torch")
 
@@ -116,3 +117,46 @@ def shared_epoch(student, n, world_size, options, elsewhere):
 def refused_rank(student, n, rank, world_size, options):
     """Return what comes back for a rank or an option that there is not."""
     return student.distributed_indices(n, rank, world_size, **options)
+
+
+@probe
+def collated(student, recipes):
+    """Return the batch of cooked samples, and the samples' tensors once the batch was written over."""
+    samples = [cook(recipe) for recipe in recipes]
+    batch = student.collate(samples)
+    as_it_came = copy_tensors(served(batch))
+    for tensor in leaves(batch):
+        write_over(tensor)
+    return {"batch": as_it_came, "samples": [leaf.clone() for leaf in leaves(samples)]}
+
+
+def write_over(tensor):
+    """Change every element, unless several share a cell: then nothing can be written."""
+    if not any(
+        step == 0 and size > 1 for step, size in zip(tensor.stride(), tensor.shape, strict=True)
+    ):
+        tensor.copy_(tensor.logical_not())
+
+
+def copy_tensors(value):
+    """Return nested lists with a copy of each tensor in them."""
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    return [copy_tensors(item) for item in value] if isinstance(value, list) else value
+
+
+@probe
+def padded(student, samples, options):
+    """Return batch and mask, and the samples once both were written over."""
+    result = student.pad_collate(samples, **options)
+    batch, mask = result
+    found = {"pair": type(result).__name__, "batch": copy_of(batch), "mask": copy_of(mask)}
+    for tensor in (batch, mask):
+        if isinstance(tensor, torch.Tensor):
+            write_over(tensor)
+    return {**found, "samples": [sample.clone() for sample in samples]}
+
+
+def copy_of(value):
+    """Return a tensor's copy, and anything else as it is."""
+    return value.clone() if isinstance(value, torch.Tensor) else value

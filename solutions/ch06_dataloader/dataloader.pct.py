@@ -30,11 +30,11 @@
 # Nobody grades a guess.
 
 # %%
+import functools
 import pickle
 import random
 import warnings
-from collections import OrderedDict, namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -697,3 +697,346 @@ def distributed_indices(
 
 # %% grade="distributed_indices"
 grade("distributed_indices")
+
+# %% [markdown] exercise="collate"
+# title: Turn samples into a batch
+# minutes: 35
+# difficulty: 3
+# points: 8
+# prerequisites: []
+# teaches: >-
+#   what the default collate does with tensors, numbers, strings and containers of them, and where
+#   dtypes come from.
+# leaves out: samples of different shapes, which is the next exercise; sparse and nested tensors.
+# off limits: [torch.utils.data.default_collate, torch.utils.data._utils.collate.default_collate, torch.utils.data._utils.collate.collate]
+
+# %% [markdown]
+# A dataset gives samples one by one, and a model wants a batch. `default_collate` turns a list of
+# samples inside out: a list of dicts becomes a dict of tensors. Tensors are **stacked** along a new
+# first dimension. They are not concatenated, and they must have one shape:
+
+# %%
+three = torch.zeros(3)
+print(torch.utils.data.default_collate([three, three]).shape)
+try:
+    torch.utils.data.default_collate([three, three[:2]])
+except RuntimeError as error:
+    print(error)
+
+# %%
+samples = [
+    {"image": torch.zeros(3, 4), "label": 7, "name": "a.png", "size": (0.5, 2)},
+    {"image": torch.ones(3, 4), "label": 1, "name": "b.png", "size": (1.5, 3)},
+]
+batch = torch.utils.data.default_collate(samples)
+print("image", tuple(batch["image"].shape))
+print("label", batch["label"])
+print("name ", batch["name"])
+print("size ", batch["size"])
+
+# %% [markdown]
+# Look at `size`: two tensors, one for each place of the pair. All first entries are together, all
+# second ones too. And look at the dtype: a Python `float` is a `float64`, and stays one. A model in
+# `float32` will not take it. A tensor or a NumPy array keeps the dtype it has.
+#
+# Which kind of number it is, `default_collate` decides by the **first** sample alone.
+#
+# **Predict.** Some labels of a dataset are whole, such as `1`, others not, such as `2.5`. What are
+# the dtypes of `default_collate([1, 2.5])` and of `default_collate([2.5, 1])`? Write a pair, such as
+# `("int64", "float64")`.
+
+# %%
+predict(
+    ...,
+    lambda: tuple(
+        str(torch.utils.data.default_collate(pair).dtype).removeprefix("torch.")
+        for pair in ([1, 2.5], [2.5, 1])
+    ),
+)
+
+# %% [markdown]
+# So the dtype of a batch can depend on how it was shuffled. Return tensors from your dataset, and
+# nothing is left to guess.
+#
+# **Write `collate(samples)`.** `samples` is a list of at least one sample, all built alike. What
+# becomes of them:
+#
+# | samples | batch |
+# |---|---|
+# | tensors of shape (...) | a tensor (batch, ...), a copy |
+# | NumPy arrays or scalars | the same, with the dtype that they have |
+# | `bool`, `int` or `float` | a tensor (batch,): `bool`, `int64` or `float64` |
+# | `str` or `bytes` | a list of them |
+# | mappings, such as `dict` | a `dict` with the first one's keys, in order; under each the batch of the values |
+# | namedtuples | a namedtuple of the same class; in each field the batch of the fields |
+# | other tuples, and lists | a list; at each place the batch of what is at that place |
+#
+# Containers may hold containers. Where a list is asked for, a tuple is good too.
+#
+# Raise `RuntimeError` if tensors or arrays have different shapes, or lists or tuples different
+# lengths; `KeyError` if a mapping lacks a key of the first; `TypeError` for samples of any other kind,
+# such as `None`. No sample is changed, and none shares memory with the batch.
+#
+# <details><summary>Hint 1: the order of questions</summary>
+#
+# Ask for the narrow kinds first. A `str` is a sequence, a namedtuple is a tuple, and a `bool` is an
+# `int`.
+#
+# </details>
+# <details><summary>Hint 2: turning inside out</summary>
+#
+# `zip(*samples)` gives, for each place, what all samples have there. Hand each to `collate` again.
+# `zip` stops at the shortest, without a word: with `strict=True` it raises `ValueError`, or compare
+# the lengths before.
+#
+# </details>
+# <details><summary>Hint 3: NumPy</summary>
+#
+# A NumPy scalar such as `np.float32(1)` is a `np.generic`; a `np.str_` is one too, and a `str`.
+# `torch.as_tensor` makes tensors of arrays and of scalars alike, and keeps the dtype; of an array it
+# makes no copy. What you do with tensors makes one.
+#
+# </details>
+
+
+# %% solution="collate"
+def collate(samples: list):
+    """Return the batch of samples that are built alike.
+
+    samples: not empty; see the table above
+    """
+    ### BEGIN SOLUTION
+    first = samples[0]
+    if isinstance(first, torch.Tensor):
+        return torch.stack(samples)  # refuses different shapes, and copies
+    if isinstance(first, (np.ndarray, np.generic)) and not isinstance(first, (str, bytes)):
+        return torch.stack([torch.as_tensor(sample) for sample in samples])
+    if isinstance(first, (bool, int)):
+        return torch.tensor(samples)
+    if isinstance(first, float):
+        return torch.tensor(samples, dtype=torch.float64)  # what a Python float is
+    if isinstance(first, (str, bytes)):
+        return list(samples)  # before sequences: a string is one
+    if isinstance(first, Mapping):
+        return {key: collate([sample[key] for sample in samples]) for key in first}
+    if isinstance(first, (tuple, list)):
+        if any(len(sample) != len(first) for sample in samples):
+            raise RuntimeError("samples of different lengths")
+        columns = [collate(list(column)) for column in zip(*samples, strict=True)]
+        return type(first)(*columns) if hasattr(first, "_fields") else columns
+    raise TypeError(f"cannot make a batch of {type(first).__name__}")
+    ### END SOLUTION
+
+
+# %% grade="collate"
+grade("collate")
+
+# %% [markdown] exercise="pad_collate"
+# title: Pad, and say what is padding
+# minutes: 35
+# difficulty: 3
+# points: 8
+# prerequisites: [collate]
+# teaches: >-
+#   how samples of different sizes become one tensor, and why a mask has to come with it.
+# leaves out: packed and nested tensors, which store no padding; masks for attention among positions.
+# off limits: [torch.nn.utils.rnn.pad_sequence, torch._C._nn.pad_sequence, torch.nested.nested_tensor, torch.nested.as_nested_tensor, torch.nested.to_padded_tensor]
+
+# %% [markdown]
+# Sentences of different lengths cannot be stacked. One fills the short ones up. Whatever the filling
+# is, it is a number like any other, and what comes after the collate cannot know it:
+
+# %%
+sentences = [torch.tensor([4.0, 2.0]), torch.tensor([6.0])]
+padded = torch.tensor([[4.0, 2.0, 0.0], [6.0, 0.0, 0.0]])
+mask = torch.tensor([[True, True, False], [True, False, False]])
+print("means of the rows:", padded.mean(1).tolist())
+print("with the mask:    ", ((padded * mask).sum(1) / mask.sum(1)).tolist())
+
+# %% [markdown]
+# The first two numbers depend on who else was in the batch. The last two do not.
+#
+# "The padding is 0, so the mask is `padded != 0`." Until a real entry is 0. A mask comes from the
+# lengths, and the collate is the last place that knows them.
+#
+# What `True` means is not agreed upon. In `scaled_dot_product_attention` a position with `True` takes
+# part; in `nn.MultiheadAttention` it is left out. Here every query sees three keys alike, so what
+# comes out is the mean of the values that take part:
+
+# %%
+keys, values = torch.zeros(1, 3, 1), torch.tensor([[[1.0], [3.0], [100.0]]])
+real = torch.tensor([[True, True, False]])
+dot = torch.nn.functional.scaled_dot_product_attention
+print("dot product:", dot(keys[:, :1], keys, values, attn_mask=real[:, None]).item())
+
+attention = torch.nn.MultiheadAttention(1, 1, bias=False, batch_first=True)
+torch.nn.init.ones_(attention.in_proj_weight)
+torch.nn.init.ones_(attention.out_proj.weight)
+for name, ignored in [("real", real), ("~real", ~real)]:
+    result, _ = attention(keys[:, :1], keys, values, key_padding_mask=ignored)
+    print(f"MultiheadAttention, key_padding_mask={name}: {result.item():g}")
+
+# %% [markdown]
+# **Predict.** A sentence without any word: all its positions are masked with minus infinity before a
+# softmax. Is the result zero everywhere, the same everywhere, or NaN? Write `"zero"`, `"same"` or
+# `"nan"`.
+
+
+# %%
+def softmax_of_nothing():
+    weights = torch.full((3,), -torch.inf).softmax(0)
+    if bool(weights.isnan().any()):
+        return "nan"
+    return "zero" if bool((weights == 0).all()) else "same"
+
+
+predict(..., softmax_of_nothing)
+
+# %% [markdown]
+# **Write `pad_collate(samples, value=0, dims=1, multiple=1)`.** `samples` is a list of at least one
+# tensor. All have the same dtype and the same number of dimensions. The first `dims` dimensions, at
+# least one, may be of a different size in each; the others are the same in all. Return a tuple
+# `(batch, mask)`.
+#
+# - Each of the first `dims` dimensions is made as large as the largest of the samples, and then
+#   rounded up to a multiple of `multiple`. Zero is a multiple of everything.
+# - `batch` has the samples' dtype and the shape (batch, *padded dimensions, *other dimensions). Each
+#   sample lies in its row, from the beginning of each dimension; every other cell is `value`.
+# - `mask` is a `bool` tensor (batch, *padded dimensions): `True` where there is a sample, `False`
+#   where there is padding.
+# - Raise `ValueError` if samples differ in dtype, in their number of dimensions, or in one of the
+#   other dimensions.
+#
+# With `dims=1` samples may be sentences (length,) or (length, features); with `dims=2` images
+# (height, width, channels). Samples may have no elements. No sample is changed or shares memory with
+# what you return.
+#
+# <details><summary>Hint 1: make room first</summary>
+#
+# Compute the shape, allocate `batch` full of `value` and `mask` full of `False`, and write each sample
+# into its corner.
+#
+# </details>
+# <details><summary>Hint 2: the corner</summary>
+#
+# A tuple of slices is an index: `batch[row][tuple(slice(0, size) for size in sizes)]`. The same index
+# serves the mask.
+#
+# </details>
+# <details><summary>Hint 3: rounding up</summary>
+#
+# `-(-size // multiple) * multiple` rounds up. `(size // multiple + 1) * multiple` does not, for
+# sizes that are a multiple already.
+#
+# </details>
+
+
+# %% solution="pad_collate"
+def pad_collate(
+    samples: list[torch.Tensor], value: float = 0, dims: int = 1, multiple: int = 1
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the samples in one tensor, and where they are.
+
+    samples: (*sizes, *others), with `dims` sizes that may differ
+    value: what the other cells hold
+    multiple: what each padded size is a multiple of
+    returns: (batch, *padded, *others) and bool (batch, *padded)
+    """
+    ### BEGIN SOLUTION
+    first = samples[0]
+    others = first.shape[dims:]
+    for sample in samples:
+        # Without this, assignment would broadcast or cast what does not fit.
+        alike = sample.dim() == first.dim() and sample.shape[dims:] == others
+        if not alike or sample.dtype != first.dtype:
+            raise ValueError("samples differ in more than the sizes that are padded")
+    largest = [max(sizes) for sizes in zip(*(s.shape[:dims] for s in samples), strict=True)]
+    padded = [-(-size // multiple) * multiple for size in largest]
+    batch = torch.full((len(samples), *padded, *others), value, dtype=first.dtype)
+    mask = torch.zeros(len(samples), *padded, dtype=torch.bool)
+    for row, sample in enumerate(samples):
+        corner = (row, *(slice(0, size) for size in sample.shape[:dims]))
+        batch[corner] = sample
+        mask[corner] = True
+    return batch, mask
+    ### END SOLUTION
+
+
+# %% grade="pad_collate"
+grade("pad_collate")
+
+# %% [markdown]
+# ## A collate that can travel
+#
+# A collate function needs its options: the filling, the multiple. A `lambda` is the first thing that
+# comes to mind, and with workers that are **forked** it works. A fork has all of its parent's memory.
+#
+# Workers that are **spawned** begin empty, and get dataset and collate function by pickle. So it is
+# on macOS and on Windows, and from Python 3.14 on Linux does not fork either unless you say so. Pickle
+# writes a function down as the name of its module and its own. A lambda has none:
+
+# %%
+try:
+    pickle.dumps(lambda samples: samples)
+except (pickle.PicklingError, AttributeError) as error:
+    print(type(error).__name__)
+join = functools.partial(torch.nn.utils.rnn.pad_sequence, batch_first=True, padding_value=-100)
+travelled = pickle.loads(pickle.dumps(join))
+print(travelled([torch.tensor([1, 2, 3]), torch.tensor([4])]).tolist())
+
+# %% [markdown]
+# A function of a module and `functools.partial` for its options travel anywhere. The name has to lead
+# to something, too: a spawned worker imports the main script again, which is why a script that starts
+# workers needs `if __name__ == "__main__":`. What is defined in a notebook cannot be imported at all.
+# In this chapter every loader with workers says `multiprocessing_context="fork"`.
+#
+# ## What pinning is
+#
+# "Set `pin_memory=True`, it is faster." The system may move ordinary memory about, or out to disk. An
+# accelerator that copies by itself needs a place that stays where it is: **pinned** memory. With
+# `pin_memory=True` a thread of the main process copies each batch once more, into such memory. The
+# copy to the device can then run beside the computation, if you ask for it with
+# `batch.to(device, non_blocking=True)`. The batch stays on the CPU until you do. Where there is no
+# accelerator nothing is pinned, and a warning says so:
+
+# %%
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    batch = next(iter(DataLoader(torch.zeros(4, 2), batch_size=2, pin_memory=True)))
+print("device:", batch.device)
+if not torch.accelerator.is_available():
+    print("pinned:", batch.is_pinned(), " warned:", len(caught) > 0)
+
+# %% [markdown]
+# So pinning is one more copy, a thread, and memory that nobody else can have. It pays if the copy to
+# the device is what you wait for.
+#
+# ## An epoch that can be repeated
+#
+# A run is interrupted in epoch 3. To go on you need the order of epoch 3, without reading epochs 0 to 2
+# again. With one generator for the whole run the order of an epoch depends on all that was drawn
+# before. With one per epoch it depends on two numbers that you can write down:
+
+
+# %%
+def orders(generators):
+    for generator in generators:
+        yield [int(i) for i in DataLoader(range(6), shuffle=True, generator=generator)]
+
+
+def of_epoch(seed, epoch):
+    return torch.Generator().manual_seed(1000 * seed + epoch)
+
+
+one = torch.Generator().manual_seed(7)
+through = list(orders([one] * 4))
+directly = list(orders([torch.Generator().manual_seed(7)]))
+print("one for the run, epoch 3:", through[3], "begun there:", directly[0])
+
+through = list(orders(of_epoch(7, epoch) for epoch in range(4)))
+directly = list(orders([of_epoch(7, 3)]))
+print("one for an epoch, epoch 3:", through[3], "begun there:", directly[0])
+
+# %% [markdown]
+# The seed is multiplied so that no two runs share epochs. What is left is what the samples themselves
+# draw, in workers of any number.
