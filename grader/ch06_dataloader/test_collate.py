@@ -5,7 +5,7 @@ import torch
 from torch.utils.data import default_collate
 
 from grader import Mismatch, assert_equal, assert_same_bits, assert_tensor, gate
-from grader.ch06_dataloader.recipes import cook, leaves, served
+from grader.ch06_dataloader.probes import cook, leaves, served
 
 
 @pytest.fixture

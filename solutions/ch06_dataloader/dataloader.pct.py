@@ -54,9 +54,9 @@ squares = [n * n for n in range(5)]
 print([batch.tolist() for batch in DataLoader(squares, batch_size=2)])
 
 # %% [markdown]
-# `Dataset` is a base class without a `__len__`. Leave yours out, and the loader can be made. The
-# error comes when it is first asked for a batch, and in a class of some length one looks for it in
-# the wrong place.
+# `Dataset` is a base class without a `__len__`. A class that leaves it out can be made, and so can its
+# loader. The error comes with the first batch, far from the class that it is about. That `paths` was
+# never set is not found out even then.
 
 
 # %%
@@ -348,6 +348,8 @@ for _ in range(2000):
 print("times drawn, in hundreds:", (counts / 100).round().int().tolist())
 
 # %% [markdown]
+# The heavy one comes in nine rounds of ten, and each of the others in every second: not four to one.
+#
 # Behind all of this is one idea. Lay the weights end to end on a line, and throw a dart: a number
 # $u$ that is uniform in $[0, 1)$, times the length of the line. The piece that it hits is drawn.
 #
@@ -970,10 +972,22 @@ grade("pad_collate")
 #
 # A collate function needs its options: the filling, the multiple. A `lambda` is the first thing that
 # comes to mind, and with workers that are **forked** it works. A fork has all of its parent's memory.
-#
+
+# %%
+loader = DataLoader(
+    range(4),
+    batch_size=2,
+    num_workers=1,
+    collate_fn=lambda numbers: numbers,
+    multiprocessing_context="fork",
+    timeout=20,
+)
+print(list(loader))
+
+# %% [markdown]
 # Workers that are **spawned** begin empty, and get dataset and collate function by pickle. So it is
-# on macOS and on Windows, and from Python 3.14 on Linux does not fork either unless you say so. Pickle
-# writes a function down as the name of its module and its own. A lambda has none:
+# on macOS and on Windows. From Python 3.14 on, Linux does not fork either unless you say so. Pickle
+# writes a function down as the name of its module and its own. A lambda has no name of its own:
 
 # %%
 try:
@@ -1038,5 +1052,5 @@ directly = list(orders([of_epoch(7, 3)]))
 print("one for an epoch, epoch 3:", through[3], "begun there:", directly[0])
 
 # %% [markdown]
-# The seed is multiplied so that no two runs share epochs. What is left is what the samples themselves
-# draw, in workers of any number.
+# The seed is multiplied so that runs of fewer than 1,000 epochs do not share any. What is left is what
+# the samples themselves draw, in however many workers.
