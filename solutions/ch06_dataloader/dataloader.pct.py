@@ -492,8 +492,8 @@ predict(
 # - Every index comes once.
 # - A sample belongs to the first boundary that is not less than its length. A batch holds samples of
 #   one boundary.
-# - A batch of boundary $b$ has as many samples as fit: $\lfloor \texttt{max\_cells} / b \rfloor$. Of
-#   each boundary's batches, one may have fewer, but not none.
+# - A batch of boundary `b` has as many samples as fit: `max_cells // b`. Of each boundary's batches, one
+#   may have fewer, but not none.
 # - Which samples of a boundary meet in a batch is random.
 # - The order of the batches is random: all of them are shuffled, of every boundary, small ones too.
 # - All randomness comes from `generator`. An epoch moves it on, so that the next one is another. No
