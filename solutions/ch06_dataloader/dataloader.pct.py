@@ -502,8 +502,8 @@ predict(
 #
 # <details><summary>Hint 1: which bucket</summary>
 #
-# `torch.bucketize(lengths, boundaries)` counts, for each length, the boundaries that are less than
-# it. That is the number of its bucket.
+# `torch.bucketize(lengths, torch.tensor(boundaries))` counts, for each length, the boundaries that are
+# less than it. That is the number of its bucket.
 #
 # </details>
 # <details><summary>Hint 2: two shuffles</summary>
@@ -1008,9 +1008,9 @@ print(travelled([torch.tensor([1, 2, 3]), torch.tensor([4])]).tolist())
 #
 # "Set `pin_memory=True`, it is faster." The system may move ordinary memory about, or out to disk. An
 # accelerator that copies by itself needs a place that stays where it is: **pinned** memory. With
-# `pin_memory=True` a thread of the main process copies each batch once more, into such memory. The
-# copy to the device can then run beside the computation, if you ask for it with
-# `batch.to(device, non_blocking=True)`. The batch stays on the CPU until you do. Where there is no
+# `pin_memory=True` each batch is copied once more, into such memory; if there are workers, by a thread
+# of the main process. The copy to the device can then run beside the computation, if you ask for it
+# with `batch.to(device, non_blocking=True)`. The batch stays on the CPU until you do. Where there is no
 # accelerator nothing is pinned, and a warning says so:
 
 # %%
@@ -1022,7 +1022,7 @@ if not torch.accelerator.is_available():
     print("pinned:", batch.is_pinned(), " warned:", len(caught) > 0)
 
 # %% [markdown]
-# So pinning is one more copy, a thread, and memory that nobody else can have. It pays if the copy to
+# So pinning is one more copy, and memory that the system cannot use for anything else. It pays if the copy to
 # the device is what you wait for.
 #
 # ## An epoch that can be repeated
