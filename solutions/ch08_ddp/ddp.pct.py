@@ -1,0 +1,352 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] chapter="ch08_ddp"
+# title: Distributed data parallel
+# summary: >-
+#   Several processes train copies of one model, each on its share of the batch, and the copies stay
+#   the same to the last bit. Nothing enforces that. It follows from a few agreements: who sends
+#   what, when, and in which order. Break one, and the ranks wait for each other for ever, or drift
+#   apart in silence. In this chapter you build the agreements yourself, between real processes.
+# preload: [torch._dynamo, torch.distributed]
+
+# %% [markdown]
+# ## How to work
+#
+# Each exercise has a card, a few cells to read and run, and one cell to write: the one that
+# raises `NotImplementedError`. The cell after it grades what you wrote, as often as you like.
+#
+# Where a cell calls `predict(...)`, write your guess in place of the dots before you run it.
+# Nobody grades a guess.
+#
+# The ranks of this chapter are real processes: forks of this notebook's, on Linux and macOS (on
+# Windows, in WSL). A rank that hangs is ended after a few seconds, and you are told where it stood.
+
+# %%
+import copy
+import inspect
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import torch
+import torch._dynamo  # the first DDP imports it. Here, that happens once and not in every fork
+import torch.distributed as dist
+from torch import nn
+
+from grader import grade, predict
+from grader.instruments.ranks import on_ranks
+
+# %% [markdown]
+# ## Ranks
+#
+# A **rank** is one process among several that know of each other. How many there are is the **world
+# size**. `on_ranks(2, body)` forks this process twice, joins the forks to a **process group**, calls
+# `body(rank)` in each, and returns what they returned. A fork has a copy of all that was here
+# before. What it changes, it changes for itself.
+
+# %%
+shared = [0]
+
+
+def body(rank):
+    shared[0] += 1 + rank
+    return {"rank": dist.get_rank(), "of": dist.get_world_size(), "shared": shared[0]}
+
+
+print(on_ranks(2, body), "and here:", shared[0])
+
+# %% [markdown]
+# How do they find each other? By a **store**: a dictionary that all of them can reach. Each writes
+# down its address, and reads the others'. With `FileStore` the dictionary is a file, with `TCPStore`
+# a small server, whose address `torchrun` puts into the environment. The store only brings them
+# together. What they say to each other later takes another road, here that of **gloo**, over
+# sockets.
+
+# %%
+with tempfile.TemporaryDirectory() as folder:
+    one = dist.FileStore(str(Path(folder, "store")), 2)
+    other = dist.FileStore(str(Path(folder, "store")), 2)
+    one.set("address of rank 0", "10.0.0.1")
+    print(other.get("address of rank 0").decode(), one.add("arrived", 1), other.add("arrived", 1))
+
+# %% [markdown]
+# Then they talk in **collectives**. All ranks of the group make the same call, and each gets its
+# result. `all_reduce` adds up, in place:
+
+# %%
+
+
+def total(rank):
+    x = torch.tensor([1.0, 10.0]) * (rank + 1)
+    dist.all_reduce(x)
+    return x.tolist()
+
+
+print(on_ranks(3, total))
+
+# %% [markdown]
+# Nothing in the call says which `all_reduce` of the others it belongs to. The first of one rank
+# meets the first of the other, the second the second. That is the whole agreement. So most mistakes
+# in this chapter do not raise. They wait.
+
+# %%
+
+
+def one_too_many(rank):
+    x = torch.ones(2)
+    dist.all_reduce(x)
+    if rank == 1:
+        dist.all_reduce(x)
+
+
+try:
+    on_ranks(2, one_too_many, seconds=1)
+except Exception as error:
+    print(error)
+
+# %% [markdown] exercise="coordinates"
+# title: Find your place in a mesh
+# minutes: 25
+# difficulty: 2
+# points: 5
+# prerequisites: []
+# teaches: >-
+#   how rank numbers become coordinates, what a subgroup is, and that making one concerns every rank.
+# leaves out: groups that are made by their members alone, and splitting of NCCL communicators.
+# off limits: [torch.distributed.init_device_mesh, torch.distributed.device_mesh.init_device_mesh, torch.distributed.device_mesh.DeviceMesh]
+
+# %% [markdown]
+# Twelve ranks on three machines, four on each: whoever wants the ranks of the own machine, or all
+# first ranks of the machines, needs **coordinates**. They are agreed upon like the elements of a
+# contiguous tensor: the last coordinate runs fastest. Rank 7 of a mesh `(3, 4)` is at `(1, 3)`.
+#
+# Along each dimension a rank has a group of its own: those that differ from it in this coordinate
+# only. In the mesh `(3, 4)` rank 7 has two: `[3, 7, 11]` along dimension 0, and `[4, 5, 6, 7]` along
+# dimension 1. A large model is trained like that: gradients are averaged along one dimension,
+# layers are cut up along the other.
+#
+# A group is made by `dist.new_group(ranks)`. A collective takes it as `group=`:
+
+# %%
+
+
+def in_pairs(rank):
+    for ranks in ([0, 1], [2, 3]):
+        group = dist.new_group(ranks)
+        if rank in ranks:
+            mine = group
+    x = torch.tensor([rank])
+    dist.all_reduce(x, group=mine)
+    return x.item(), dist.get_rank(mine)
+
+
+print("sum in the pair, rank in the pair:", on_ranks(4, in_pairs))
+
+# %% [markdown]
+# Look at the loop. **Every** rank makes **every** group, in the same order, also those that it does
+# not belong to. For a group of others `new_group` returns a placeholder. A program in which each
+# rank makes only its own group waits for ever.
+#
+# **Predict.** In a mesh of shape `(2, 3, 4)`, how many groups must be made in all, along the three
+# dimensions?
+
+# %%
+predict(..., lambda: sum(2 * 3 * 4 // size for size in (2, 3, 4)))
+
+# %% [markdown]
+# **Write `coordinates(shape)`.** `shape` is a tuple of whole numbers of at least 1. Their product is
+# the world size. Every rank calls it, with the same shape. Return a pair:
+#
+# - this rank's coordinates, a tuple of as many numbers;
+# - a list with one process group for each dimension: that of the ranks which differ from this one in
+#   this coordinate only.
+#
+# A dimension of size 1 has a group too. The rank is alone in it.
+#
+# <details><summary>Hint 1: coordinates</summary>
+#
+# Take them from the last to the first with `divmod`: the remainder is the coordinate, the quotient
+# is what is left for the others.
+#
+# </details>
+# <details><summary>Hint 2: all groups along a dimension</summary>
+#
+# Two ranks are in one group if their coordinates agree everywhere but in that dimension. Sort all
+# ranks of the world into a dict, with the other coordinates as its key. A dict keeps its order, which
+# is the same on every rank.
+#
+# </details>
+# <details><summary>Hint 3: which one is mine</summary>
+#
+# Make them all in a loop, and keep the one whose ranks contain this one. What `new_group` returns for
+# the others is not `None`; do not let it overwrite yours.
+#
+# </details>
+
+
+# %% solution="coordinates"
+def coordinates(shape: tuple[int, ...]) -> tuple[tuple[int, ...], list[dist.ProcessGroup]]:
+    """Return this rank's coordinates in a mesh, and its group along each dimension.
+
+    shape: sizes of the dimensions; the last one runs fastest
+    """
+    ### BEGIN SOLUTION
+    me = dist.get_rank()
+
+    def place(rank):
+        found = []
+        for size in reversed(shape):
+            rank, coordinate = divmod(rank, size)
+            found.append(coordinate)
+        return tuple(reversed(found))
+
+    groups = []
+    for dimension in range(len(shape)):
+        lines = {}
+        for rank in range(dist.get_world_size()):
+            here = place(rank)
+            lines.setdefault(here[:dimension] + here[dimension + 1 :], []).append(rank)
+        # every rank makes every group, in this order; it keeps the one that it is in
+        for ranks in lines.values():
+            group = dist.new_group(ranks)
+            if me in ranks:
+                groups.append(group)
+    return place(me), groups
+    ### END SOLUTION
+
+
+# %% grade="coordinates"
+grade("coordinates")
+
+# %% [markdown] exercise="sync_module"
+# title: Begin with the same model
+# minutes: 30
+# difficulty: 3
+# points: 7
+# prerequisites: []
+# teaches: >-
+#   that replicas stay equal only if they begin equal, buffers included; that a collective moves
+#   memory and asks no questions; and how ranks agree before they exchange anything.
+# leaves out: sending many small tensors as one.
+# off limits: [torch.nn.parallel.DistributedDataParallel, torch.distributed.utils._sync_module_states, torch.distributed._broadcast_coalesced, torch.distributed.broadcast_object_list]
+
+# %% [markdown]
+# If all ranks start from the same numbers and add the same gradients, they stay the same. DDP does
+# not look at the numbers again: equal at the start is all there is. It sends rank 0's, once, when it
+# is made:
+
+
+# %%
+def first_weights(rank):
+    torch.manual_seed(rank)
+    model = nn.Linear(2, 1, bias=False)
+    before = model.weight.tolist()
+    wrapped = torch.nn.parallel.DistributedDataParallel(model)
+    return before == wrapped.module.weight.tolist()
+
+
+print("DDP leaves the weights alone:", on_ranks(3, first_weights))
+
+# %% [markdown]
+# `dist.broadcast(x, source)` sends memory. It does not know what a shape or a stride is. Two ranks
+# have tensors of the same shape, one of them stored by columns:
+
+
+# %%
+def by_columns(rank):
+    x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+    y = torch.zeros(3, 2, dtype=torch.int64).t() if rank == 1 else x
+    dist.broadcast(y, 0)
+    return y.tolist()
+
+
+print(on_ranks(2, by_columns))
+
+# %% [markdown]
+# Six numbers went, six numbers came, in the order in which they lie in memory. Rank 1 reads them by
+# other strides. Nobody raised. (Some backends refuse tensors that are not dense; none compares
+# strides among ranks.) And autograd learns nothing of what comes in:
+
+
+# %%
+def noticed(rank):
+    w = nn.Parameter(torch.ones(2) * rank)
+    dist.broadcast(w, 1)  # in place, on a leaf that requires grad
+    return w.tolist(), "version", w._version
+
+
+print(on_ranks(2, noticed))
+
+# %% [markdown]
+# **Predict.** A `Linear(2, 2)` without bias is followed by a `BatchNorm1d(2)`. How many tensors
+# must be sent: parameters and buffers together?
+
+# %%
+predict(
+    ...,
+    lambda: len(nn.Sequential(nn.Linear(2, 2, bias=False), nn.BatchNorm1d(2)).state_dict()),
+)
+
+# %% [markdown]
+# **Write `sync_module(module, source=0)`.** Every rank calls it with a module of its own. Afterwards
+# all parameters and buffers of every rank have the values of rank `source`: frozen ones too, and
+# buffers that are not saved (`persistent=False`). Return nothing.
+#
+# - Dtypes are those that gloo can send; shapes are any, layouts are any and differ from rank to rank.
+#   Each rank's tensors stay the same objects, with their strides and their `requires_grad`.
+# - A tensor that has two names in a module is sent once.
+# - If the ranks' modules differ in the names, the shapes or the dtypes of their parameters or
+#   buffers, **every** rank raises `ValueError`, and nothing has changed on any. You may send
+#   whatever you need to find out; `dist.all_gather_object` takes any small object.
+#
+# <details><summary>Hint 1: one list</summary>
+#
+# `named_parameters()` and `named_buffers()` give every tensor once, also those that `state_dict`
+# leaves out.
+#
+# </details>
+# <details><summary>Hint 2: any layout</summary>
+#
+# Send a contiguous copy. `copy_` puts what came into the tensor, whatever its strides. On a parameter
+# that must not be recorded.
+#
+# </details>
+# <details><summary>Hint 3: agree first</summary>
+#
+# If rank 1 alone sees that something is wrong and raises, rank 0 waits for it. All must see the same
+# facts: gather everybody's description on everybody, compare all of them with one, then decide.
+#
+# </details>
+
+
+# %% solution="sync_module"
+def sync_module(module: nn.Module, source: int = 0) -> None:
+    """Give every rank's `module` the parameters and buffers of rank `source`."""
+    ### BEGIN SOLUTION
+    tensors = dict([*module.named_parameters(), *module.named_buffers()])
+    mine = [(name, tuple(t.shape), str(t.dtype)) for name, t in tensors.items()]
+    everybodys = [None] * dist.get_world_size()
+    dist.all_gather_object(everybodys, mine)
+    # all ranks hold the same list here, so all of them come to the same decision
+    if any(theirs != everybodys[0] for theirs in everybodys):
+        raise ValueError("the ranks' modules differ")
+    with torch.no_grad():
+        for tensor in tensors.values():
+            sent = tensor.clone(memory_format=torch.contiguous_format)
+            dist.broadcast(sent, source)
+            tensor.copy_(sent)
+    ### END SOLUTION
+
+
+# %% grade="sync_module"
+grade("sync_module")
