@@ -3,12 +3,13 @@
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader import probe
 from grader.instruments.collectives import watch_collectives
 from grader.instruments.ranks import on_ranks
 
-SECONDS = 5.0
+SECONDS = 4.5
 """Longest life of ranks here. A right program is done in 0.3 s; load 10 takes it to 3 s."""
 
 
@@ -125,3 +126,68 @@ def sync_refused(student, base, odd, odd_rank):
 def same(left, right):
     """Say whether two tensors have the same shape, dtype and values."""
     return left.dtype == right.dtype and left.shape == right.shape and bool((left == right).all())
+
+
+@probe
+def averaged(student, values, grads, samples, frozen):
+    """Return, by rank, all gradients after `average_gradients`, and what else happened.
+
+    `grads` has a list for each rank: a tensor or None for each parameter. `frozen` are positions.
+    """
+
+    def body(rank):
+        parameters = [nn.Parameter(value.clone()) for value in values]
+        for number, (parameter, grad) in enumerate(zip(parameters, grads[rank], strict=True)):
+            parameter.grad = grad
+            parameter.requires_grad_(number not in frozen)
+        with watch_collectives() as seen:
+            result = student.average_gradients(iter(parameters), samples[rank])
+        return {
+            "returned": result is not None,
+            "grads": [p.grad.detach().clone() if p.grad is not None else None for p in parameters],
+            "recorded": any(p.grad is not None and p.grad.requires_grad for p in parameters),
+            "values": all(same(p.detach(), v) for p, v in zip(parameters, values, strict=True)),
+            "bytes": sum(size for _, size in seen.events),
+        }
+
+    return on_ranks(len(samples), body, seconds=SECONDS)
+
+
+class Addressed(TorchDispatchMode):
+    """Notes to which rank each message was sent, and its bytes."""
+
+    def __init__(self):
+        super().__init__()
+        self.sent = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.name() == "c10d::send":
+            self.sent.append((args[2], sum(tensor.nbytes for tensor in args[0])))
+        return func(*args, **(kwargs or {}))
+
+
+@probe
+def ringed(student, cases):
+    """Return, by rank and case, the sum, the messages sent and what became of `x`.
+
+    `cases` has a list for each case: one tensor for each rank.
+    """
+
+    def body(rank):
+        found = []
+        for tensors in cases:
+            x = tensors[rank]
+            before = x.clone()
+            with watch_collectives() as seen, Addressed() as messages:
+                result = student.ring_all_reduce(x)
+            found.append(
+                {
+                    "sum": result,
+                    "untouched": same(x, before),
+                    "others": sorted({name for name in seen.names if name not in ("send", "recv")}),
+                    "sent": messages.sent,
+                }
+            )
+        return found
+
+    return on_ranks(len(cases[0]), body, seconds=SECONDS)

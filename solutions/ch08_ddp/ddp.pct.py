@@ -350,3 +350,309 @@ def sync_module(module: nn.Module, source: int = 0) -> None:
 
 # %% grade="sync_module"
 grade("sync_module")
+
+# %% [markdown] exercise="average_gradients"
+# title: Average, and count the samples
+# minutes: 25
+# difficulty: 2
+# points: 6
+# prerequisites: []
+# teaches: >-
+#   that DDP averages over ranks, which is the gradient of the whole batch only if every rank has as
+#   many samples; and what to do if not.
+# leaves out: parameters without a gradient on ranks that have samples; sums in low precision.
+# off limits: [torch.nn.parallel.DistributedDataParallel]
+
+# %% [markdown]
+# DDP does not split a model, and it does not split a batch. Each rank has the whole model and brings
+# samples of its own. One thing is done for it: during `backward`, gradients are **averaged** over the
+# ranks. Not summed. Rank 0 has the gradient 1, rank 1 has 2:
+
+# %%
+
+
+def one_gradient(rank):
+    ddp = torch.nn.parallel.DistributedDataParallel(nn.Linear(1, 1, bias=False))
+    ddp(torch.tensor([[1.0 + rank]])).sum().backward()
+    return ddp.module.weight.grad.item()
+
+
+print(on_ranks(2, one_gradient))
+
+# %% [markdown]
+# "So DDP gives the gradient of the whole batch." It does if each loss is a mean, and if all ranks have
+# the same number of samples. The mean of means is not the mean otherwise.
+#
+# **Predict.** The samples are 1, 2, 3 and 10, and the gradient of the mean is their mean, 4. Rank 0 has
+# the first three samples and rank 1 the last. What does DDP say?
+
+# %%
+samples = torch.tensor([[1.0], [2.0], [3.0], [10.0]])
+
+
+def uneven(rank):
+    ddp = torch.nn.parallel.DistributedDataParallel(nn.Linear(1, 1, bias=False))
+    ddp(samples[:3] if rank == 0 else samples[3:]).mean().backward()
+    return ddp.module.weight.grad.item()
+
+
+predict(..., lambda: on_ranks(2, uneven)[0])
+
+# %% [markdown]
+# The rank with one sample gives it the weight of three. That is usual in the last batch of an epoch,
+# and in language models, where a "sample" is a token and every rank has another number of them. Then
+# gradients are weighted by what they stand for: with $n_r$ samples and the gradient $g_r$ of the mean
+# on rank $r$,
+#
+# $$g = \frac{\sum_r n_r\, g_r}{\sum_r n_r}$$
+#
+# A rank may have nothing at all: a batch whose tokens are all masked. Its mean is zero divided by zero,
+# and a weight of 0 does not make that harmless:
+
+# %%
+w = torch.tensor(1.0, requires_grad=True)
+mask = torch.zeros(3)
+loss = (w * torch.tensor([1.0, 2.0, 3.0]) * mask).sum() / mask.sum()
+loss.backward()
+print("gradient", w.grad.item(), " times 0:", (0 * w.grad).item())
+
+# %% [markdown]
+# **Write `average_gradients(parameters, samples)`.** Each rank has called `backward` on the mean loss of
+# its own `samples` samples, a whole number of at least 0. At least one rank has some. Afterwards every
+# parameter's `.grad` is, on every rank, the gradient of the mean over all samples of all ranks. Return
+# nothing.
+#
+# - `parameters` is any iterable, such as `model.parameters()`. Parameters with `requires_grad=False` keep
+#   what they have in `.grad`, which may be `None`, and are not sent.
+# - On a rank with 0 samples a gradient may be `None` or hold anything, NaN for one. It must not count.
+# - On ranks with samples all other parameters have a gradient. Its layout is any, and may differ from
+#   that of the same gradient on another rank.
+#
+# <details><summary>Hint 1: the counts</summary>
+#
+# No rank knows the others' number of samples. Put your own into a tensor and let it be added up.
+#
+# </details>
+# <details><summary>Hint 2: nothing to give</summary>
+#
+# A rank without samples still takes part in each all-reduce. Let it bring zeros, freshly made.
+#
+# </details>
+# <details><summary>Hint 3: in which order numbers lie</summary>
+#
+# `all_reduce` adds up what lies in memory, position by position. `p.grad * n` has the strides of
+# `p.grad`. Make what you send contiguous, so that positions mean the same everywhere.
+#
+# </details>
+
+
+# %% solution="average_gradients"
+def average_gradients(parameters: Iterable[nn.Parameter], samples: int) -> None:
+    """Make each `.grad` the gradient of the mean over all ranks' samples.
+
+    samples: how many this rank's own gradient is a mean of; 0 means that it does not count
+    """
+    ### BEGIN SOLUTION
+    everybodys = torch.tensor(samples)
+    dist.all_reduce(everybodys)
+    for parameter in parameters:
+        if not parameter.requires_grad:
+            continue
+        # made anew and not scaled by 0: NaN times 0 is NaN
+        part = torch.zeros(parameter.shape, dtype=parameter.dtype)
+        if samples:
+            part += parameter.grad * samples
+        dist.all_reduce(part)
+        parameter.grad = part / everybodys
+    ### END SOLUTION
+
+
+# %% grade="average_gradients"
+grade("average_gradients")
+
+# %% [markdown]
+# ### What is not averaged
+#
+# Only what goes through DDP's own `forward`. It prepares the hooks for the next `backward`. Whoever calls
+# the model inside, for its loss or for some method of its own, goes round it. Nothing raises, and the
+# ranks drift apart:
+
+# %%
+
+
+def go_round(rank):
+    ddp = torch.nn.parallel.DistributedDataParallel(nn.Linear(1, 1, bias=False))
+    x = torch.tensor([[1.0 + rank]])
+    found = []
+    for call in (ddp, ddp.module):
+        ddp.zero_grad()
+        call(x).sum().backward()
+        found.append(ddp.module.weight.grad.item())
+    return {"ddp(x)": found[0], "ddp.module(x)": found[1], "keys": list(ddp.state_dict())}
+
+
+for found in on_ranks(2, go_round):
+    print(found)
+
+# %% [markdown]
+# The keys show the other thing about `.module`: a checkpoint of the wrapper has it in every name. Save
+# `ddp.module.state_dict()`; the model that loads it need not know of DDP.
+#
+# And `forward` is a collective too, where a model has buffers: rank 0's are sent to all before each. So
+# "evaluate on rank 0 only" hangs in the forward pass, under `no_grad` and in `eval()` as well:
+
+# %%
+
+
+def evaluate_on_rank_1(rank):
+    model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    ddp = torch.nn.parallel.DistributedDataParallel(model).eval()
+    if rank == 1:
+        with torch.no_grad():
+            ddp(torch.ones(2, 2))
+
+
+try:
+    on_ranks(2, evaluate_on_rank_1, seconds=2)
+except Exception as error:
+    print(error)
+
+# %% [markdown]
+# Use `ddp.module(x)` there. It is the right call where nothing is to be synchronised.
+
+# %% [markdown] exercise="ring_all_reduce"
+# title: Add up in a ring
+# minutes: 45
+# difficulty: 4
+# points: 7
+# prerequisites: []
+# teaches: >-
+#   how an all-reduce is made of sends and receives, why its cost per rank hardly depends on the number
+#   of ranks, and why all ranks get the same bits.
+# leaves out: trees, and two rings at once.
+# off limits: [torch.distributed.all_reduce, torch.distributed.all_gather, torch.distributed.broadcast, torch.distributed.reduce_scatter, torch.distributed.all_reduce_coalesced, torch.distributed.all_gather_into_tensor, torch.distributed.reduce_scatter_tensor, torch.distributed.all_to_all]
+
+# %% [markdown]
+# Four ranks, each with 100 MB of gradients. If all send theirs to rank 0, and it sends the sum to all,
+# then 600 MB pass through rank 0 while the others idle. In a **ring** each rank sends only to
+# the next one, and all send at the same time.
+#
+# Cut the tensor into as many pieces as there are ranks, $n$. In the first half, each rank passes on a
+# piece and adds what arrives to its own. After $n-1$ steps each rank has **one** piece that holds the sum
+# of all. In the second half these finished pieces go round, and each replaces what was there. With three
+# ranks that hold a, b and c:
+#
+# | step | rank 0 has | rank 1 has | rank 2 has |
+# |---|---|---|---|
+# | start | a · a · a | b · b · b | c · c · c |
+# | 1 | a · a · **ac** | **ab** · b · b | c · **bc** · c |
+# | 2 | a · **abc** · ac | ab · b · **abc** | **abc** · bc · c |
+# | 3 | **abc** · abc · ac | ab · **abc** · abc | abc · bc · **abc** |
+# | 4 | abc · abc · **abc** | **abc** · abc · abc | abc · **abc** · abc |
+#
+# Each rank sends $2(n-1)$ pieces of one $n$-th: twice the tensor at most, however many ranks there are.
+#
+# **Predict.** 1000 ranks reduce 100 MB. How many MB does each one send, rounded?
+
+# %%
+predict(..., lambda: round(2 * (1000 - 1) / 1000 * 100))
+
+# %% [markdown]
+# Sending comes in two kinds. `dist.send` returns when the data is on its way, which may need the other
+# side to have asked for it. If all ranks send first and receive later, all wait:
+
+# %%
+
+
+def all_send_first(rank):
+    got = torch.empty(3)
+    dist.send(torch.ones(3), (rank + 1) % 2)
+    dist.recv(got, (rank + 1) % 2)
+
+
+try:
+    on_ranks(2, all_send_first, seconds=1)
+except Exception as error:
+    print(error)
+
+# %% [markdown]
+# `dist.isend` and `dist.irecv` return a request at once. The tensors belong to it until `request.wait()`
+# returns: do not write to the one, and do not read the other.
+
+# %%
+
+
+def both_at_once(rank):
+    got = torch.empty(3)
+    requests = [
+        dist.isend(torch.ones(3) * rank, (rank + 1) % 2),
+        dist.irecv(got, (rank + 1) % 2),
+    ]
+    for request in requests:
+        request.wait()
+    return got.tolist()
+
+
+print(on_ranks(2, both_at_once))
+
+# %% [markdown]
+# **Write `ring_all_reduce(x)`.** Every rank calls it with a tensor of the same shape and dtype; whole
+# numbers or floats, any shape, any layout. Return a new tensor of that shape and dtype with the sum over
+# all ranks, and leave `x` as it is.
+#
+# - Each rank sends to rank `(rank + 1) % n` and to no other, at most $2(n-1)$ times.
+# - No message is longer than the longest piece: the number of elements divided by $n$, rounded up.
+# - All ranks return the same bits.
+# - The number of elements need not be a multiple of $n$, and may be less than $n$. There may be one rank
+#   only.
+#
+# <details><summary>Hint 1: pieces</summary>
+#
+# `flat.tensor_split(n)` gives `n` views whose lengths differ by at most one, empty ones if need be. The
+# same on every rank.
+#
+# </details>
+# <details><summary>Hint 2: whose piece, when</summary>
+#
+# In step `s` of the first half, rank `r` sends piece `r - s` and receives piece `r - s - 1`, modulo `n`.
+# In the second half it sends what it has just received, which is piece `r + 1 - s`, and receives `r - s`.
+#
+# </details>
+# <details><summary>Hint 3: add or replace</summary>
+#
+# In the first half receive into a tensor of its own, then add that to your piece. In the second half
+# receive into the piece itself. Wait for both requests before the next step.
+#
+# </details>
+
+
+# %% solution="ring_all_reduce"
+def ring_all_reduce(x: torch.Tensor) -> torch.Tensor:
+    """Return the sum of all ranks' `x`, by messages to the next rank only."""
+    ### BEGIN SOLUTION
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    flat = x.clone(memory_format=torch.contiguous_format).view(-1)
+    pieces = flat.tensor_split(world_size)  # views: what is written to them is in `flat`
+
+    def exchange(sent, received):
+        requests = [
+            dist.isend(pieces[sent % world_size], (rank + 1) % world_size),
+            dist.irecv(received, (rank - 1) % world_size),
+        ]
+        for request in requests:
+            request.wait()
+
+    for step in range(world_size - 1):
+        piece = pieces[(rank - step - 1) % world_size]
+        arriving = torch.empty_like(piece)
+        exchange(rank - step, arriving)
+        piece += arriving
+    # piece rank + 1 is complete here; nobody adds to it any more, so its bits are everybody's
+    for step in range(world_size - 1):
+        exchange(rank + 1 - step, pieces[(rank - step) % world_size])
+    return flat.view(x.shape)
+    ### END SOLUTION
+
+
+# %% grade="ring_all_reduce"
+grade("ring_all_reduce")
