@@ -44,6 +44,7 @@ import torch.distributed as dist
 from torch import nn
 
 from grader import grade, predict
+from grader.instruments.collectives import watch_collectives
 from grader.instruments.ranks import on_ranks
 
 # %% [markdown]
@@ -656,3 +657,217 @@ def ring_all_reduce(x: torch.Tensor) -> torch.Tensor:
 
 # %% grade="ring_all_reduce"
 grade("ring_all_reduce")
+
+# %% [markdown] exercise="Buckets"
+# title: Send gradients while others are being computed
+# minutes: 60
+# difficulty: 5
+# points: 8
+# prerequisites: [average_gradients]
+# teaches: >-
+#   why DDP has buckets, how hooks let it communicate during `backward`, and why the order of buckets is
+#   fixed before anything is sent.
+# leaves out: gradients that live in the bucket itself; plans that are remade after the first iteration.
+# off limits: [torch.nn.parallel.DistributedDataParallel, torch.nn.parallel.distributed.DistributedDataParallel, torch.distributed.Reducer]
+
+# %% [markdown]
+# Averaging after `backward` is right, and slow: the network idles while gradients are computed, then the
+# processor idles while they are sent. But the last layer's gradients are there long before the first
+# layer's. They can travel while the rest is computed.
+#
+# Sending each tensor alone is slow as well, since every message has a fixed cost. So DDP fills
+# **buckets**: some tensors that are sent as one. Watch it, with six layers of 40,000 bytes and buckets
+# for two of them. One line is printed for each iteration:
+
+# %%
+
+
+def watched(rank):
+    model = nn.Sequential(*[nn.Linear(100, 100, bias=False) for _ in range(6)])
+    ddp = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.07)
+    iterations = []
+    for _ in range(2):
+        with watch_collectives() as seen:
+            for name, p in model.named_parameters():
+                p.register_post_accumulate_grad_hook(lambda p, name=name: seen.note(name))
+            total = ddp(torch.ones(1, 100)).sum()
+            seen.note("backward")
+            total.backward()
+        for p in model.parameters():
+            p._post_accumulate_grad_hooks.clear()
+        iterations.append(seen.events)
+    return iterations
+
+
+for events in on_ranks(2, watched)[0]:
+    for name, size in events[events.index(("backward", 0)) + 1 :]:
+        print(f"{name} {size}" if size else name, end="; ")
+    print()
+
+# %% [markdown]
+# In the first iteration there is one bucket, and nothing overlaps. DDP looks in which order gradients
+# come, and makes its plan from that. From the second on, a bucket goes out as soon as its last gradient
+# is there. Two tools make that possible. `parameter.register_post_accumulate_grad_hook(hook)` calls
+# `hook(parameter)` when `.grad` is complete. And a collective with `async_op=True` returns at once, with
+# something to wait for:
+
+# %%
+
+
+def wait_later(rank):
+    x = torch.ones(2)
+    work = dist.all_reduce(x, async_op=True)
+    # here something else can be computed; x is not to be touched
+    work.wait()
+    return x.tolist()
+
+
+print(on_ranks(2, wait_later))
+
+# %% [markdown]
+# Waiting inside of a hook stops `backward`, on every rank, until the slowest has come. Then nothing
+# overlaps, although the events are the same.
+#
+# There is one more trap. The first all-reduce of one rank meets the first of the others, whatever is in
+# it. If a rank sends buckets in the order in which they happen to be complete, and the order differs
+# among ranks, then gradients of different layers are added up. If they have the same size, nothing
+# raises:
+
+# %%
+
+
+def in_own_order(rank):
+    grads = {"w1": torch.tensor([1.0]), "w2": torch.tensor([100.0])}
+    for name in ["w1", "w2"] if rank == 0 else ["w2", "w1"]:
+        dist.all_reduce(grads[name])
+    return {name: grad.item() for name, grad in grads.items()}
+
+
+print("on both ranks w1 has 1, w2 has 100; sums:", on_ranks(2, in_own_order))
+
+# %% [markdown]
+# **Predict.** Capacity 1000 bytes; from the last parameter to the first they have 400, 500, 200, 1500 and
+# 100 bytes. A bucket closes before it would exceed the capacity. How many buckets?
+
+
+# %%
+def count_buckets(sizes, capacity):
+    buckets, used = 0, capacity + 1
+    for size in sizes:
+        if used + size > capacity:
+            buckets, used = buckets + 1, 0
+        used += size
+    return buckets
+
+
+predict(..., lambda: count_buckets([400, 500, 200, 1500, 100], 1000))
+
+# %% [markdown]
+# **Write `Buckets(parameters, capacity)`**, used like this:
+#
+# ```python
+# buckets = Buckets(model.parameters(), capacity=25_000_000)
+# for x in batches:
+#     model(x).mean().backward()
+#     buckets.finish()      # now each .grad is the mean over ranks
+#     optimizer.step()
+#     optimizer.zero_grad()
+# ```
+#
+# - `parameters` is any iterable; `capacity` is in bytes. The attribute **`plan`** is a list of buckets, each
+#   a list of positions among the parameters. Go from the last parameter to the first, leaving out those
+#   with `requires_grad=False`. A parameter goes into the open bucket, unless its dtype is another, or the
+#   bucket would exceed the capacity: then a new bucket opens. One that is larger than the capacity has a
+#   bucket for itself.
+# - Each bucket is sent by **one** all-reduce of one flat tensor, which is issued while `backward` runs: as
+#   soon as all its gradients are there and all buckets before it in the plan have been issued. So every
+#   rank issues the buckets in the order of the plan, however its gradients come.
+# - Nothing waits before `finish()`.
+# - `finish()` waits for all, makes each `.grad` the mean over ranks, and is ready for the next `backward`.
+#   It raises `RuntimeError` if some parameter had no gradient in this `backward`.
+# - Gradients have any layout. Before each `backward` every `.grad` is `None`.
+#
+# <details><summary>Hint 1: what to remember</summary>
+#
+# For each bucket, how many gradients are missing. And a list of what was issued: the flat tensor and its
+# work. The length of this list is the number of the bucket whose turn it is.
+#
+# </details>
+# <details><summary>Hint 2: in order</summary>
+#
+# A hook counts down its bucket. Then, *while* the bucket whose turn it is misses nothing, issue it. One
+# gradient may release several buckets that were complete before.
+#
+# </details>
+# <details><summary>Hint 3: back again</summary>
+#
+# `flat.split(sizes)` gives the parts. `grad.copy_(part.view(grad.shape))` is right for any strides of
+# `grad`; so is `grad.reshape(-1)` on the way in.
+#
+# </details>
+
+
+# %% solution="Buckets"
+class Buckets:
+    """Average gradients over ranks, bucket by bucket, while `backward` runs.
+
+    plan: the positions of each bucket's parameters, in the order in which buckets are sent
+    """
+
+    def __init__(self, parameters: Iterable[nn.Parameter], capacity: int) -> None:
+        ### BEGIN SOLUTION
+        self.parameters = list(parameters)
+        self.plan = []
+        used, dtype = 0, None
+        for position, parameter in reversed(list(enumerate(self.parameters))):
+            if not parameter.requires_grad:
+                continue
+            if parameter.dtype != dtype or used + parameter.nbytes > capacity:
+                self.plan.append([])
+                used, dtype = 0, parameter.dtype
+            self.plan[-1].append(position)
+            used += parameter.nbytes
+        for number, bucket in enumerate(self.plan):
+            for position in bucket:
+                self.parameters[position].register_post_accumulate_grad_hook(
+                    lambda _, number=number: self.ready(number)
+                )
+        self.begin()
+
+    def begin(self):
+        """Forget what was sent."""
+        self.missing = [len(bucket) for bucket in self.plan]
+        self.issued = []
+
+    def grads(self, bucket):
+        """Return the gradients of a bucket, in its order."""
+        return [self.parameters[position].grad for position in bucket]
+
+    def ready(self, number):
+        """Note that one more gradient of a bucket is there; send what may be sent now."""
+        self.missing[number] -= 1
+        # in the order of the plan: a bucket that is complete early waits for those before it
+        while len(self.issued) < len(self.plan) and not self.missing[len(self.issued)]:
+            bucket = self.plan[len(self.issued)]
+            flat = torch.cat([grad.reshape(-1) for grad in self.grads(bucket)])
+            self.issued.append((flat, dist.all_reduce(flat, async_op=True)))
+
+    ### END SOLUTION
+
+    def finish(self) -> None:
+        """Wait for the averages and put them into each `.grad`."""
+        ### BEGIN SOLUTION
+        if any(self.missing):
+            raise RuntimeError("some parameter had no gradient")
+        for bucket, (flat, work) in zip(self.plan, self.issued, strict=True):
+            work.wait()
+            flat /= dist.get_world_size()
+            grads = self.grads(bucket)
+            for grad, part in zip(grads, flat.split([g.numel() for g in grads]), strict=True):
+                grad.copy_(part.view(grad.shape))
+        self.begin()
+        ### END SOLUTION
+
+
+# %% grade="Buckets"
+grade("Buckets")
