@@ -6,6 +6,7 @@ import select
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader import probe
@@ -307,3 +308,98 @@ def bucket_missing(student, values, x, capacity):
         return "nothing"
 
     return on_ranks(2, body, seconds=SECONDS)
+
+
+def small_model(weights):
+    """Return a float64 model of three weights (4, 3), (4,) and (1, 4), and one that is frozen."""
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).double()
+    with torch.no_grad():
+        for parameter, value in zip(model.parameters(), weights, strict=False):
+            parameter.copy_(value)
+        model[2].bias.fill_(0.5)
+    model[2].bias.requires_grad_(False)
+    return model
+
+
+def loss_of_output(output):
+    """Return the mean loss over samples. `output` (samples, 1)."""
+    return (output.exp() + output.square()).mean()
+
+
+@probe
+def accumulated(student, weights, micro_batches, turns):
+    """Return, by rank and turn, gradients, the loss returned, and the order of events.
+
+    `micro_batches` has a list of tensors for each rank.
+    """
+
+    def body(rank):
+        model = small_model(weights)
+        ddp = DistributedDataParallel(model)
+        found = []
+        for _ in range(turns):
+            ddp.zero_grad()
+            with watch_collectives() as seen:
+
+                def drawn(seen=seen):
+                    for number, x in enumerate(micro_batches[rank]):
+                        seen.note(f"take {number}")
+                        yield x
+
+                def loss_of(output, seen=seen):
+                    seen.note(f"loss of {len(output)}")
+                    return loss_of_output(output)
+
+                loss = student.accumulate(ddp, drawn(), loss_of)
+            found.append(
+                {
+                    "loss": loss,
+                    "grads": [None if p.grad is None else p.grad.clone() for p in ddp.parameters()],
+                    "events": list(seen.events),
+                }
+            )
+        return found
+
+    return on_ranks(len(micro_batches), body, seconds=SECONDS)
+
+
+def used_in(parameters, uses, kind):
+    """Return a loss that depends on the parameters numbered in `uses`."""
+    h = torch.ones(2, dtype=torch.float64)
+    for at in uses:
+        h = h * parameters[at].double().sum()
+    if kind == "deep":
+        for _ in range(3000):
+            h = h + 1
+    if kind == "wide":
+        for _ in range(60):
+            h = (h + h) / 2
+    if kind == "detached":
+        h = h + sum(p.detach().double().sum() for p in parameters)
+    return h.sum()
+
+
+@probe
+def filled(student, values, uses, kinds, stale, frozen):
+    """Return, by rank, what `fill_unused` said, all `.grad`s afterwards, and what was sent.
+
+    `stale` are the parameters that have a gradient from before; the first is listed twice.
+    """
+
+    def body(rank):
+        parameters = [nn.Parameter(value) for value in values]
+        for at in frozen:
+            parameters[at].requires_grad_(False)
+        for at in stale:
+            parameters[at].grad = torch.full_like(values[at], 7.0)
+        loss = used_in(parameters, uses[rank], kinds[rank])
+        with watch_collectives() as seen:
+            used = student.fill_unused(loss, [*parameters, parameters[0]])
+        return {
+            "used": used,
+            "grads": [None if p.grad is None else p.grad.clone() for p in parameters],
+            "flags": [p.grad is not None and p.grad.requires_grad for p in parameters],
+            "events": list(seen.events),
+        }
+
+    return on_ranks(len(uses), body, seconds=SECONDS)

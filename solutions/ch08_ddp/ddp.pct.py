@@ -32,10 +32,11 @@
 # Windows, in WSL). A rank that hangs is ended after a few seconds, and you are told where it stood.
 
 # %%
-import copy
 import inspect
+import re
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -871,3 +872,329 @@ class Buckets:
 
 # %% grade="Buckets"
 grade("Buckets")
+
+# %% [markdown] exercise="accumulate"
+# title: Accumulate, and talk once
+# minutes: 30
+# difficulty: 3
+# points: 6
+# prerequisites: [average_gradients]
+# teaches: >-
+#   what `no_sync` really covers, and how gradients of several micro-batches become that of the whole.
+# leaves out: buffers, and ranks with different numbers of samples.
+# off limits: [torch.distributed.all_reduce]
+
+# %% [markdown]
+# A batch too large for memory is cut into **micro-batches**: several forward and backward passes, whose
+# gradients add up in `.grad`, then one step. DDP would average after each. `ddp.no_sync()` tells it not
+# to. But what must be inside of that `with`? Four ways, with the number of all-reduces and the gradient of
+# each rank:
+
+
+# %%
+def four_ways(rank):
+    ddp = torch.nn.parallel.DistributedDataParallel(nn.Linear(1, 1, bias=False))
+    x = torch.tensor([[1.0 + rank]])
+    found = {}
+    for forward, backward in [(False, False), (False, True), (True, False), (True, True)]:
+        ddp.zero_grad()
+        with watch_collectives() as seen:
+            with ddp.no_sync() if forward else nullcontext():
+                loss = ddp(x).sum()
+            with ddp.no_sync() if backward else nullcontext():
+                loss.backward()
+        found[forward, backward] = seen.count("all_reduce"), ddp.module.weight.grad.item()
+    return found
+
+
+results = on_ranks(2, four_ways)
+print("inside of no_sync:", *(f"rank {rank}" for rank in (0, 1)), sep="   ")
+for forward, backward in results[0]:
+    inside = [name for name, is_in in (("forward", forward), ("backward", backward)) if is_in]
+    print(f"{' and '.join(inside) or 'nothing':>20}", *(one[forward, backward] for one in results))
+
+# %% [markdown]
+# Only **forward** counts. That is where DDP prepares its hooks for the `backward` to come, or does not.
+# `no_sync` around `backward` alone changes nothing: each micro-batch is sent. A forward inside whose
+# backward comes after the `with` is never averaged.
+#
+# **Predict.** The first micro-batch has the gradient 1 on rank 0 and 2 on rank 1, without
+# synchronisation. The second has the same, and is synchronised. What is in rank 0's `.grad` afterwards?
+
+
+# %%
+def two_passes(rank):
+    ddp = torch.nn.parallel.DistributedDataParallel(nn.Linear(1, 1, bias=False))
+    x = torch.tensor([[1.0 + rank]])
+    with ddp.no_sync():
+        ddp(x).sum().backward()
+    ddp(x).sum().backward()
+    return ddp.module.weight.grad.item()
+
+
+predict(..., lambda: on_ranks(2, two_passes)[0])
+
+# %% [markdown]
+# What is sent is `.grad` after adding up, with all that has come before. So it is the **last** micro-batch
+# that must be synchronised.
+#
+# **Write `accumulate(ddp, micro_batches, loss_of)`.**
+#
+# - `ddp` is a model in DDP, without buffers. Its `.grad`s are `None`.
+# - `micro_batches` is any iterable of tensors `(samples, …)`, of one sample at least each, and at least one
+#   of them. It may be a generator: how many there are is not known, and they may not fit into memory
+#   together. Take one only when the one before it is next in turn: never be more than one ahead.
+# - `loss_of(output)` is the mean loss over the samples of one micro-batch. Call it once for each, in order.
+# - All ranks have the same number of samples in all. How these are cut up may differ from rank to rank.
+#
+# Afterwards each `.grad` is, on every rank, the gradient of the mean over all samples of all ranks; and each
+# bucket was sent once. Parameters that are frozen have none. Return this rank's mean loss over all its
+# samples, as a Python `float`.
+#
+# <details><summary>Hint 1: is it the last</summary>
+#
+# You know only when there is no next one. Hold one micro-batch, ask for the next, then run the one you
+# hold.
+#
+# </details>
+# <details><summary>Hint 2: samples, not micro-batches</summary>
+#
+# A micro-batch of 3 samples counts three times as much as one of 1. Multiply the mean by the number of its
+# samples before `backward`; divide gradients by the number of all samples at the end.
+#
+# </details>
+# <details><summary>Hint 3: around what</summary>
+#
+# `with ddp.no_sync():` around forward and backward of all but the last. `contextlib.nullcontext()` is a
+# `with` that does nothing.
+#
+# </details>
+
+
+# %% solution="accumulate"
+def accumulate(
+    ddp: torch.nn.parallel.DistributedDataParallel,
+    micro_batches: Iterable[torch.Tensor],
+    loss_of: Callable[[torch.Tensor], torch.Tensor],
+) -> float:
+    """Run forward and backward for each micro-batch, average once, and return the mean loss.
+
+    micro_batches: tensors (samples, …)
+    loss_of: from the model's output to the mean loss over its samples
+    """
+    ### BEGIN SOLUTION
+    upcoming = iter(micro_batches)
+    total, samples = 0.0, 0
+    current = next(upcoming)
+    while current is not None:
+        following = next(upcoming, None)
+        # what DDP sends is what has been added up: so the last one is not held back
+        with nullcontext() if following is None else ddp.no_sync():
+            loss = loss_of(ddp(current)) * len(current)
+            loss.backward()
+        total += loss.item()
+        samples += len(current)
+        current = following
+    for parameter in ddp.parameters():
+        if parameter.grad is not None:
+            parameter.grad /= samples
+    return total / samples
+    ### END SOLUTION
+
+
+# %% grade="accumulate"
+grade("accumulate")
+
+# %% [markdown] exercise="fill_unused"
+# title: Parameters that nobody used
+# minutes: 45
+# difficulty: 4
+# points: 7
+# prerequisites: [Buckets]
+# teaches: >-
+#   why DDP must know before `backward` which gradients will not come, how it finds out from the graph,
+#   and why "unused here" and "unused anywhere" are two different things.
+# leaves out: graphs that never change, for which `static_graph=True` spares the search.
+# off limits: [torch.nn.parallel.DistributedDataParallel, torch.Tensor.backward, torch.autograd.backward, torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward]
+
+# %% [markdown]
+# Each bucket waits for all its gradients. If a model takes one of two branches, some never come. Here rank 0
+# takes branch `a` and rank 1 takes branch `b`; `c` is used by nobody.
+
+
+# %%
+class Branches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = (nn.Linear(1, 1, bias=False) for _ in range(3))
+
+    def forward(self, x, name):
+        return getattr(self, name)(x)
+
+
+def one_step(rank, **options):
+    ddp = torch.nn.parallel.DistributedDataParallel(Branches(), **options)
+    ddp(torch.tensor([[1.0 + rank]]), "ab"[rank]).sum().backward()
+    grads = [None if p.grad is None else p.grad.item() for p in ddp.parameters()]
+    try:
+        ddp(torch.ones(1, 1), "a")
+    except RuntimeError as error:
+        return grads, str(error).partition(". ")[0]
+    return grads, "no error"
+
+
+for rank, found in enumerate(on_ranks(2, one_step)):
+    print(f"rank {rank}: a, b, c have", *found)
+
+# %% [markdown]
+# Nothing was averaged, and `backward` did not say so. The error comes with the *next* forward. Whoever steps
+# the optimizer in between has replicas that differ. With `find_unused_parameters=True`:
+
+# %%
+for rank, found in enumerate(on_ranks(2, lambda r: one_step(r, find_unused_parameters=True))):
+    print(f"rank {rank}: a, b, c have", *found)
+
+# %% [markdown]
+# Before `backward`, each rank now walks the graph of its output and finds which parameters are in it. What
+# is not there counts as zero: `a` gets the mean of 1 and 0. And the ranks tell each other what they found.
+# So `c`, which no rank used, keeps `None`. A zero would not be the same:
+
+# %%
+left_alone, given_zero = (nn.Parameter(torch.tensor(1.0)) for _ in range(2))
+given_zero.grad = torch.tensor(0.0)
+torch.optim.SGD([left_alone, given_zero], lr=0.1, weight_decay=0.5).step()
+print(f"{left_alone.item():.2f} {given_zero.item():.2f}")
+
+# %% [markdown]
+# Weight decay moves whatever has a gradient. So does momentum.
+#
+# The walk goes from a result's `grad_fn` along `next_functions`. At the ends are nodes that add to `.grad`;
+# such a node knows its tensor:
+
+# %%
+w = nn.Parameter(torch.ones(2))
+loss = (w * 2).sum()
+node = loss.grad_fn
+while node is not None:
+    print(node.name(), getattr(node, "variable", None) is w)
+    node = node.next_functions[0][0] if node.next_functions else None
+
+# %% [markdown]
+# Why not run `backward` and look which `.grad` is `None`? Because it is too late by then: buckets go out
+# during `backward`. And a `.grad` may be left from an earlier pass.
+#
+# **Predict.** `h = h + h`, thirty times, after `h = w * 1`. How many different nodes has the graph, the one
+# that adds to `w.grad` included?
+
+
+# %%
+def count_nodes():
+    h = w * 1
+    for _ in range(30):
+        h = h + h
+    seen, todo = set(), [h.grad_fn]
+    while todo:
+        node = todo.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            todo += [next_node for next_node, _ in node.next_functions]
+    return len(seen)
+
+
+predict(..., count_nodes)
+
+# %% [markdown]
+# There are $2^{30}$ ways through this graph. Do not walk them all.
+#
+# **Write `fill_unused(loss, parameters)`.** Every rank calls it between forward and `backward`, with its own
+# loss and a list of the same parameters. Return a list of booleans, the same on every rank: for each
+# parameter, whether the loss of **any** rank depends on it. And where another rank's loss depends on a
+# parameter, this one's does not, and its `.grad` is `None`: set `.grad` to zeros of the parameter's shape and
+# dtype. Every other `.grad` stays as it is.
+#
+# - The graph alone decides what a loss depends on. `.grad`s may be there from earlier.
+# - A loss may have no graph at all. A parameter may be frozen, or listed twice.
+# - Graphs may be thousands of nodes deep, and nodes may be shared as above.
+# - The ranks agree by one all-reduce, however many parameters there are. Running backward to find out is off
+#   limits, `torch.autograd.grad` included.
+#
+# <details><summary>Hint 1: a walk without recursion</summary>
+#
+# A list of nodes to visit and a set of nodes seen. Python's own stack ends after a thousand calls.
+#
+# </details>
+# <details><summary>Hint 2: who is who</summary>
+#
+# Compare tensors by identity: `id(node.variable)`. `==` compares their numbers, and so does `in` on a list.
+#
+# </details>
+# <details><summary>Hint 3: any</summary>
+#
+# "Used by any rank" is a maximum of zeros and ones: `dist.all_reduce(x, op=dist.ReduceOp.MAX)`. A rank whose
+# loss has no graph calls it as well.
+#
+# </details>
+
+
+# %% solution="fill_unused"
+def fill_unused(loss: torch.Tensor, parameters: list[nn.Parameter]) -> list[bool]:
+    """Say which parameters any rank's loss depends on; give zeros to those that only others use."""
+    ### BEGIN SOLUTION
+    reached, seen, todo = set(), set(), [loss.grad_fn]
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            reached.add(id(node.variable))
+        todo += [next_node for next_node, _ in node.next_functions]
+    here = [id(parameter) in reached for parameter in parameters]
+    anywhere = torch.tensor(here, dtype=torch.int32)
+    dist.all_reduce(anywhere, op=dist.ReduceOp.MAX)
+    for parameter, used, used_here in zip(parameters, anywhere.tolist(), here, strict=True):
+        # only what another rank will send needs our zeros; a parameter nobody used keeps None
+        if used and not used_here and parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+    return anywhere.bool().tolist()
+    ### END SOLUTION
+
+
+# %% grade="fill_unused"
+grade("fill_unused")
+
+# %% [markdown]
+# In PyTorch this is `Reducer::prepare_for_backward`, called at the end of DDP's `forward`: it walks the whole
+# graph in every iteration, which is why it has to be asked for. **Tied** parameters, two names for one tensor,
+# are one parameter to DDP, and get one gradient with both shares in it.
+#
+# ### What DataParallel did
+#
+# The older `nn.DataParallel` has one process and one thread for each GPU. What its `forward` calls:
+
+# %%
+calls = re.findall(r"self\.(\w+)\(", inspect.getsource(nn.DataParallel.forward))
+print(*[call for call in calls if call != "module"], sep=" -> ")
+print("keys:", list(nn.DataParallel(nn.Linear(1, 1)).state_dict()))
+
+# %% [markdown]
+# In **every** forward the batch is scattered from the first GPU, the whole model is copied to all others, and
+# the outputs are gathered on the first one again; in backward the gradients are added up there. DDP copies the
+# model once and sends gradients only. The threads also share one Python interpreter. Without GPUs,
+# `DataParallel` only calls the model; the `module.` in the keys stays.
+#
+# ### What changes on GPUs
+#
+# The agreements of this chapter are the same: who calls what, in which order, buffers and unused parameters
+# included. Other things differ.
+#
+# - The backend is `nccl` instead of `gloo`, one process for each GPU, with `torch.cuda.set_device(local_rank)`
+#   before anything else.
+# - A collective is put into a queue of the GPU. `work.wait()` holds up the *stream* that needs the result, not
+#   the Python program. So a hook that waits costs less than it does here. It still keeps the kernels that come
+#   after it in that stream from running.
+# - gloo refuses some dtypes, NCCL others; `nccl` wants dense tensors.
+# - Whoever waits in vain is ended by a timeout:
+
+# %%
+print("gloo waits for", torch.distributed.constants.default_pg_timeout)
