@@ -106,7 +106,7 @@ def synced(student, base, world_size, source):
             ],
             "tied": module.head.weight is module.table.weight,
             "recorded": [name for name, t in after.items() if not t.is_leaf],
-            "bytes": sum(size for _, size in seen.events),
+            "bytes": sum(size for name, size in seen.events if name != "recv"),
         }
 
     return on_ranks(world_size, body, seconds=SECONDS)

@@ -76,7 +76,7 @@ def test_loss(accumulated, weights, rng):
     for own, [got] in zip(micro_batches, found, strict=True):
         loss, _ = whole(weights, torch.cat(own))
         assert_close(
-            torch.tensor(got["loss"], dtype=torch.float64),
+            torch.tensor(float(got["loss"]), dtype=torch.float64),
             torch.tensor(loss, dtype=torch.float64),
             rtol=1e-10,
             atol=1e-12,

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, gate
+from grader import assert_close, assert_equal, assert_same_bits, gate
 
 ROUNDING = "float64, in any order of operations"
 SHAPES = ((), (3,), (2, 3), (0, 2), (4, 1))
@@ -87,9 +87,10 @@ def test_no_samples(averaged, values, rng):
 
 
 def test_one_has_all(averaged, values, rng):
-    """One rank has all samples."""
+    """One rank has all samples, and a NaN in its gradient, which stays."""
     grads = drawn(rng, 2)
     ranks = [[g * torch.inf for g in grads[0]], grads[1]]
+    grads[1][1][0] = torch.nan  # it has samples: this one is to be seen
     compare(averaged.ask(values, ranks, [0, 7], []).value, grads, [0, 7])
 
 
@@ -104,7 +105,10 @@ def test_layouts(averaged, values, rng):
 def test_frozen(averaged, values, rng):
     """Frozen parameters keep what is in their `.grad`, and are not sent."""
     grads = drawn(rng, 2)
-    ranks = [[None, *grads[0][1:]], [None, *grads[1][1:]]]
+    values[2] = torch.zeros(100, 100)
+    for own in grads:
+        own[2] = torch.randn(100, 100, generator=rng)
+    ranks = [[None, *own[1:]] for own in grads]
     got = averaged.ask(values, ranks, [1, 3], [0, 2]).value
     compare(got, grads, [1, 3], frozen=(0, 2))
     sent = sum(values[at].nbytes for at in (1, 3, 4))
@@ -112,13 +116,9 @@ def test_frozen(averaged, values, rng):
         assert_equal(
             found["grads"][0] is None, True, f"Whether `None` stays `None` on rank {rank}."
         )
+        assert_same_bits(found["grads"][2], grads[rank][2])
         assert_equal(
-            found["grads"][2].tolist(),
-            grads[rank][2].tolist(),
-            f"A frozen parameter's `.grad` on rank {rank}.",
-        )
-        assert_equal(
-            found["bytes"] <= sent + 16,
+            found["bytes"] <= sent + 10_000,
             True,
-            f"Whether no more than {sent} bytes and a count were sent. It was {found['bytes']}.",
+            f"Whether about {sent} bytes and a count were sent. It was {found['bytes']}.",
         )

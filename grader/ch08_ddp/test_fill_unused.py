@@ -8,10 +8,11 @@ from grader import assert_equal, assert_same_bits, claimed, gate
 
 @pytest.fixture
 def values(rng):
-    """Five parameters; one has two dimensions, one none, one is float32."""
-    shapes = [(2, 3), (), (4,), (1,), (3, 1)]
+    """Five parameters. One is float32; 1, which is used, has the same numbers as 3, which is not."""
+    shapes = [(2, 3), (4,), (4,), (4,), ()]
     values = [torch.randn(shape, generator=rng, dtype=torch.float64) for shape in shapes]
     values[2] = values[2].float()
+    values[3] = values[1].clone()
     return values
 
 

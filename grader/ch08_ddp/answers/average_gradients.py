@@ -57,6 +57,21 @@ def average_gradients(parameters, samples):
             parameter.grad = part / total
 
 
+# %% mistake: hides_nans
+# You turn every NaN into a zero. On a rank without samples that is right. On one with samples a NaN says that training
+# has gone wrong, and nobody will see it.
+def average_gradients(parameters, samples):
+    total = torch.tensor(samples)
+    dist.all_reduce(total)
+    for parameter in parameters:
+        if parameter.requires_grad:
+            part = torch.zeros(parameter.shape, dtype=parameter.dtype)
+            if parameter.grad is not None:
+                part += torch.nan_to_num(parameter.grad) * samples
+            dist.all_reduce(part)
+            parameter.grad = part / total
+
+
 # %% mistake: stays_away
 # A rank without samples returns early. The others wait for it in their all-reduce: every rank takes part in every
 # collective, with zeros if it has nothing else.

@@ -208,6 +208,28 @@ def fill_unused(loss, parameters):
     return anywhere.bool().tolist()
 
 
+# %% mistake: compares_numbers
+# You look for a parameter that has the same numbers as one in the graph. Two fresh layers can have the same numbers, all
+# ones for example. Ask whether they are the same object.
+def fill_unused(loss, parameters):
+    reached, seen, todo = [], set(), [loss.grad_fn]
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            reached.append(node.variable)
+        todo += [next_node for next_node, _ in node.next_functions]
+    here = [any(torch.equal(p, other) for other in reached) for p in parameters]
+    anywhere = torch.tensor(here, dtype=torch.int32)
+    dist.all_reduce(anywhere, op=dist.ReduceOp.MAX)
+    for parameter, used, used_here in zip(parameters, anywhere.tolist(), here, strict=True):
+        if used and not used_here and parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+    return anywhere.bool().tolist()
+
+
 # %% alternate: level_by_level
 # The graph level by level, parameters by position, and a sum instead of a maximum.
 def fill_unused(loss, parameters):
