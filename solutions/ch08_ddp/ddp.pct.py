@@ -112,7 +112,7 @@ def one_too_many(rank):
 
 
 try:
-    on_ranks(2, one_too_many, seconds=1)
+    on_ranks(2, one_too_many, seconds=3)
 except Exception as error:
     print(error)
 
@@ -243,9 +243,9 @@ grade("coordinates")
 # off limits: [torch.nn.parallel.DistributedDataParallel, torch.distributed.utils._sync_module_states, torch.distributed._broadcast_coalesced, torch.distributed.broadcast_object_list]
 
 # %% [markdown]
-# If all ranks start from the same numbers and add the same gradients, they stay the same. DDP does
-# not look at the numbers again: equal at the start is all there is. It sends rank 0's, once, when it
-# is made:
+# If all ranks start from the same numbers and take the same steps, they stay the same. DDP does not
+# look at parameters again: equal at the start is all there is. It sends rank 0's, once, when it is
+# made:
 
 
 # %%
@@ -276,8 +276,7 @@ print(on_ranks(2, by_columns))
 
 # %% [markdown]
 # Six numbers went, six numbers came, in the order in which they lie in memory. Rank 1 reads them by
-# other strides. Nobody raised. (Some backends refuse tensors that are not dense; none compares
-# strides among ranks.) And autograd learns nothing of what comes in:
+# other strides. Nobody raised. And autograd learns nothing of what comes in:
 
 
 # %%
@@ -515,7 +514,7 @@ def evaluate_on_rank_1(rank):
 
 
 try:
-    on_ranks(2, evaluate_on_rank_1, seconds=2)
+    on_ranks(2, evaluate_on_rank_1, seconds=4)
 except Exception as error:
     print(error)
 
@@ -573,7 +572,7 @@ def all_send_first(rank):
 
 
 try:
-    on_ranks(2, all_send_first, seconds=1)
+    on_ranks(2, all_send_first, seconds=3)
 except Exception as error:
     print(error)
 
@@ -1165,9 +1164,27 @@ grade("fill_unused")
 
 # %% [markdown]
 # In PyTorch this is `Reducer::prepare_for_backward`, called at the end of DDP's `forward`: it walks the whole
-# graph in every iteration, which is why it has to be asked for. **Tied** parameters, two names for one tensor,
-# are one parameter to DDP, and get one gradient with both shares in it.
+# graph in every iteration, which is why it has to be asked for.
 #
+# **Tied** parameters, two names for one tensor, make no trouble. They are one parameter, with one node in the
+# graph. Its gradient is complete when the shares of both places are in it.
+#
+# **Predict.** Two layers of 2 × 2 `float32` numbers share their weight. How many bytes does DDP send?
+
+
+# %%
+def tied(rank):
+    model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
+    model[1].weight = model[0].weight
+    ddp = torch.nn.parallel.DistributedDataParallel(model)
+    with watch_collectives() as seen:
+        ddp(torch.ones(1, 2)).sum().backward()
+    return seen.bytes("all_reduce")
+
+
+predict(..., lambda: on_ranks(2, tied)[0])
+
+# %% [markdown]
 # ### What DataParallel did
 #
 # The older `nn.DataParallel` has one process and one thread for each GPU. What its `forward` calls:
@@ -1183,6 +1200,15 @@ print("keys:", list(nn.DataParallel(nn.Linear(1, 1)).state_dict()))
 # model once and sends gradients only. The threads also share one Python interpreter. Without GPUs,
 # `DataParallel` only calls the model; the `module.` in the keys stays.
 #
+# **Predict.** Four GPUs, a model of 100 MB. How many MB of parameters leave the first GPU in one step of
+# `DataParallel`?
+
+# %%
+predict(..., lambda: (4 - 1) * 100)
+
+# %% [markdown]
+# With DDP it is none: replicas that begin alike and take the same steps need not be copied again.
+#
 # ### What changes on GPUs
 #
 # The agreements of this chapter are the same: who calls what, in which order, buffers and unused parameters
@@ -1190,10 +1216,8 @@ print("keys:", list(nn.DataParallel(nn.Linear(1, 1)).state_dict()))
 #
 # - The backend is `nccl` instead of `gloo`, one process for each GPU, with `torch.cuda.set_device(local_rank)`
 #   before anything else.
-# - A collective is put into a queue of the GPU. `work.wait()` holds up the *stream* that needs the result, not
-#   the Python program. So a hook that waits costs less than it does here. It still keeps the kernels that come
-#   after it in that stream from running.
-# - gloo refuses some dtypes, NCCL others; `nccl` wants dense tensors.
+# - A collective is put into a queue of the GPU. `work.wait()` makes the current *stream* wait, not the Python
+#   program, which goes on and queues more.
 # - Whoever waits in vain is ended by a timeout:
 
 # %%
