@@ -13,10 +13,10 @@ from grader import probe
 from grader.instruments.collectives import watch_collectives
 from grader.instruments.ranks import on_ranks
 
-SECONDS = 4.5
-"""Longest life of ranks here. A right program is done in 0.3 s; load 10 takes it to 3 s."""
+SECONDS = 4.0
+"""Longest life of ranks here. A right program is done in 0.3 s, and in 1 s at load 17."""
 
-PATIENCE = 3.0
+PATIENCE = 2.5
 """Seconds that one rank waits for another to finish its backward, which takes 10 ms."""
 
 
@@ -136,13 +136,14 @@ def same(left, right):
 
 
 @probe
-def averaged(student, values, grads, samples, frozen):
-    """Return, by rank, all gradients after `average_gradients`, and what else happened.
+def averaged(student, values, cases):
+    """Return, by rank and case, all gradients after `average_gradients`, and what else happened.
 
-    `grads` has a list for each rank: a tensor or None for each parameter. `frozen` are positions.
+    A case is a triple: gradients, a list for each rank, with a tensor or None for each parameter;
+    samples of each rank; positions of frozen parameters.
     """
 
-    def body(rank):
+    def run(rank, grads, samples, frozen):
         parameters = [nn.Parameter(value.clone()) for value in values]
         for number, (parameter, grad) in enumerate(zip(parameters, grads[rank], strict=True)):
             parameter.grad = grad
@@ -157,7 +158,10 @@ def averaged(student, values, grads, samples, frozen):
             "bytes": sum(size for _, size in seen.events),
         }
 
-    return on_ranks(len(samples), body, seconds=SECONDS)
+    def body(rank):
+        return [run(rank, *case) for case in cases]
+
+    return on_ranks(len(cases[0][1]), body, seconds=SECONDS)
 
 
 class Addressed(TorchDispatchMode):
@@ -380,13 +384,14 @@ def used_in(parameters, uses, kind):
 
 
 @probe
-def filled(student, values, uses, kinds, stale, frozen):
-    """Return, by rank, what `fill_unused` said, all `.grad`s afterwards, and what was sent.
+def filled(student, values, cases):
+    """Return, by rank and case, what `fill_unused` said, all `.grad`s after it, and what was sent.
 
-    `stale` are the parameters that have a gradient from before; the first is listed twice.
+    A case has, for each rank, what its loss uses, and of which kind it is; then the parameters that
+    have a gradient from before, and those that are frozen. The first parameter is listed twice.
     """
 
-    def body(rank):
+    def run(rank, uses, kinds, stale, frozen):
         parameters = [nn.Parameter(value) for value in values]
         for at in frozen:
             parameters[at].requires_grad_(False)
@@ -402,4 +407,7 @@ def filled(student, values, uses, kinds, stale, frozen):
             "events": list(seen.events),
         }
 
-    return on_ranks(len(uses), body, seconds=SECONDS)
+    def body(rank):
+        return [run(rank, *case) for case in cases]
+
+    return on_ranks(2, body, seconds=SECONDS)
