@@ -1,0 +1,1 @@
+"""Probes, checks and known answers of chapter 8, distributed data parallel."""

@@ -1,0 +1,136 @@
+"""Checks of `average_gradients`: against the weighted mean, computed on the grader's side."""
+
+import pytest
+import torch
+
+from grader import assert_close, assert_equal, assert_same_bits, gate
+
+ROUNDING = "float64, in any order of operations"
+SHAPES = ((), (3,), (2, 3), (0, 2), (4, 1))
+
+
+@pytest.fixture
+def values(rng):
+    return [torch.randn(shape, generator=rng, dtype=torch.float64) for shape in SHAPES]
+
+
+@pytest.fixture
+def cases(rng):
+    """As many samples on each of three ranks; then another number on each. Asked for at once."""
+    return [(drawn(rng, 3), [2, 2, 2], []), (drawn(rng, 3), [3, 1, 4], [])]
+
+
+@pytest.fixture
+def without(rng):
+    """Four ranks of which two have no samples; then only one has some, with a NaN among them."""
+    some, one = drawn(rng, 4), drawn(rng, 4)
+    one[1][1][0] = torch.nan
+    nothing = [None] * len(SHAPES)
+    return [
+        ([some[0], nothing, some[2], times(some[3], torch.nan)], [2, 0, 5, 0], []),
+        ([times(one[0], torch.inf), one[1], nothing, one[3]], [0, 7, 0, 0], []),
+    ]
+
+
+def times(grads, factor):
+    return [grad * factor for grad in grads]
+
+
+def drawn(rng, ranks):
+    """Return gradients for each rank, large enough for a wrong weight to show."""
+    return [
+        [torch.randn(shape, generator=rng, dtype=torch.float64) * 10 for shape in SHAPES]
+        for _ in range(ranks)
+    ]
+
+
+def weighted(grads, samples, at):
+    """Return what parameter `at` should have."""
+    parts = [n * g[at] for n, g in zip(samples, grads, strict=True) if n]
+    return sum(parts) / sum(samples)
+
+
+def compare(averaged, values, cases, number):
+    grads, samples, frozen = cases[number]
+    for rank, of_rank in enumerate(averaged.ask(values, cases).value):
+        for at in range(len(SHAPES)):
+            if at in frozen:
+                continue
+            mine = of_rank[number]["grads"][at]
+            assert_equal(
+                mine is not None,
+                True,
+                f"Samples {samples}: whether parameter {at} has a gradient on rank {rank}.",
+            )
+            assert_close(
+                mine, weighted(grads, samples, at), rtol=1e-12, atol=1e-12, because=ROUNDING
+            )
+
+
+@gate
+def test_runs(averaged):
+    """Returns nothing, and leaves the parameters' values alone."""
+    for rank, [found, _] in enumerate(averaged.value):
+        assert_equal(found["returned"], False, f"Whether rank {rank} returned something.")
+        assert_equal(found["values"], True, f"Whether the values on rank {rank} are as they were.")
+        assert_equal(found["recorded"], False, f"Whether autograd recorded it on rank {rank}.")
+
+
+def test_even(averaged, values, cases):
+    """As many samples on every rank: the mean over ranks."""
+    compare(averaged, values, cases, 0)
+
+
+def test_uneven(averaged, values, cases):
+    """Another number of samples on each rank."""
+    compare(averaged, values, cases, 1)
+
+
+def test_no_samples(averaged, values, without):
+    """A rank without samples, which has no gradients, or NaN in them."""
+    compare(averaged, values, without, 0)
+
+
+def test_one_has_all(averaged, values, without):
+    """One rank has all samples, and a NaN in its gradient, which stays."""
+    compare(averaged, values, without, 1)
+
+
+@pytest.fixture
+def last_cases(rng):
+    """Two ranks: two parameters frozen, one of them large; then other layouts on each rank."""
+    halves, grads = drawn(rng, 2), drawn(rng, 2)
+    for own in (*halves, *grads):
+        own[2] = torch.randn(100, 100, generator=rng, dtype=torch.float64)
+    by_columns = [g.t().contiguous().t() if g.dim() == 2 else g for g in grads[0]]
+    spread = [torch.stack([g, g - 1], -1)[..., 0] for g in grads[1]]
+    return [
+        ([[None, *own[1:]] for own in halves], [1, 3], [0, 2]),
+        ([by_columns, spread], [1, 3], []),
+    ]
+
+
+@pytest.fixture
+def last_values(values):
+    return [*values[:2], torch.zeros(100, 100, dtype=torch.float64), *values[3:]]
+
+
+def test_layouts(averaged, last_values, last_cases):
+    """Gradients that lie in memory in another way on each rank."""
+    compare(averaged, last_values, last_cases, 1)
+
+
+def test_frozen(averaged, last_values, last_cases):
+    """Frozen parameters keep what is in their `.grad`, and are not sent."""
+    compare(averaged, last_values, last_cases, 0)
+    sent = sum(last_values[at].nbytes for at in (1, 3, 4))
+    for rank, [found, _] in enumerate(averaged.ask(last_values, last_cases).value):
+        assert_equal(
+            found["grads"][0] is None, True, f"Whether `None` stays `None` on rank {rank}."
+        )
+        assert_same_bits(found["grads"][2], last_cases[0][0][rank][2])
+        assert_equal(
+            found["bytes"] <= sent + 10_000,
+            True,
+            f"Whether about {sent} bytes and a count were sent. It was {found['bytes']}.",
+        )

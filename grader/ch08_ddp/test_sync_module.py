@@ -1,0 +1,97 @@
+"""Checks of `sync_module`: every tensor of every rank against the source's, and who refuses."""
+
+import pytest
+import torch
+
+from grader import assert_equal, assert_same_bits, claimed, gate
+from grader.ch08_ddp.probes import Replica, tensors_of
+
+DESCRIPTIONS = 16_000
+"""Bytes for finding out whether the modules agree: ten times what a list of names needs."""
+
+
+@pytest.fixture
+def base(rng):
+    return int(torch.randint(1, 100, (), generator=rng))
+
+
+@pytest.fixture
+def world_size():
+    return 3
+
+
+@pytest.fixture
+def source():
+    return 0
+
+
+def compare(synced, base, source, names=()):
+    """Compare the tensors of these names, or all, with those of rank `source`."""
+    expected = tensors_of(Replica(base, source))
+    for rank, found in enumerate(synced.ask(base, 3, source).value):
+        for name in names or expected:
+            values = found["values"].get(name)
+            assert_equal(values is not None, True, f"Whether rank {rank} has `{name}`.")
+            if not torch.equal(values, expected[name]):
+                assert_same_bits(values, expected[name].detach())
+
+
+@gate
+def test_runs(synced):
+    """Returns nothing, on every rank."""
+    for rank, found in enumerate(synced.value):
+        assert_equal(found["returned"], False, f"Whether rank {rank} returned something.")
+
+
+def test_parameters(synced, base):
+    """Parameters, one of them frozen, one without dimensions, one empty: rank 0's on all ranks."""
+    compare(synced, base, 0, ["frozen", "scale", "empty", "table.weight", "inner.0.weight"])
+
+
+def test_buffers(synced, base):
+    """Buffers, those that are not saved among them."""
+    compare(
+        synced, base, 0, ["steps", "mask", "inner.1.running_var", "inner.1.num_batches_tracked"]
+    )
+
+
+def test_layouts(synced, base):
+    """Tensors that lie in memory in another way on each rank."""
+    compare(synced, base, 0, ["weight", "column"])
+
+
+def test_source(synced, base):
+    """Another source than rank 0."""
+    compare(synced, base, 2)
+
+
+def test_same_objects(synced, base):
+    """The tensors are the same objects, with strides and flags of their own; tied ones stay tied."""
+    compare(synced, base, 0, ["frozen"])
+    for rank, found in enumerate(synced.value):
+        assert_equal(found["same objects"], [], f"What is another object on rank {rank}.")
+        assert_equal(found["other layouts"], [], f"What has other strides or flags on rank {rank}.")
+        assert_equal(found["recorded"], [], f"What is no leaf on rank {rank}.")
+        assert_equal(found["tied"], True, f"Whether tied weights are tied on rank {rank}.")
+
+
+@claimed
+def test_sent_once(synced, base):
+    """A tensor with two names is sent once."""
+    compare(synced, base, 0, ["table.weight"])
+    needed = sum(tensor.nbytes for tensor in tensors_of(Replica(base, 0)).values())
+    for rank, found in enumerate(synced.value):
+        assert_equal(
+            found["bytes"] <= needed + DESCRIPTIONS,
+            True,
+            f"Whether rank {rank} sent about {needed} bytes. It sent {found['bytes']}.",
+        )
+
+
+def test_refused(sync_refused, base):
+    """Where names, shapes or dtypes differ, every rank raises ValueError and nothing changes."""
+    for odd, rank in (("name", 2), ("shape", 0), ("dtype", 1)):
+        got = sync_refused.ask(base, odd, rank).value
+        what = f"Rank {rank} differs in a {odd}. What each rank raised."
+        assert_equal([found["raised"] for found in got], ["ValueError"] * 3, what)
+        assert_equal([found["changed"] for found in got], [[]] * 3, "What has changed, by rank.")
