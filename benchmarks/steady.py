@@ -1,13 +1,14 @@
 """Are verdicts steady? Every known answer, graded again and again on a machine that is too busy.
 
-    python benchmarks/steady.py RUNS [CHAPTER ...]
+    python benchmarks/steady.py RUNS [CHAPTER ...] [--right]
 
-Each run has a seed of its own, and twice as many processes grade as there are cores. A verdict
+With --right the reference and the alternates alone: those lose points where a check is unfair. Each run has a seed of its own, and twice as many processes grade as there are cores. A verdict
 (outcome, points, diagnosis) that is not the same in all runs is printed with its seeds.
 """
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import os
 import sys
@@ -18,6 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from course import row
 
 from grader.authoring.sample import reference_sources
+from grader.core.answers import Role
 from grader.core.course import Chapter, find_course
 from grader.core.fork import Fork
 from grader.core.grading import ExerciseGrader
@@ -29,13 +31,18 @@ Found = dict[str, tuple[str, float, str]]
 
 def main() -> None:
     """Print a line per exercise, and one per verdict that changed."""
-    runs, names = int(sys.argv[1]), sys.argv[2:]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("runs", type=int)
+    parser.add_argument("chapters", nargs="*")
+    parser.add_argument("--right", action="store_true")
+    options = parser.parse_args()
+    runs, names = options.runs, options.chapters
     chapters = [c for c in find_course().chapters() if not names or c.id in names]
     jobs = 2 * (os.cpu_count() or 1)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, max_tasks_per_child=25) as pool:
         tasks = {
-            (exercise.id, seed): pool.submit(_grade, chapter, exercise.id, seed)
+            (exercise.id, seed): pool.submit(_grade, chapter, exercise.id, seed, options.right)
             for chapter in chapters
             for exercise in chapter.exercises
             for seed in range(1, runs + 1)
@@ -61,12 +68,14 @@ def _show(exercise: str, found: dict[int, tuple[Found, float]]) -> None:
     sys.stdout.flush()
 
 
-def _grade(chapter: Chapter, name: str, seed: int) -> tuple[Found, float]:
+def _grade(chapter: Chapter, name: str, seed: int, right: bool) -> tuple[Found, float]:
     """Return the verdicts on every known answer of an exercise, and the longest grading's seconds."""
     probes = load_probes(chapter.probes)
     grader = ExerciseGrader(chapter, chapter.exercise(name), probes)
     sources = {"reference": reference_sources(chapter)[name]}
-    sources |= {answer.name: answer.source for answer in grader.answers}
+    for answer in grader.answers:
+        if answer.role is Role.ALTERNATE or not right:
+            sources[answer.name] = answer.source
     found, slowest = {}, 0.0
     for answer, source in sources.items():
         begin = time.perf_counter()
