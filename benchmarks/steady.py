@@ -40,7 +40,7 @@ def main() -> None:
     chapters = [c for c in find_course().chapters() if not names or c.id in names]
     jobs = 2 * (os.cpu_count() or 1)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, max_tasks_per_child=25) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         tasks = {
             (exercise.id, seed): pool.submit(_grade, chapter, exercise.id, seed, options.right)
             for chapter in chapters
