@@ -6,6 +6,7 @@ evidence: the fork and all that it started are ended, and the check hears of it.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import select
 import signal
@@ -38,6 +39,7 @@ class Died(Exception):
 def apart(body: Callable[[], object], *, seconds: float = SECONDS) -> Any:
     """Run `body()` in a fork with one thread; return its result, plain data.
 
+    What the body starts with multiprocessing is forked, unless it asks for another start method.
     Raises what it raised (as `Relayed`), `Hung` after `seconds`, or `Died`. The fork has a process
     group of its own, and none of the group is left when this returns. POSIX only.
     """
@@ -86,6 +88,7 @@ def end_fork(pid: int) -> None:
 
 def _answer(body: Callable[[], object]) -> bytes:
     torch.set_num_threads(1)  # a fork of a process that ran OpenMP hangs with more
+    multiprocessing.set_start_method("fork", force=True)  # from Python 3.14 on it is another one
     value: object = None
     error: dict[str, Any] | None = None
     try:

@@ -28,19 +28,38 @@
 #
 # Where a cell calls `predict(...)`, write your guess in place of the dots before you run it.
 # Nobody grades a guess.
+#
+# Workers are forked here (`multiprocessing_context="fork"`), which Linux and macOS can do.
 
 # %%
 import functools
+import hashlib
+import itertools
+import json
 import pickle
+import queue
 import random
+import time
+import traceback
 import warnings
 from collections.abc import Mapping
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, Dataset, WeightedRandomSampler
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    WeightedRandomSampler,
+    get_worker_info,
+)
 
 from grader import grade, predict
+from grader.instruments.events import watch_events
+
+WORKERS = {"multiprocessing_context": "fork", "timeout": 30}
+# more workers than cores are no trouble in so small examples
+warnings.filterwarnings("ignore", message="This DataLoader will create")
 
 # %% [markdown]
 # ## Two questions
@@ -1054,3 +1073,1235 @@ print("one for an epoch, epoch 3:", through[3], "begun there:", directly[0])
 # %% [markdown]
 # The seed is multiplied so that runs of fewer than 1,000 epochs do not share any. What is left is what
 # the samples themselves draw, in however many workers.
+
+# %% [markdown]
+# ## Who does what
+#
+# A loader with workers is a small company. It pays to know who does what, because what one process
+# knows, the others do not. A dataset can ask: `get_worker_info()` is `None` in the main process.
+
+
+# %%
+def who():
+    """The name of this process."""
+    info = get_worker_info()
+    return "main" if info is None else f"worker {info.id}"
+
+
+class Asks(Dataset):
+    """Every sample is the name of the process that fetched it."""
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        return who()
+
+
+def asking_sampler():
+    for first in (0, 4):
+        print("the sampler runs in:", who())
+        yield range(first, first + 4)
+
+
+def asking_collate(samples):
+    return f"fetched by {set(samples)}, collated by {who()}"
+
+
+for batch in DataLoader(
+    Asks(), batch_sampler=asking_sampler(), num_workers=2, collate_fn=asking_collate, **WORKERS
+):
+    print(batch)
+
+# %% [markdown]
+# It is often told that workers fetch samples and the main process collates them. It does not: the
+# queue carries finished batches. A collate function that keeps statistics keeps them in a worker, and
+# they end with it. So does everything that a dataset remembers:
+
+
+# %%
+class Remembers(Dataset):
+    """Counts what was fetched, in itself and in shared memory."""
+
+    def __init__(self):
+        self.own = 0
+        self.shared = torch.zeros((), dtype=torch.int64).share_memory_()
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        self.own += 1
+        self.shared += 1
+        return index
+
+
+dataset = Remembers()
+for _ in range(2):
+    list(DataLoader(dataset, batch_size=4, num_workers=1, **WORKERS))
+print("own:", dataset.own, " shared:", dataset.shared.item())
+
+# %% [markdown]
+# Each worker counted up its own copy. The shared tensor tells more: sixteen fetches for two epochs
+# of eight samples. There is no cache in a `DataLoader`. What should be kept, the dataset must keep.
+#
+# With `persistent_workers=True` the same processes serve all epochs. It saves the time to start them.
+# It also means that they never see what you change on the dataset after the first epoch began:
+
+
+# %%
+class KnowsTheEpoch(Dataset):
+    """Every sample is the epoch, as this process knows it."""
+
+    epoch = 0
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return self.epoch
+
+
+for persistent in (False, True):
+    dataset = KnowsTheEpoch()
+    loader = DataLoader(dataset, num_workers=1, persistent_workers=persistent, **WORKERS)
+    seen = []
+    for epoch in range(3):
+        dataset.epoch = epoch
+        seen.append([batch.item() for batch in loader])
+    print(f"persistent {persistent!s:>5}: {seen}")
+
+# %% [markdown]
+# Where workers persist, an epoch has to reach them through something shared, such as a tensor in
+# shared memory, or through the indices that the sampler sends.
+#
+# **What travels.** A worker copies a tensor into shared memory once, and the main process maps that
+# memory: no second copy. All else is pickled, sent through a pipe and built again.
+
+
+# %%
+class Built:
+    """Counts how often it is unpickled in this process."""
+
+    times = 0
+
+    def __reduce__(self):
+        return Built.again, ()
+
+    @staticmethod
+    def again():
+        Built.times += 1
+        return Built()
+
+
+base = torch.arange(8.0)
+pairs = [(base[4 * k : 4 * k + 4], Built()) for k in range(2)]
+batches = list(DataLoader(pairs, batch_size=None, num_workers=1, **WORKERS))
+print("base in shared memory:  ", base.is_shared())
+print("batches in shared memory:", [tensor.is_shared() for tensor, _ in batches])
+print("objects built again:    ", Built.times)
+
+# %% [markdown] exercise="sharded_stream"
+# title: Share out a stream
+# minutes: 35
+# difficulty: 3
+# points: 5
+# prerequisites: []
+# teaches: >-
+#   that nobody shares out an IterableDataset for you, and how to do it over workers and ranks so
+#   that the order of batches does not depend on the number of workers.
+# leaves out: shuffling a stream; sharing out files instead of items.
+# off limits: []
+
+# %% [markdown]
+# A map-style dataset is shared out by indices. A stream has none: an `IterableDataset` is copied into
+# every worker, and every copy begins at the beginning.
+
+
+# %%
+class Stream(IterableDataset):
+    """The numbers 0 to 3."""
+
+    def __iter__(self):
+        return iter(range(4))
+
+
+for workers in (1, 2):
+    loader = DataLoader(Stream(), batch_size=2, num_workers=workers, **WORKERS)
+    print(workers, "workers:", [batch.tolist() for batch in loader])
+
+# %% [markdown]
+# **Predict.** Two ranks, three workers each, no sharing out. How often is each item seen in an epoch?
+
+# %%
+predict(..., lambda: 2 * len(list(DataLoader(Stream(), num_workers=3, **WORKERS))) // 4)
+
+# %% [markdown]
+# The usual remedy is `islice(stream, worker, None, workers)`: worker `w` takes every `n`-th item.
+# Each item then comes once. But look at the batches:
+
+
+# %%
+class EveryNth(IterableDataset):
+    """The numbers 0 to 11, every n-th for each of n workers."""
+
+    def __iter__(self):
+        info = get_worker_info()
+        worker, workers = (info.id, info.num_workers) if info else (0, 1)
+        return itertools.islice(range(12), worker, None, workers)
+
+
+for workers in (0, 1, 2, 3):
+    options = WORKERS if workers else {}
+    loader = DataLoader(EveryNth(), batch_size=2, num_workers=workers, **options)
+    print(workers, "workers:", [batch.tolist() for batch in loader])
+
+# %% [markdown]
+# A run with two workers trains on other batches than one with three. It need not be so. The loader
+# takes batches from its workers in turn: batch 0 from worker 0, batch 1 from worker 1, and round
+# again. A worker that knows the batch size can take whole batches, and then the rank's stream is put
+# together again as it was.
+#
+# Ranks ask for something else: the same number of steps. A rank that has one batch more waits in its
+# all-reduce for ranks that are gone. How long the stream is, nobody knows before its end.
+#
+# **Write `sharded_stream(items, rank, world_size, batch_size, drop_uneven=False)`**, a generator that
+# yields this process's share of `items`, an iterable that may be endless.
+#
+# - Item number `i` belongs to rank `i % world_size`.
+# - A rank's items, in order, make batches of `batch_size`; the last may be short. Batch number `k` of a
+#   rank belongs to its worker `k % num_workers`. Without workers the rank takes all of its own.
+# - With `drop_uneven`, the last `world_size` items or fewer that do not give one item to *every*
+#   rank are given to none, so all ranks get the same number.
+#
+# It is called in the process that iterates: in a worker, `get_worker_info()` knows which one.
+#
+# <details><summary>Hint 1: two questions</summary>
+#
+# Is the item my rank's? If so, it is number `i // world_size` among my rank's, and so in batch
+# `i // world_size // batch_size`. Is that batch mine?
+#
+# </details>
+# <details><summary>Hint 2: the end is near</summary>
+#
+# Whether a round of `world_size` items is complete you know only after its last item. Read a round
+# before you yield anything of it: `list(itertools.islice(items, world_size))`.
+#
+# </details>
+# <details><summary>Hint 3: islice and range</summary>
+#
+# `islice` on a `range` begins anew at each call. Make an iterator first: `items = iter(items)`.
+#
+# </details>
+
+
+# %% solution="sharded_stream"
+def sharded_stream(items, rank: int, world_size: int, batch_size: int, drop_uneven: bool = False):
+    """Yield this process's share of a stream.
+
+    items: an iterable, perhaps endless
+    rank: from 0 to world_size - 1
+    drop_uneven: whether an incomplete last round of items is left out
+    """
+    ### BEGIN SOLUTION
+    info = get_worker_info()
+    worker, workers = (info.id, info.num_workers) if info else (0, 1)
+    items = iter(items)
+    for number in itertools.count():  # of the round, and of the item among this rank's
+        one_each = list(itertools.islice(items, world_size))
+        complete = len(one_each) == world_size
+        if not one_each or (drop_uneven and not complete):
+            return
+        # every process reads all items and agrees with the others on whose they are
+        if rank < len(one_each) and number // batch_size % workers == worker:
+            yield one_each[rank]
+    ### END SOLUTION
+
+
+# %%
+class Numbers(IterableDataset):
+    """Rank 0's share of the numbers 0 to 22, of two ranks."""
+
+    def __iter__(self):
+        return sharded_stream(range(23), rank=0, world_size=2, batch_size=3)
+
+
+for workers in (0, 1, 2, 3):
+    options = WORKERS if workers else {}
+    loader = DataLoader(Numbers(), batch_size=3, num_workers=workers, **options)
+    print(workers, "workers:", [batch.tolist() for batch in loader])
+
+# %% grade="sharded_stream"
+grade("sharded_stream")
+
+# %% [markdown]
+# Every process still reads and decodes the whole stream, and throws most of it away. That is cheap
+# for numbers and dear for pictures. Large datasets are cut into many files for this reason: then the
+# items that are shared out here are the file names.
+
+# %% [markdown] exercise="augment"
+# title: Augment alike, whoever does it
+# minutes: 30
+# difficulty: 3
+# points: 6
+# prerequisites: []
+# teaches: >-
+#   that random numbers belong to a sample, not to a process: a generator made from seed, epoch and
+#   index gives the same augmentation with any number of workers.
+# leaves out: libraries that draw from their own global generators.
+# off limits: []
+
+# %% [markdown]
+# An augmentation draws random numbers. From which generator? There are three candidates, and two
+# of them are wrong. The first is one that the dataset keeps. It looks tidy, and it is copied into
+# every worker with the rest of the dataset:
+
+
+# %%
+class KeepsAGenerator(Dataset):
+    """Every sample is a random number of the dataset's own generator."""
+
+    def __init__(self):
+        self.generator = torch.Generator().manual_seed(0)
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        return torch.randint(1000, (), generator=self.generator)
+
+
+loader = DataLoader(KeepsAGenerator(), batch_size=2, num_workers=4, **WORKERS)
+for epoch in range(2):
+    print("epoch", epoch, [batch.tolist() for batch in loader])
+
+# %% [markdown]
+# Eight samples, two random numbers. All four workers begin with the same copy. In the next epoch new
+# workers begin with the same copy again. The numbers that a worker drew changed *its* generator, and
+# the one in the main process stands where it stood. Nothing raises, and the loss goes down.
+#
+# The second candidate is the global generator. PyTorch seeds it in each worker with another seed,
+# so the numbers differ. But which numbers a sample gets depends on who fetches it, and after what:
+
+
+# %%
+class DrawsGlobally(Dataset):
+    """Every sample is a random number of the process's generator."""
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        return torch.randint(1000, ())
+
+
+for workers in (0, 1, 2, 3):
+    torch.manual_seed(0)
+    options = WORKERS if workers else {}
+    loader = DataLoader(DrawsGlobally(), batch_size=2, num_workers=workers, **options)
+    print(workers, "workers:", torch.cat(list(loader)).tolist())
+
+# %% [markdown]
+# **Predict.** Same seed, same data. How many different epochs did you see in these four lines?
+
+
+# %%
+def different_epochs():
+    seen = set()
+    for workers in (0, 1, 2, 3):
+        torch.manual_seed(0)
+        options = WORKERS if workers else {}
+        loader = DataLoader(DrawsGlobally(), batch_size=2, num_workers=workers, **options)
+        seen.add(tuple(torch.cat(list(loader)).tolist()))
+    return len(seen)
+
+
+predict(..., different_epochs)
+
+# %% [markdown]
+# A bug that shows with 8 workers cannot be looked at with 0. The third candidate ends this: a
+# generator **for each sample**, made on the spot from what names the sample: the run's seed, the
+# epoch, the index.
+#
+# Three numbers must become one seed. Adding them up is no good: seed 0, epoch 1, index 2 would be
+# seed 0, epoch 2, index 1, and whole rows of samples would share their crops. Then give each a part
+# of the 64 bits of a seed? Look at what becomes of the upper ones:
+
+# %%
+for seed in (7, 7 + 2**32, 7 + 2**40, 8):
+    generator = torch.Generator().manual_seed(seed)
+    print(f"{seed:>13}", torch.randint(1000, (4,), generator=generator).tolist())
+
+# %% [markdown]
+# The CPU's generator begins with the lower 32 bits of its seed and drops the rest (read `mt19937` in
+# `aten/src/ATen/core/MT19937RNGEngine.h`). The three numbers have to be mixed, so that each changes
+# the lower bits.
+#
+# **Write `augment(dataset, transform, seed, epoch)`.** Return a dataset of the same length. Its
+# element `i`, for `i` from 0 on, is `transform(dataset[i], generator)`, where `generator` is a
+# `torch.Generator` whose numbers depend on `seed`, `epoch` and `i` alone. It can be fetched in any
+# order, in any process, and more than once, with the same result. Where one of the three
+# differs, the numbers differ (but for bad luck: there are only 2**32 beginnings). `seed` goes from 0 to 2**63 - 1, the others from 0 to 2**31 - 1.
+#
+# Nothing is fetched before it is asked for. Leave the global random state of every process as it is.
+#
+# <details><summary>Hint 1: a class</summary>
+#
+# Two methods: `__len__` and `__getitem__`. The generator is made inside `__getitem__`, so there is
+# nothing that could be copied into a worker.
+#
+# </details>
+# <details><summary>Hint 2: three numbers to one</summary>
+#
+# A hash of their text is a good mixer: `hashlib.sha256(f"{seed} {epoch} {index}".encode())`. Mind
+# the spaces: without them 1, 11 and 11, 1 are the same text.
+#
+# </details>
+# <details><summary>Hint 3: the seed's range</summary>
+#
+# `manual_seed` takes 64 bits, and every byte of a hash depends on all of the text:
+# `int.from_bytes(digest[:8])` will do.
+#
+# </details>
+
+
+# %% solution="augment"
+def augment(dataset, transform, seed: int, epoch: int) -> Dataset:
+    """Return the dataset of `transform(dataset[i], generator)`.
+
+    transform: from a sample and a torch.Generator to whatever it likes
+    """
+    ### BEGIN SOLUTION
+
+    class Augmented(Dataset):
+        def __len__(self):
+            return len(dataset)
+
+        def __getitem__(self, index):
+            # a hash scatters neighbours; the spaces keep 1, 11 and 11, 1 apart
+            digest = hashlib.sha256(f"{seed} {epoch} {index}".encode()).digest()
+            generator = torch.Generator().manual_seed(int.from_bytes(digest[:8]))
+            return transform(dataset[index], generator)
+
+    return Augmented()
+    ### END SOLUTION
+
+
+# %%
+def noisy(sample, generator):
+    """A sample and a random number."""
+    return torch.tensor([sample, torch.randint(100, (), generator=generator).item()])
+
+
+for workers in (0, 2):
+    options = WORKERS if workers else {}
+    for epoch in range(2):
+        loader = DataLoader(
+            augment(range(4), noisy, seed=1, epoch=epoch), num_workers=workers, **options
+        )
+        print(workers, "workers, epoch", epoch, torch.cat(list(loader)).tolist())
+
+# %% grade="augment"
+grade("augment")
+
+# %% [markdown] exercise="prefetch_plan"
+# title: Work out when each batch comes
+# minutes: 30
+# difficulty: 3
+# points: 6
+# prerequisites: []
+# teaches: >-
+#   why one slow batch holds up the rest, what prefetch_factor bounds, and when more workers help.
+# leaves out: the time that a batch takes through the queue; in_order=False.
+# off limits: []
+
+# %% [markdown]
+# How far ahead do workers run? As far as they are told. When `iter` returns, each worker has
+# `prefetch_factor` batches in its queue. From then on each batch that is delivered lets one more
+# out. Count it, without any clock:
+
+
+# %%
+class Noted(Dataset):
+    """Notes which batch is fetched."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def __getitem__(self, index):
+        self.log.note("fetch", index)
+        return index
+
+
+def wait_for(log, count):
+    """Wait until so many fetches are noted, and a moment longer."""
+    while len(log.read()) < count:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    return len(log.read())
+
+
+with watch_events() as log:
+    options = dict(num_workers=2, prefetch_factor=3, **WORKERS)
+    batches = iter(DataLoader(Noted(log), batch_sampler=[[k] for k in range(100)], **options))
+    print("before the first next:", wait_for(log, 6))
+    for step in range(1, 4):
+        next(batches)
+        print(f"after {step} of them:     ", wait_for(log, 6 + step))
+    del batches
+
+# %% [markdown]
+# `prefetch_factor` counts **batches for each worker**: 2 × 3 = 6, and never more under way.
+#
+# Batches are dealt out like cards. Batch `k` goes to worker `k % num_workers`, however busy that
+# worker is and however idle the others are. And they are delivered in order. If batch 0 is slow, the
+# finished batches after it wait in the main process. `in_order=False` hands out what is there:
+
+# %%
+
+
+class SlowFirst(Noted):
+    """Sample 0 takes until samples 1 and 3 were fetched."""
+
+    def __getitem__(self, index):
+        super().__getitem__(index)
+        while index == 0 and len(self.log.read()) < 3:
+            time.sleep(0.01)
+        time.sleep(0.1 * (index == 0))
+        return index
+
+
+for in_order in (True, False):
+    with watch_events() as log:
+        batches = iter(
+            DataLoader(
+                SlowFirst(log), sampler=range(4), num_workers=2, in_order=in_order, **WORKERS
+            )
+        )
+        print(f"in_order={in_order}: the first batch is {next(batches).item()}")
+        del batches
+
+# %% [markdown]
+# That is a choice between speed and an order that you can repeat. The default is the order.
+#
+# **Predict.** Two workers, `prefetch_factor=3`. Sample 0 takes very long. How many other batches are
+# fetched in the meantime?
+
+
+# %%
+class VerySlow(Noted):
+    """Sample 0 takes until there has been nothing new for a while; then it notes how many there are."""
+
+    def __getitem__(self, index):
+        super().__getitem__(index)
+        if index == 0:
+            others = None
+            while others != len(self.log.read()) - 1:
+                others = len(self.log.read()) - 1
+                time.sleep(0.3)
+            self.log.note("others", others)
+        return index
+
+
+def fetched_in_the_meantime():
+    with watch_events() as log:
+        loader = DataLoader(VerySlow(log), sampler=range(20), num_workers=2, prefetch_factor=3)
+        next(iter(loader))
+        return next(number for _, kind, number in log.read() if kind == "others")
+
+
+predict(..., fetched_in_the_meantime)
+
+# %% [markdown]
+# All of this can be worked out on paper. Let a batch take a known time to fetch, and a training step
+# a known time after each batch.
+#
+# **Write `prefetch_plan(fetch, step, num_workers, prefetch_factor)`.** `fetch[k]` is the time that
+# batch `k` takes to fetch. Return a list with a tuple `(begins, ends, delivered)` for each batch. All
+# times are whole numbers. These are the rules:
+#
+# - At time 0, `iter` is called, and the trainer asks for batch 0 at once. It asks for batch `k + 1`
+#   `step` units after batch `k` was delivered.
+# - A batch is delivered as soon as it is asked for and fetched, and batches are delivered in order.
+# - Batch `k` belongs to worker `k % num_workers`. A worker fetches its batches in order, one at a
+#   time, each as soon as the batch is handed to it and the one before has ended.
+# - The first `num_workers * prefetch_factor` batches are handed out at time 0. Each delivery hands out
+#   the next one, at that moment.
+# - With `num_workers` 0 there is nobody else: the trainer fetches a batch when it asks for it
+#   (`prefetch_factor` is then `None`).
+#
+# <details><summary>Hint 1: one batch after the other</summary>
+#
+# Go through the batches in order. All that batch `k` has to wait for are earlier batches, so their
+# times are known.
+#
+# </details>
+# <details><summary>Hint 2: a fetch waits for two things</summary>
+#
+# It waits for the worker: batch `k - num_workers` must have ended. And for its card: batch
+# `k - num_workers * prefetch_factor` must have been delivered. It begins at the later of the two.
+#
+# </details>
+# <details><summary>Hint 3: a delivery waits for two things</summary>
+#
+# The batch must have ended, and the trainer must have asked.
+#
+# </details>
+
+
+# %% solution="prefetch_plan"
+def prefetch_plan(
+    fetch: list[int], step: int, num_workers: int, prefetch_factor: int | None
+) -> list[tuple[int, int, int]]:
+    """Return (begins, ends, delivered) for each batch.
+
+    fetch: the time that each batch takes
+    step: the time from a delivery to the next request
+    """
+    ### BEGIN SOLUTION
+    plan = []
+    asks = 0
+    for number, cost in enumerate(fetch):
+        if num_workers == 0:
+            begins = asks
+        else:
+            lead = num_workers * prefetch_factor
+            # a negative number means: nothing to wait for
+            free = plan[number - num_workers][1] if number >= num_workers else 0
+            handed_out = plan[number - lead][2] if number >= lead else 0
+            begins = max(free, handed_out)
+        ends = begins + cost
+        delivered = max(ends, asks)  # the later of the two, and the other one waited
+        plan.append((begins, ends, delivered))
+        asks = delivered + step
+    return plan
+    ### END SOLUTION
+
+
+# %%
+def draw(fetch, step, num_workers, prefetch_factor):
+    """Print what each worker does, one letter for each unit of time, and the deliveries."""
+    plan = prefetch_plan(fetch, step, num_workers, prefetch_factor)
+    width = plan[-1][2] + 1
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    for worker in range(num_workers):
+        row = ["·"] * width
+        for number in range(worker, len(plan), num_workers):
+            begins, ends, _ = plan[number]
+            row[begins:ends] = letters[number] * (ends - begins)
+        print(f"worker {worker} ", "".join(row))
+    row = [" "] * width
+    for number, (_, _, delivered) in enumerate(plan):
+        row[delivered] = letters[number]
+    print("delivered", "".join(row))
+
+
+draw([2, 2, 12, 2, 2, 2, 2, 2, 2, 2, 2, 2], step=1, num_workers=3, prefetch_factor=2)
+
+# %% [markdown]
+# Batch `c` is slow. Workers 0 and 1 go on to the end of the lead and then stand idle, though there is
+# work to do: no card comes out before `c` is delivered. And batch `f` waits behind `c`, because it
+# was dealt to the same worker. A larger `prefetch_factor` helps against a single slow batch. It does
+# nothing for a loader that is too slow on average; that takes workers.
+
+# %% grade="prefetch_plan"
+grade("prefetch_plan")
+
+# %% [markdown] exercise="zero_copy"
+# title: Fill the same memory again and again
+# minutes: 35
+# difficulty: 4
+# points: 5
+# prerequisites: [prefetch_plan]
+# teaches: >-
+#   how workers write into memory that the main process reads, and how many slots a lead needs so
+#   that nobody writes where somebody reads.
+# leaves out: samples of different shapes; batches that are kept for longer.
+# off limits: []
+
+# %% [markdown]
+# A worker that returns a batch asks the system for new shared memory, copies the batch there, and
+# sends a handle. The main process maps it, uses it once, and gives it back. Every batch is a new
+# piece of memory:
+
+# %%
+rows = [torch.full((2,), k) for k in range(6)]
+kept = list(DataLoader(rows, batch_size=2, num_workers=1, **WORKERS))
+print("shared:", [batch.is_shared() for batch in kept])
+print("different storages:", len({batch.untyped_storage().data_ptr() for batch in kept}))
+
+# %% [markdown]
+# There is another way. Memory that is shared *before* the fork is the same memory on both sides:
+
+# %%
+buffer = torch.zeros(3).share_memory_()
+private = torch.zeros(3)
+
+
+def fill():
+    """Write into both."""
+    buffer.fill_(7)
+    private.fill_(7)
+
+
+worker = torch.multiprocessing.get_context("fork").Process(target=fill)
+worker.start()
+worker.join()
+print("shared: ", buffer.tolist())
+print("private:", private.tolist())
+
+# %% [markdown]
+# So make one buffer with a few **slots**, each as large as a batch. A worker fills a slot, and all that
+# travels is a number. The slots are used in turn, again and again.
+#
+# How many? Too many cost memory. With too few, a worker writes into the batch that the trainer is
+# looking at. Nothing raises then either.
+#
+# **Predict.** There are 2 workers and `prefetch_factor=3`. What is the smallest number of slots that
+# is safe? Count what workers may have in their hands while the trainer has one batch in its own.
+
+# %%
+predict(..., lambda: 2 * 3 + 1)
+
+# %% [markdown]
+# **Write the generator `zero_copy(dataset, batches, shape, dtype, num_workers, prefetch_factor=2)`.**
+# `dataset[i]` is a tensor of this shape and dtype; `batches` is a list of lists of indices, not all of
+# the same length; there is at least one worker. Yield the batches in order, each of shape
+# `(len(indices), *shape)`.
+#
+# - All of them are views of **one** shared tensor, which holds no more than
+#   `num_workers * prefetch_factor + 1` batches of the largest size.
+# - Workers fetch the samples and write them there. The main process copies nothing.
+# - A batch stays as it is until the next one is asked for. Until then, workers are ahead by
+#   `num_workers * prefetch_factor` batches, as ever.
+#
+# Use `DataLoader`. It need not know that its "samples" are slots.
+#
+# <details><summary>Hint 1: a dataset of slots</summary>
+#
+# Give the loader `batch_size=None` and, as its sampler, a list of pairs `(slot, indices)`. Your
+# dataset's `__getitem__` gets such a pair, fills the slot and returns whatever you like.
+#
+# </details>
+# <details><summary>Hint 2: in turn</summary>
+#
+# Batch `k` goes into slot `k % slots`. The loader draws batch `k + lead` when batch `k` is delivered, and
+# by then the trainer has given back batch `k - 1`.
+#
+# </details>
+# <details><summary>Hint 3: before the fork</summary>
+#
+# `torch.empty(...).share_memory_()` must run before the loader starts its workers, and the dataset must
+# hold the tensor.
+#
+# </details>
+
+
+# %% solution="zero_copy"
+def zero_copy(dataset, batches, shape, dtype, num_workers: int, prefetch_factor: int = 2):
+    """Yield batches (len(indices), *shape) that live in one shared tensor.
+
+    dataset: `dataset[i]` is a tensor of this shape and dtype
+    batches: a list of lists of indices
+    """
+    ### BEGIN SOLUTION
+    slots = num_workers * prefetch_factor + 1  # the lead, and the batch in the trainer's hands
+    largest = max(map(len, batches), default=0)
+    buffer = torch.empty(slots, largest, *shape, dtype=dtype).share_memory_()
+
+    class Slots(Dataset):
+        def __getitem__(self, task):
+            slot, indices = task
+            for place, index in enumerate(indices):
+                buffer[slot, place] = dataset[index]
+            return slot
+
+    tasks = [(number % slots, indices) for number, indices in enumerate(batches)]
+    loader = DataLoader(
+        Slots(),
+        batch_size=None,
+        sampler=tasks,
+        num_workers=num_workers,
+        prefetch_factor=prefetch_factor,
+        multiprocessing_context="fork",
+    )
+    for slot, (_, indices) in zip(loader, tasks, strict=True):
+        yield buffer[slot, : len(indices)]
+    ### END SOLUTION
+
+
+# %%
+thirds = [torch.tensor([k, k / 3]) for k in range(10)]
+places = set()
+for batch in zero_copy(thirds, [[k, k + 1] for k in range(9)], (2,), torch.float32, 1):
+    places.add(batch.data_ptr())
+print("last:", [[round(x, 3) for x in row] for row in batch.tolist()])
+print("places in memory:", len(places))
+
+# %% grade="zero_copy"
+grade("zero_copy")
+
+# %% [markdown] exercise="MiniLoader"
+# title: Build a DataLoader
+# minutes: 90
+# difficulty: 5
+# points: 9
+# prerequisites: [prefetch_plan]
+# teaches: >-
+#   how indices travel to workers and batches come back: in order, with a bounded lead, with errors
+#   instead of silence, and with an end that leaves no process behind.
+# leaves out: random seeds of workers, streams, pinned memory, workers that persist.
+# off limits: [torch.utils.data.DataLoader, torch.multiprocessing.Pool, torch.utils.data._utils.worker._worker_loop, "import:concurrent"]
+
+# %% [markdown]
+# You know now what a loader promises. This is how it is built. The main process never touches a
+# sample. It owns
+#
+# - one **task queue for each worker**, into which it puts a batch's number and indices;
+# - one **result queue** for all, from which it takes numbers and batches, in whatever order they
+#   were finished;
+# - a dict for batches that came too early: the **reorder buffer**.
+#
+# Here is one worker, by hand. A tensor in a queue is not copied through it: what travels is a handle
+# to a piece of shared memory.
+
+# %%
+forked = torch.multiprocessing.get_context("fork")
+tasks, results = forked.SimpleQueue(), forked.Queue()
+
+
+def square_numbers(tasks, results):
+    """Answer until None comes."""
+    while (number := tasks.get()) is not None:
+        results.put((number, torch.full((3,), number**2)))
+
+
+worker = forked.Process(target=square_numbers, args=(tasks, results))
+worker.start()
+for number in (4, 7):
+    tasks.put(number)
+answers = [results.get() for _ in range(2)]
+tasks.put(None)
+worker.join()
+print([(number, squares.tolist(), squares.is_shared()) for number, squares in answers])
+print("exit code", worker.exitcode)
+
+# %% [markdown]
+# Note who ends whom. The main process takes both answers, *then* says that there is nothing more to
+# do. A tensor on its way is fetched from the worker that made it. If that worker has gone, there
+# is nobody to fetch it from, and `get` raises.
+#
+# Errors need help too. An exception that a worker does not catch ends that worker, and the main
+# process waits for a batch that never comes. So a worker catches, sends a description, and goes on.
+# This is what PyTorch's own loader makes of it:
+
+
+# %%
+class OddOneOut(Dataset):
+    """The numbers 0 to 5; the 3 cannot be read."""
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        if index == 3:
+            raise LookupError(f"no sample {index}")
+        return index
+
+
+loader = iter(DataLoader(OddOneOut(), batch_size=2, num_workers=2, **WORKERS))
+print(next(loader).tolist())
+try:
+    next(loader)
+except LookupError as error:
+    lines = str(error).splitlines()
+    print(type(error).__name__, "|", lines[0], "|", lines[-1])
+print(next(loader).tolist())
+del loader
+
+# %% [markdown]
+# The type is the worker's, and the message holds the worker's whole traceback, as text: a traceback
+# itself cannot travel. The batch after it still comes.
+#
+# A type cannot always be made from one string. Look for the way out in
+# `torch._utils.ExceptionWrapper.reraise`.
+#
+# **Predict.** A loader has 3 workers and `prefetch_factor=2`. How many batches has it drawn from its
+# sampler after four calls of `next`?
+
+# %%
+drawn = []
+
+
+def endless():
+    for number in itertools.count():
+        drawn.append(number)
+        yield [number]
+
+
+def four_batches():
+    batches = iter(
+        DataLoader(range(100), batch_sampler=endless(), num_workers=3, prefetch_factor=2, **WORKERS)
+    )
+    for _ in range(4):
+        next(batches)
+    return len(drawn)
+
+
+predict(..., four_batches)
+
+# %% [markdown]
+# **Write the class `MiniLoader(dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2)`.**
+# `dataset[i]` gives a sample; `batch_sampler` is an iterable of lists of indices, perhaps endless;
+# `num_workers` is at least 1. Each `iter(loader)` starts workers of its own, forked with
+# `torch.multiprocessing`, and returns an iterator that has a method `close()`. Write as many helper
+# classes and functions as you like in this cell.
+#
+# | what | how it must be |
+# |---|---|
+# | a batch | `collate_fn([dataset[i] for i in indices])`, all of it done in a worker |
+# | which worker | batch number `k` by worker `k % num_workers` |
+# | order | the sampler's, whatever finishes first; workers work side by side |
+# | lead | `num_workers * prefetch_factor` batches are drawn from the sampler when `iter` returns, and one more by the end of each `next` |
+# | an error in a worker | raised by the `next` whose batch it is, after the batches before it: the same type, made from one string that holds `traceback.format_exc()`; a `RuntimeError` with that string if the type cannot be made so. The batches after it still come. |
+# | a worker that dies | a waiting `next` raises `RuntimeError`, within a second or so |
+# | the end | after `StopIteration`, after `close()`, and when the iterator is dropped, no worker is left; each ended by itself with exit code 0; a batch that no worker has begun is not fetched any more |
+# | after the end | `next` raises `StopIteration`, and `close()` does nothing |
+#
+# <details><summary>Hint 1: numbers</summary>
+#
+# Three numbers are enough: batches sent, batches returned, and (as a dict) those that came too
+# early. Everything has been returned when the first two are equal and the sampler has ended.
+#
+# </details>
+# <details><summary>Hint 2: waiting</summary>
+#
+# `results.get()` without a timeout waits for ever if the worker is dead. Wait a short time, look
+# whether all workers are alive, and wait again.
+#
+# </details>
+# <details><summary>Hint 3: the end</summary>
+#
+# A `context.Event()` that workers look at before each batch tells them to skip what is left. A
+# worker that still has results in its queue waits at its exit until somebody reads them, and nobody
+# will: `results.cancel_join_thread()`, in the worker, lets it go.
+#
+# </details>
+
+
+# %% solution="MiniLoader"
+class MiniLoader:
+    """Batches made by worker processes, in the sampler's order.
+
+    dataset: anything with `dataset[i]`
+    batch_sampler: an iterable of lists of indices
+    collate_fn: from a list of samples to a batch
+    """
+
+    ### BEGIN SOLUTION
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    """One pass: the queues, the workers, and what came too early."""
+
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,  # the end of the main program is theirs too
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        """Draw one batch of indices and give it to the worker whose turn it is."""
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()  # one came back, so one may go out
+        if error is None:
+            return batch
+        # No name for the exception: a frame that holds its own is a cycle, and this iterator would
+        # live on until the garbage collector comes, perhaps in a process that was forked meanwhile.
+        raise rebuilt(*error)
+
+    def receive(self):
+        """Wait for any worker's batch, but not for the dead."""
+        # Whoever was dead before the wait has sent all that it ever will.
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        """End the workers and wait for them; the dead mind no second time."""
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)  # wakes a worker that waits for work
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def rebuilt(kind, text):
+    """Return the exception that a worker described."""
+    try:
+        return kind(text)
+    except Exception:  # this type wants other arguments
+        return RuntimeError(text)
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    """A worker's life: fetch what is asked for until it is time to stop."""
+    torch.set_num_threads(1)  # the workers share the cores
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            # the type travels by its name, the traceback as text
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()  # nobody reads what is left
+
+    ### END SOLUTION
+
+
+# %%
+class Squares(Dataset):
+    """Squares, as tensors."""
+
+    def __getitem__(self, index):
+        return torch.tensor(index**2)
+
+
+for batch in MiniLoader(Squares(), [[3, 1], [0], [5, 2]], torch.stack, num_workers=2):
+    print(batch.tolist())
+
+# %% grade="MiniLoader"
+grade("MiniLoader")
+
+# %% [markdown] exercise="ResumableLoader"
+# title: Stop anywhere, go on as if you had not
+# minutes: 50
+# difficulty: 5
+# points: 7
+# prerequisites: [augment, MiniLoader]
+# teaches: >-
+#   that a loader's state is a position and a seed, if everything random is a function of them; and
+#   that what was fetched ahead does not count.
+# leaves out: streams that cannot be entered in the middle; ranks.
+# off limits: []
+
+# %% [markdown]
+# A long run is cut off at batch 40,000 of epoch 3. The model and the optimizer have a checkpoint. The
+# loader has none: `DataLoader` has no `state_dict`. So people start epoch 3 again, and some samples
+# count twice; or they spin through 40,000 batches to get back to the place.
+#
+# Where is the place? Ask the sampler, and it tells you how many batches were **drawn**. That is not
+# how many were **delivered**:
+
+
+# %%
+class Counted:
+    """A batch sampler that counts what was drawn from it."""
+
+    drawn = 0
+
+    def __iter__(self):
+        for number in range(20):
+            self.drawn += 1
+            yield [number]
+
+
+for workers in (0, 1, 3):
+    sampler = Counted()
+    loader = DataLoader(
+        range(20),
+        batch_sampler=sampler,
+        num_workers=workers,
+        multiprocessing_context="fork" if workers else None,
+    )
+    batches = iter(loader)
+    for _ in range(4):
+        next(batches)
+    print(f"{workers} workers: 4 delivered, {sampler.drawn} drawn")
+del batches, loader
+
+# %% [markdown]
+# The lead depends on the number of workers, and with it every random number that somebody drew on
+# the way. A position must not.
+#
+# There is one more trap, and it is not in the data. A loader draws from the random stream of the
+# **main process**, where your dropout draws too:
+
+# %%
+for generator in (None, torch.Generator()):
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    iter(DataLoader(range(4), generator=generator))
+    print("generator given:", generator is not None, end=", ")
+    print("the global state moved:", not torch.equal(before, torch.get_rng_state()))
+
+# %% [markdown]
+# Each `iter` draws a base seed for the workers, shuffled or not, with workers or without. A run that
+# was resumed has called `iter` once more, so its dropout masks differ from then on. Give the loader
+# a generator of its own, and the global stream is left alone.
+#
+# **Predict.** A loader without workers, and no shuffling. How many 64-bit numbers does it draw from
+# the global stream in one epoch of 100 batches?
+
+
+# %%
+def draws_of_one_epoch():
+    torch.manual_seed(0)
+    list(DataLoader(range(100)))
+    after = torch.randint(2**62, ()).item()
+    torch.manual_seed(0)
+    stream = [torch.randint(2**62, ()).item() for _ in range(200)]
+    return stream.index(after)
+
+
+predict(..., draws_of_one_epoch)
+
+# %% [markdown]
+# **Write the class `ResumableLoader(dataset, transform, batch_size, seed, num_workers=0)`.**
+# `dataset` has a length; `transform(sample, generator)` returns a tensor and draws what it needs
+# from the `torch.Generator` that it is given. The loader stands at a **position**: an epoch, and a
+# number of batches of this epoch that were delivered. It begins at epoch 0, batch 0.
+#
+# - A `for` over the loader goes from its position to the end of the epoch; then the loader stands at
+#   the beginning of the next. A `for` that was left by `break` has only moved the position: the next
+#   `for` goes on from there.
+# - Each epoch visits every sample once, in an order that is shuffled anew, in batches of `batch_size`
+#   (the last may be short), collated as `DataLoader` does. The order and the random numbers of a sample depend
+#   on the seed and the epoch, and differ from epoch to epoch and from seed to seed. They depend on
+#   nothing else: not on `num_workers`, not on the global random state. That state is left as it is.
+# - `state_dict()` may be called at any time. A batch that the loop has in its hands counts as
+#   delivered. The state survives `json.dumps` and `json.loads`, stays below 1000 characters however
+#   large the dataset is, and does not change when the loader goes on.
+# - `load_state_dict(state)` puts a loader at that position. It continues with the very same batches,
+#   in this epoch and in all that follow, whatever its own `num_workers` and `seed` are. Samples
+#   that were delivered before are not fetched again.
+#
+# Use `DataLoader`, and your `augment` if you like.
+#
+# <details><summary>Hint 1: skip in the sampler</summary>
+#
+# Compute the epoch's whole order, cut it into batches, and hand those from the position on to
+# `DataLoader(batch_sampler=...)`. A list of lists will do.
+#
+# </details>
+# <details><summary>Hint 2: when to count</summary>
+#
+# In a generator, what stands after `yield` runs when the next batch is asked for. The caller who
+# saves a state in the loop's body is still before that.
+#
+# </details>
+# <details><summary>Hint 3: the order's own randomness</summary>
+#
+# The permutation needs a generator as well, seeded from the seed and the epoch, and it must not be
+# one that a sample has, too. `seed + epoch` is a bad choice: seed 1 in epoch 0 is seed 0 in epoch 1.
+#
+# </details>
+
+
+# %% solution="ResumableLoader"
+class ResumableLoader:
+    """A shuffling, augmenting loader with a position.
+
+    dataset: anything with `len(dataset)` and `dataset[i]`
+    transform: from a sample and a generator to a tensor
+    """
+
+    ### BEGIN SOLUTION
+    def __init__(self, dataset, transform, batch_size, seed, num_workers=0):
+        self.dataset, self.transform = dataset, transform
+        self.batch_size, self.num_workers = batch_size, num_workers
+        self.load_state_dict({"seed": seed, "epoch": 0, "batch": 0})
+
+    def state_dict(self):
+        return {"seed": self.seed, "epoch": self.epoch, "batch": self.batch}
+
+    def load_state_dict(self, state):
+        # whoever continues a run continues its random numbers, so the seed is part of the state
+        self.seed, self.epoch, self.batch = state["seed"], state["epoch"], state["batch"]
+
+    def __iter__(self):
+        digest = hashlib.sha256(f"order {self.seed} {self.epoch}".encode()).digest()
+        generator = torch.Generator().manual_seed(int.from_bytes(digest[:7]))
+        order = torch.randperm(len(self.dataset), generator=generator).tolist()
+        batches = [
+            order[first : first + self.batch_size]
+            for first in range(self.batch * self.batch_size, len(order), self.batch_size)
+        ]
+        loader = DataLoader(
+            augment(self.dataset, self.transform, self.seed, self.epoch),
+            batch_sampler=batches,
+            num_workers=self.num_workers,
+            multiprocessing_context="fork" if self.num_workers else None,
+            generator=generator,  # or it would draw from the global stream
+        )
+        for batch in loader:
+            self.batch += 1  # before the yield: the body already has it
+            yield batch
+        self.epoch, self.batch = self.epoch + 1, 0
+
+    ### END SOLUTION
+
+
+# %%
+def jitter(sample, generator):
+    """A whole number and a random one."""
+    return torch.tensor([sample, torch.randint(100, (), generator=generator).item()])
+
+
+first = ResumableLoader(range(9), jitter, batch_size=2, seed=5, num_workers=2)
+for number, batch in enumerate(first):
+    if number == 2:
+        state = json.dumps(first.state_dict())
+    if number > 2:
+        print("went on:", batch.tolist())
+
+second = ResumableLoader(range(9), jitter, batch_size=2, seed=5)
+second.load_state_dict(json.loads(state))
+for batch in second:
+    print("resumed:", batch.tolist())
+
+# %% grade="ResumableLoader"
+grade("ResumableLoader")

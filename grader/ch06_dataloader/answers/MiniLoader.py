@@ -1,0 +1,1673 @@
+# %% blocked: the_built_in
+# That is the loader that you are to rebuild.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.loader = torch.utils.data.DataLoader(
+            dataset,
+            batch_sampler=batch_sampler,
+            collate_fn=collate_fn,
+            num_workers=num_workers,
+            prefetch_factor=prefetch_factor,
+        )
+
+    def __iter__(self):
+        return iter(self.loader)
+
+
+# %% mistake: completion_order
+# You hand out whichever batch is finished first. With one slow sample the epoch's order changes, and
+# from run to run. Keep a batch that comes too early until its number is due.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while not self.early:
+            self.receive()
+        batch, error = self.early.pop(next(iter(self.early)))
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
+# %% mistake: reads_the_whole_sampler
+# You turn the sampler into a list and send it all at once. A sampler may be endless; and without a
+# bound on the lead, a slow consumer finds all the data in memory.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(list(loader.batch_sampler))
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for indices in self.sampler:
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
+# %% mistake: one_at_a_time
+# You send a batch when it is asked for, and wait for it. The workers take turns at working; it is no
+# faster than one process. Send ahead.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.send()
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
+# %% mistake: starts_with_the_first_next
+# Nothing happens until the first `next`: your workers start then, or get their first tasks then. The time
+# between `iter` and the first step, in which a model may still be built, is lost.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        self.lead = loader.num_workers * loader.prefetch_factor
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        while self.lead:
+            self.lead -= 1
+            self.send()
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
+# %% mistake: first_free_worker
+# Your workers share one task queue, and whoever is free takes the next. That balances well, but which
+# worker makes a batch is now chance. A queue for each makes it `k % num_workers`.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue()] * loader.num_workers
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
+# %% mistake: collates_in_main
+# Your workers fetch, and the main process collates. Stacking is a large part of the work, and now it
+# stands in the way of every training step.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.collate_fn = loader.collate_fn
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return self.collate_fn(batch)
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, [dataset[i] for i in indices], None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
+# %% mistake: error_ends_the_worker
+# An exception in your worker ends it. All that the main process can say is that a worker died; what was
+# wrong stood on the worker's stderr. Catch it there, and send a description.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        results.put((number, collate_fn([dataset[i] for i in indices]), None))
+    results.cancel_join_thread()
+
+
+# %% mistake: sends_the_exception
+# You send the exception itself. Its traceback does not travel with it, so nobody learns which line
+# failed; and an exception whose `__init__` wants two arguments cannot be unpacked at the other end.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+        raise error
+
+    def receive(self):
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, error))
+    results.cancel_join_thread()
+
+
+# %% mistake: raises_out_of_turn
+# You raise an error as soon as it arrives. The batches before it, which are fine, are lost or come
+# after it, and where the epoch stops depends on timing. Keep the error until its number is due.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        while self.early.get(self.returned, "nothing") is None:
+            self.returned += 1
+            self.send()
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            if outcome[1] is None:
+                self.early[number] = outcome
+            else:
+                self.early[number] = None
+                kind, text = outcome[1]
+                try:
+                    raise kind(text)
+                except TypeError:
+                    raise RuntimeError(text) from None
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
+# %% mistake: waits_for_the_dead
+# You wait for a result without end. When the system kills a worker, for want of memory say, its batch
+# never comes, and the training hangs without a word. Wait a moment, look who is alive, wait again.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        number, *outcome = self.results.get()
+        self.early[number] = outcome
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
+# %% mistake: terminates
+# You kill the workers. A worker that dies while it writes into the result queue keeps the queue's lock,
+# and what it had not yet written to a file is lost. Tell it to stop, and wait for it.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        self.returned = self.sent
+        for tasks in self.tasks:
+            pass
+        for worker in self.workers:
+            worker.terminate()
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
+# %% mistake: leaves_results_behind
+# At its exit a process waits until its queue's buffer has gone through the pipe. Nobody reads what is
+# left after `close`, so with large batches your worker never ends, and `join` waits for it.
+# `results.cancel_join_thread()`, in the worker, lets it go.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+
+
+# %% mistake: finishes_all_tasks
+# Your workers see the end only when they come to it in their queue, behind all the tasks of the lead.
+# They fetch batches that nobody will ever see, and `close` waits for it. Let them look at a flag
+# before each batch.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None:
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
+# %% mistake: workers_leave_early
+# A worker leaves as soon as its last batch is in the queue. But a tensor's memory is fetched from the
+# worker that made it, at the moment of `get`. If the worker has gone, `get` fails. Let workers stay until
+# the main process has everything.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+            return
+        for tasks in self.tasks:
+            tasks.put(None)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        dead = [worker for worker in self.workers if worker.exitcode]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    if stop.is_set():
+        results.cancel_join_thread()
+
+
+# %% mistake: only_close_ends_it
+# Only `close` ends your workers. Who breaks out of a `for` loop has no iterator to close, and its workers
+# stay. Let `__del__` close, too.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.close()
+                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
+# %% mistake: threads
+# You use threads. They share one interpreter with the training loop, so decoding and augmenting in Python
+# take their turns with it; and a sample that brings its process down brings down the training.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.parts = dataset, batch_sampler, collate_fn, num_workers * prefetch_factor
+
+    def __iter__(self):
+        return Threads(*self.parts)
+
+
+class Threads:
+    def __init__(self, dataset, batch_sampler, collate_fn, lead):
+        self.dataset, self.collate_fn = dataset, collate_fn
+        self.sampler, self.running = iter(batch_sampler), []
+        for _ in range(lead):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            found = []
+            import threading
+
+            thread = threading.Thread(target=self.fetch, args=(indices, found))
+            thread.start()
+            self.running.append((thread, found))
+
+    def fetch(self, indices, found):
+        try:
+            found.extend([self.collate_fn([self.dataset[i] for i in indices]), None])
+        except Exception as error:
+            found.extend([None, (type(error), traceback.format_exc())])
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self.running:
+            raise StopIteration
+        thread, found = self.running.pop(0)
+        thread.join()
+        self.send()
+        batch, error = found
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def close(self):
+        self.running, self.sampler = [], iter(())
+
+
+# %% alternate: a_pipe_for_each_worker
+# Each worker answers through a pipe of its own. Batch k comes from worker k % n, and a pipe keeps its
+# order: nothing can come too early. A full pipe holds its worker up, so at the end pipes are drained.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.parts = dataset, collate_fn
+        self.batch_sampler = batch_sampler
+        self.num_workers, self.lead = num_workers, num_workers * prefetch_factor
+
+    def __iter__(self):
+        return Passing(self)
+
+
+class Passing:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.workers, self.pipes = [], []
+        for _ in range(loader.num_workers):
+            ours, theirs = context.Pipe()
+            worker = context.Process(target=serve, args=(theirs, *loader.parts))
+            worker.start()
+            theirs.close()
+            self.workers.append(worker)
+            self.pipes.append(ours)
+        self.sampler = iter(loader.batch_sampler)
+        self.under_way = []
+        self.next_worker = 0
+        for _ in range(loader.lead):
+            self.ask()
+
+    def ask(self):
+        try:
+            indices = next(self.sampler)
+        except StopIteration:
+            return
+        self.pipes[self.next_worker].send(list(indices))
+        self.under_way.append(self.next_worker)
+        self.next_worker = (self.next_worker + 1) % len(self.pipes)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self.under_way:
+            self.close()
+            raise StopIteration
+        number = self.under_way.pop(0)
+        try:
+            fine, value = self.pipes[number].recv()
+        except (EOFError, ConnectionError):
+            self.close()
+            raise RuntimeError(f"worker {number} died") from None
+        self.ask()
+        if fine:
+            return value
+        kind, text = value
+        try:
+            made = kind(text)
+        except TypeError:
+            made = RuntimeError(text)
+        raise made
+
+    def close(self):
+        self.under_way, self.sampler = [], iter(())
+        for pipe in self.pipes:
+            try:
+                pipe.send(None)
+            except ConnectionError:
+                pass
+        for pipe, worker in zip(self.pipes, self.workers):
+            while pipe not in wait_for_any([pipe, worker.sentinel]) or drained(pipe):
+                if not worker.is_alive():
+                    break
+            worker.join()
+            pipe.close()
+        self.pipes, self.workers = [], []
+
+    __del__ = close
+
+
+def wait_for_any(objects):
+    from multiprocessing.connection import wait
+
+    return wait(objects)
+
+
+def drained(pipe):
+    """Read one message that nobody wants; say that there may be more."""
+    try:
+        pipe.recv_bytes()
+    except (EOFError, ConnectionError):
+        return False
+    return True
+
+
+def serve(pipe, dataset, collate_fn):
+    waiting = []
+    while True:
+        while not waiting or pipe.poll():
+            waiting.append(pipe.recv())
+        if None in waiting:
+            return
+        indices = waiting.pop(0)
+        try:
+            answer = True, collate_fn([dataset[index] for index in indices])
+        except Exception as error:
+            answer = False, (type(error), traceback.format_exc())
+        pipe.send(answer)
+
+
+# %% alternate: a_thread_that_receives
+# A thread takes results from the queue as they come and files them; `next` waits on a condition.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        import threading
+
+        self.arrived = threading.Condition()
+        self.finished = threading.Event()
+        args = self.results, self.early, self.workers, self.arrived, self.finished
+        self.thread = threading.Thread(target=file_results, args=args, daemon=True)
+        self.thread.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+        kind, text = error
+        try:
+            error = kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+    def receive(self):
+        with self.arrived:
+            self.arrived.wait_for(lambda: self.returned in self.early or "dead" in self.early)
+        if self.returned not in self.early:
+            self.close()
+            raise RuntimeError("a worker died")
+
+    def close(self):
+        self.returned = self.sent
+        self.finished.set()
+        self.thread.join()
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def file_results(results, early, workers, arrived, finished):
+    while not finished.is_set():
+        dead = any(worker.exitcode is not None for worker in workers)
+        try:
+            number, *outcome = results.get(timeout=0.02)
+        except queue.Empty:
+            if not dead:
+                continue
+            number, outcome = "dead", None
+        with arrived:
+            early[number] = outcome
+            arrived.notify()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()

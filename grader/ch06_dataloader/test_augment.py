@@ -1,0 +1,83 @@
+"""Checks of `augment`: its numbers are random to the eye, so which are equal is what counts."""
+
+import pytest
+import torch
+
+from grader import assert_equal, gate
+
+
+@pytest.fixture
+def order(rng):
+    """Indices of a dataset of 12, each of them twice, in any order."""
+    return (torch.randperm(24, generator=rng) % 12).tolist()
+
+
+def distinct(augmented, cases):
+    """Fail unless all cases have different random numbers; name the first two that have not."""
+    seen = {}
+    for case, (_, (_, number), _, _) in zip(cases, augmented.ask(cases).value, strict=True):
+        other = seen.setdefault(number, case[1:])
+        assert_equal(
+            [other],
+            [case[1:]],
+            "Two samples have the same numbers: (seed, epoch, index)",
+        )
+
+
+@gate
+def test_transformed(augmented):
+    """Has the dataset's length, and the transformed samples as elements."""
+    for length, index in ((5, 0), (5, 4), (1, 0)):
+        found_length, (sample, _), _, _ = augmented.ask([(length, 1, 2, index)]).value[0]
+        assert_equal((found_length, sample), (length, index), "Length, and the sample.")
+
+
+def test_any_order(augmented_again, order):
+    """A sample gets the same numbers whenever it is fetched, and however much others draw."""
+    in_order = augmented_again.ask(list(range(12))).value
+    assert_equal(augmented_again.ask(order).value, [in_order[index] for index in order])
+
+
+def test_workers(augmented_loaded):
+    """Without workers, with two and with three: the same numbers for each sample."""
+    alone = augmented_loaded.ask(9, 0).value
+    assert_equal(sorted(alone), list(range(9)), "The samples.")
+    assert_equal(len(set(alone.values())), 9, "How many different numbers they got.")
+    for workers in (2, 3):
+        got = augmented_loaded.ask(9, workers).value
+        assert_equal([got[i] == alone[i] for i in range(9)], [True] * 9, f"{workers} workers.")
+
+
+def test_seed_epoch_index(augmented):
+    """Other seed, epoch or index: other numbers. No sum of the three will do."""
+    cases = [
+        (12_000, seed, epoch, index)
+        for seed in (0, 1, 2, 11, 111)
+        for epoch in (0, 1, 2, 11, 1_000)
+        for index in (0, 1, 2, 11, 111, 1_000, 10_000)
+    ]
+    distinct(augmented, cases)
+
+
+def test_large(augmented):
+    """Large seeds, epochs and indices count to the last digit, and to the first."""
+    cases = [
+        (2**31, seed, epoch, index)
+        for seed in (0, 1, 2**16, 2**32, 2**32 + 1, 2**48, 2**63 - 2, 2**63 - 1)
+        for epoch in (0, 1, 2**16, 10**6, 2**31 - 1)
+        for index in (0, 1, 2**10, 2**16, 10**6, 2**20, 2**31 - 2)
+    ]
+    distinct(augmented, cases)
+
+
+def test_lazily(augmented):
+    """Fetches a sample when it is asked for, and no other."""
+    _, _, early, fetched = augmented.ask([(1000, 1, 2, 600)]).value[0]
+    assert_equal((early, fetched), ([], [600]), "Fetched before, and in all.")
+
+
+def test_global_state(augmented_states):
+    """Neither depends on the global random state nor moves it."""
+    got = augmented_states.ask().value
+    assert_equal(got["same"], True, "Whether the numbers are the same under two global states.")
+    assert_equal(got["left"], [True, True], "Whether the global state is as it was.")

@@ -1,0 +1,79 @@
+"""Checks of `sharded_stream`: every rank of a small world, with and without real workers."""
+
+import pytest
+import torch
+
+from grader import assert_equal, gate
+
+EVEN = {"drop_uneven": True}
+
+
+@pytest.fixture
+def length(rng):
+    """A length that neither 2, 3 nor their products divide."""
+    return (23, 25, 29, 31, 35)[int(torch.randint(5, (), generator=rng))]
+
+
+def rank_items(length, rank, world_size):
+    return list(range(rank, length, world_size))
+
+
+def rank_batches(items, batch_size):
+    return [items[first : first + batch_size] for first in range(0, len(items), batch_size)]
+
+
+@gate
+def test_alone(shares, length):
+    """One rank without workers takes everything, in order."""
+    assert_equal(shares.ask(length, 1, 4, {}).value, [list(range(length))])
+
+
+def test_ranks(shares, length):
+    """Item i belongs to rank i % world_size, for streams of every length."""
+    for world_size in (2, 3, 5):
+        for count in (length, world_size, world_size - 1, 1, 0):
+            got = shares.ask(count, world_size, 2, {}).value
+            expected = [rank_items(count, rank, world_size) for rank in range(world_size)]
+            assert_equal(got, expected, f"{count} items, {world_size} ranks.")
+
+
+def test_workers_in_turn(shares_loaded, length):
+    """A rank's batches come out as without workers: batch k from worker k % num_workers."""
+    for world_size, batch_size, workers in ((2, 3, 2), (1, 1, 2), (1, 4, 3)):
+        got = shares_loaded.ask(length, world_size, batch_size, workers, {}).value
+        case = f"{length} items, world_size {world_size}, {workers} workers"
+        for rank in range(world_size):
+            batches = rank_batches(rank_items(length, rank, world_size), batch_size)
+            expected = [(batch, k % workers) for k, batch in enumerate(batches)]
+            assert_equal(got[rank], expected, f"{case}: rank {rank}'s batches, and their workers.")
+
+
+def test_few(shares_loaded):
+    """More workers than batches, more ranks than items: each item comes once."""
+    got = shares_loaded.ask(3, 2, 2, 3, {}).value
+    assert_equal(got, [[([0, 2], 0)], [([1], 0)]], "3 items, 2 ranks, 3 workers, batches of 2.")
+
+
+def test_drop_uneven(shares, shares_loaded, length):
+    """With `drop_uneven` every rank gets as many, and only an incomplete last round is lost."""
+    for world_size in (2, 3, 4):
+        for count in (length, length + 1, 12, 2, 0):
+            got = shares.ask(count, world_size, 2, EVEN).value
+            whole = count // world_size * world_size
+            expected = [rank_items(whole, rank, world_size) for rank in range(world_size)]
+            assert_equal(got, expected, f"{count} items, {world_size} ranks.")
+    got = shares_loaded.ask(11, 2, 2, 2, EVEN).value
+    expected = [
+        [(batch, k % 2) for k, batch in enumerate(rank_batches(rank_items(10, rank, 2), 2))]
+        for rank in range(2)
+    ]
+    assert_equal(got, expected, "11 items, 2 ranks, 2 workers each.")
+
+
+def test_endless(share_of_endless):
+    """An endless stream is read as it is needed."""
+    for rank, options in ((0, {}), (2, EVEN)):
+        got = share_of_endless.ask(rank, 3, 2, options, 20).value
+        assert_equal(got["items"], list(range(rank, 60, 3)), f"Rank {rank} of 3, the first 20.")
+        # whoever reads a batch or a round ahead is right, too
+        assert_equal(got["read"] <= 60 + 2 * 6, True, "Read no more than a batch too far.")
