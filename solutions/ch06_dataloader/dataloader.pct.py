@@ -1846,7 +1846,7 @@ grade("zero_copy")
 # minutes: 90
 # difficulty: 5
 # points: 9
-# prerequisites: [prefetch_plan]
+# prerequisites: [collate, prefetch_plan]
 # teaches: >-
 #   how indices travel to workers and batches come back: in order, with a bounded lead, with errors
 #   instead of silence, and with an end that leaves no process behind.

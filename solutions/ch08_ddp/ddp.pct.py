@@ -34,19 +34,24 @@
 # %%
 import inspect
 import re
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 import torch
 import torch._dynamo  # the first DDP imports it. Here, that happens once and not in every fork
 import torch.distributed as dist
+import torch.distributed.optim
 from torch import nn
 
 from grader import grade, predict
 from grader.instruments.collectives import watch_collectives
-from grader.instruments.ranks import on_ranks
+from grader.instruments.ranks import RanksHung, on_ranks
 
 # %% [markdown]
 # ## Ranks
@@ -1222,3 +1227,1322 @@ predict(..., lambda: (4 - 1) * 100)
 
 # %%
 print("gloo waits for", torch.distributed.constants.default_pg_timeout)
+
+# %% [markdown]
+# ## When ranks differ
+#
+# So far all ranks did the same at the same time. Data do not always come out even, messages are too
+# large, memory is too small. What follows keeps the ranks together all the same.
+
+# %% [markdown] exercise="uneven_inputs"
+# title: Train on uneven inputs
+# minutes: 35
+# difficulty: 3
+# points: 6
+# prerequisites: []
+# teaches: >-
+#   what a rank that has run out of data must still do: answer the collectives of the others, and make
+#   their steps.
+# leaves out: buffers, buckets and overlap.
+# off limits: [torch.nn.parallel.DistributedDataParallel, torch.distributed.algorithms.join.Join]
+
+# %% [markdown]
+# Rank 0 has two batches, rank 1 has five. Each rank all-reduces once per batch. What happens in the third
+# round?
+
+
+# %%
+def one_message_per_batch(rank):
+    for _ in range([2, 5][rank]):
+        dist.all_reduce(torch.ones(1))
+
+
+try:
+    on_ranks(2, one_message_per_batch, seconds=4)
+except RanksHung as hung:
+    print(hung)
+
+# %% [markdown]
+# A collective needs everyone. DDP has a context manager for this: inside `join()` a rank that has run out
+# **shadows** the collectives of the others. It contributes zeros until nobody has data left. By default
+# the sum is still divided by the number of all ranks:
+
+
+# %%
+def gradients_in_join(rank, divide_by_all):
+    layer = nn.Linear(1, 1, bias=False)
+    model = nn.parallel.DistributedDataParallel(layer)
+    seen = []
+    with model.join(divide_by_initial_world_size=divide_by_all):
+        for _ in range([1, 3][rank]):
+            model.zero_grad()
+            model(torch.ones(1, 1)).sum().backward()
+            seen.append(layer.weight.grad.item())
+    return seen
+
+
+for divide_by_all in (True, False):
+    seen = on_ranks(2, lambda rank, by=divide_by_all: gradients_in_join(rank, by))[1]
+    print(f"divide_by_initial_world_size={divide_by_all}: rank 1 sees {seen}")
+
+# %% [markdown]
+# Every single gradient is 1.0. With the default, the last two count half: the rank that ran out is counted
+# as if it had said zero.
+#
+# **Predict.** Three ranks have 1, 3 and 4 batches. In how many rounds does rank 0 only shadow the others?
+
+
+# %%
+def rounds_in_the_shadow():
+    batches = [1, 3, 4]
+    return max(batches) - batches[0]
+
+
+predict(..., rounds_in_the_shadow)
+
+# %% [markdown]
+# **Write `uneven_inputs(model, optimizer, batches, loss)`.** It is called on every rank. All ranks have the
+# same parameters at first, and their own `batches`: an iterable, perhaps a generator, of unknown length,
+# perhaps empty.
+#
+# - In each **round** every rank that still has a batch computes `loss(model, batch)`, a scalar. The gradient
+#   of each parameter is the mean over **those ranks**. Then all ranks, also those without a batch, make the
+#   same step of `optimizer`.
+# - When no rank has a batch left, return the number of rounds in which there was one.
+# - Gradients of before, and of the round before, do not count.
+# - Read one batch at a time: the next one when the step of the last is done.
+# - Every batch uses every parameter that requires grad. Some may not require it. All are contiguous.
+#
+# The parameters are the same on all ranks after every round. So are the optimizer's states, as long as all
+# ranks make all steps.
+#
+# <details><summary>Hint 1: how do the others know?</summary>
+#
+# A rank cannot see who is left. Let each round begin with an all-reduce of a flag: 1 if you have a batch, 0
+# if not. The sum is what you divide by, and when it is zero, all stop together.
+#
+# </details>
+# <details><summary>Hint 2: next</summary>
+#
+# `next(iterator, None)` returns `None` when there is nothing left, and goes on doing so.
+#
+# </details>
+# <details><summary>Hint 3: whoever has none</summary>
+#
+# Its gradients are zeros, of the shape of the parameters. It takes part in the same all-reduces and steps
+# with the mean that comes out.
+#
+# </details>
+
+
+# %% solution="uneven_inputs"
+def uneven_inputs(
+    model: nn.Module, optimizer: torch.optim.Optimizer, batches: Iterable, loss: Callable
+) -> int:
+    """Train until no rank has a batch; return the number of rounds.
+
+    loss: (model, batch) to a scalar
+    """
+    ### BEGIN SOLUTION
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    iterator = iter(batches)
+    rounds = 0
+    while True:
+        batch = next(iterator, None)
+        active = torch.tensor(0 if batch is None else 1)
+        dist.all_reduce(active)
+        if active == 0:  # all ranks see the same sum, and stop in the same round
+            return rounds
+        for parameter in parameters:
+            parameter.grad = torch.zeros_like(parameter)  # all that a rank without data says
+        if batch is not None:
+            loss(model, batch).backward()
+        for parameter in parameters:
+            dist.all_reduce(parameter.grad)
+            parameter.grad /= active
+        optimizer.step()
+        rounds += 1
+    ### END SOLUTION
+
+
+# %% grade="uneven_inputs"
+grade("uneven_inputs")
+
+# %% [markdown] exercise="compress"
+# title: Send a quarter, lose nothing
+# minutes: 45
+# difficulty: 4
+# points: 6
+# prerequisites: []
+# teaches: >-
+#   communication hooks of DDP, why compressed numbers are gathered and not summed, and error
+#   feedback: what rounding left over today goes along tomorrow.
+# leaves out: sparse and low-rank compression; gradients that are not finite.
+# off limits: []
+
+# %% [markdown]
+# DDP lets you replace its all-reduce. A **communication hook** gets a bucket of gradients and returns a
+# `Future` of what shall be in the bucket instead. Here is a hook that changes nothing and takes notes:
+
+
+# %%
+def mean_hook(notes: list, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    notes.append([tuple(parameter.shape) for parameter in bucket.parameters()])
+    mean = bucket.buffer() / dist.get_world_size()  # all gradients of the bucket, flat
+    return dist.all_reduce(mean, async_op=True).get_future().then(lambda done: done.value()[0])
+
+
+def three_backwards(rank):
+    model = nn.Sequential(nn.Linear(8, 32), nn.Linear(32, 8))
+    ddp = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.001)
+    notes = []
+    ddp.register_comm_hook(notes, mean_hook)
+    for step in range(2):
+        notes.append(f"backward {step}:")
+        ddp(torch.ones(1, 8)).sum().backward()
+    return notes
+
+
+print(*on_ranks(2, three_backwards)[0], sep="\n")
+
+# %% [markdown]
+# The second parameter must be called `bucket`: the reducer passes it by that name. And look at the
+# buckets. In the first backward there is a single one. DDP watches in which order gradients come, and
+# **builds the buckets again** after that. Whatever your hook wants to remember from step to step must
+# not be kept by the bucket's number.
+#
+# Now send less. Eight bits instead of 32: divide by a **scale**, so that the largest number becomes
+# 127, and round to whole numbers. The scale goes along.
+#
+# Two things go wrong at once. Each rank has its own scale, so the whole numbers cannot be added up:
+# they must be gathered, and multiplied by their scales first. And small gradients vanish. Beside a
+# gradient of 1.0, everything below half of 1/127 is rounded to zero, in every step.
+#
+# **Error feedback** mends the second. Each rank keeps what rounding took away, and adds it to the next
+# gradient before it rounds. Nothing is lost then. It is late.
+#
+# **Predict.** The largest gradient is 1.0 in every step, another is 0.003. With error feedback, in which
+# step does something of it arrive for the first time? Count from 1.
+
+
+# %%
+def first_arrival():
+    scale, left, step = 1.0 / 127, 0.0, 0
+    while True:
+        step += 1
+        value = 0.003 + left
+        sent = round(value / scale)
+        left = value - sent * scale
+        if sent:
+            return step
+
+
+predict(..., first_arrival)
+
+# %% [markdown]
+# **Write the hook `compress(state, bucket)`.** `state` is a dict, empty at first, which is yours: the
+# same dict comes in every call. Gradients are float32.
+#
+# 1. The **value** is the gradient plus what is left over from the last time (nothing, the first time).
+# 2. The **scale** is the largest absolute value of the whole bucket, divided by 127.
+# 3. What is **sent** is the value divided by the scale, rounded to the nearest whole number, as `int8`.
+#    If all values are zero, zeros are sent.
+# 4. What is **left** over is the value minus sent times scale. Keep it, so that nothing is lost when the
+#    buckets are built again.
+#
+# Return at once: a `Future`, which becomes the mean over ranks of sent times scale, of the shape of
+# `bucket.buffer()`. All ranks get the same. For each bucket a rank says no more than one byte per
+# element, and 16 bytes on top. You may overwrite the bucket's buffer.
+#
+# <details><summary>Hint 1: keep by parameter</summary>
+#
+# `bucket.parameters()` and `bucket.gradients()` are in the same order; a gradient there is a view of the
+# buffer. A parameter can be a key of a dict.
+#
+# </details>
+# <details><summary>Hint 2: one message</summary>
+#
+# `dist.all_gather(inbox, message, async_op=True).get_future().then(function)`. Four bytes of scale in
+# front, then the numbers: `torch.cat` of two `view(torch.uint8)`. The receiver takes the slices and
+# views them back.
+#
+# </details>
+# <details><summary>Hint 3: where to wait</summary>
+#
+# Nowhere. `work.wait()` or `future.wait()` in the hook stops backward. What is to be done with the
+# numbers that arrive belongs into the function that you hand to `then`.
+#
+# </details>
+
+
+# %% solution="compress"
+def compress(state: dict, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """Return a Future of the bucket's mean over ranks, sent as int8 with error feedback."""
+    ### BEGIN SOLUTION
+    value = bucket.buffer()
+    own = list(zip(bucket.parameters(), bucket.gradients(), strict=True))
+    for parameter, gradient in own:  # views of `value`
+        if parameter in state:
+            gradient += state[parameter]
+    scale = value.abs().max() / 127
+    sent = torch.zeros_like(value, dtype=torch.int8)
+    if scale > 0:
+        sent = torch.round(value / scale).to(torch.int8)
+    value -= sent * scale
+    for parameter, gradient in own:
+        state[parameter] = gradient.clone()  # the buffer will be overwritten
+
+    message = torch.cat([scale.reshape(1).view(torch.uint8), sent.view(torch.uint8)])
+    inbox = [torch.empty_like(message) for _ in range(dist.get_world_size())]
+    work = dist.all_gather(inbox, message, async_op=True)
+
+    def mean(done):
+        parts = [one[4:].view(torch.int8) * one[:4].view(torch.float32) for one in inbox]
+        return torch.stack(parts).mean(0)
+
+    return work.get_future().then(mean)
+    ### END SOLUTION
+
+
+# %% grade="compress"
+grade("compress")
+
+# %% [markdown] exercise="SyncBatchNorm"
+# title: Normalise over all ranks
+# minutes: 45
+# difficulty: 4
+# points: 8
+# prerequisites: []
+# teaches: >-
+#   statistics over the batches of all ranks, of unequal size; and the derivative of a sum over ranks,
+#   which autograd does not know.
+# leaves out: momentum of `None`, half precision, conversion of a model's layers.
+# off limits: [torch.nn.SyncBatchNorm, torch.distributed.nn]
+
+# %% [markdown]
+# A BatchNorm in a DDP model normalises with the statistics of its own rank. With eight rows per rank that
+# is little to compute a variance from. `nn.SyncBatchNorm` takes the rows of all ranks together. On CPU it
+# refuses to work, so here is a good reason to write one.
+#
+# The forward looks easy: all-reduce the sums. Then comes backward. Each rank's output depends on the
+# rows of **all** ranks, through the mean and the variance. So the gradient of a row must hear from all
+# ranks, too. What does autograd make of an all-reduce?
+
+
+# %%
+def through_all_reduce(rank):
+    x = torch.ones(1, requires_grad=True)
+    total = x * 1
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        dist.all_reduce(total)
+        loss = total * (rank + 1)
+        loss.backward()
+    return total.item(), x.grad.item(), str(caught[0].message).split(" to the Autograd")[0]
+
+
+ranks = on_ranks(2, through_all_reduce)
+for rank, (total, grad, _) in enumerate(ranks):
+    print(f"rank {rank}: total {total}, gradient {grad}")
+print("Warning:", ranks[0][2])
+
+# %% [markdown]
+# The total is right: 2. The losses are `total` and `2 * total`. If `x` on rank 0 grows by one, both totals
+# do, and the losses together grow by 3. That is the gradient of either `x`. Autograd gave 1 and 2: it went
+# past the all-reduce as if it were not there.
+#
+# So the derivative has to be written down. **The backward of a sum over ranks is a sum over ranks**, of
+# the gradients.
+#
+# **Predict.** Rank 0 has the rows 1 and 3, rank 1 has the row 8. What is the mean of the ranks' means, and
+# what is the mean of all rows? Write a pair.
+
+
+# %%
+def two_means():
+    first, second = torch.tensor([1.0, 3.0]), torch.tensor([8.0])
+    of_means = (first.mean() + second.mean()) / 2
+    return of_means.item(), torch.cat([first, second]).mean().item()
+
+
+predict(..., two_means)
+
+# %% [markdown]
+# **Write `SyncBatchNorm(features, eps=1e-5, momentum=0.1)`**, an `nn.Module` with parameters `weight` (ones)
+# and `bias` (zeros) and buffers `running_mean` (zeros) and `running_var` (ones), each `(features,)`.
+#
+# - **Input**: `(rows, features)` or `(rows, features, ...)`, floating point, any layout. Ranks may have
+#   different numbers of rows, also none. All of them together have at least two values per feature.
+# - **In training** each feature is normalised with the mean and the (biased) variance of all values of all
+#   ranks, then multiplied by `weight` and moved by `bias`. The running statistics take a share of
+#   `momentum` of the new mean and of the new **unbiased** variance, of all ranks.
+# - **Backward**: the gradient of the input is that of the sum of all ranks' losses. Gradients of `weight`
+#   and `bias` are those of this rank's own rows: DDP averages them, as it does all parameters'.
+# - **In evaluation** the running statistics are used, nothing is changed, and nobody talks.
+# - What a rank says in a forward, and again in a backward, must not grow with the number of rows: at most
+#   six numbers per feature and a few more.
+# - Values far from zero must not spoil the variance. With a mean of 1000 and a standard deviation of 1 in
+#   float32, the mean of the squares minus the square of the mean has lost most of its digits.
+#
+# <details><summary>Hint 1: a sum that autograd knows</summary>
+#
+# A `torch.autograd.Function` whose forward all-reduces a copy, and whose backward all-reduces a copy of
+# the gradient. Write the rest with it in plain tensor operations, and backward follows.
+#
+# </details>
+# <details><summary>Hint 2: which dimensions</summary>
+#
+# All but dimension 1. For broadcasting, give the statistics the shape `(1, features, 1, ...)`. The count of
+# values differs by rank: it is summed, too.
+#
+# </details>
+# <details><summary>Hint 3: two passes</summary>
+#
+# First the mean of all. Then the sum of `(x - mean) ** 2`, which are small numbers. A rank without rows
+# contributes zeros, and calls every collective like the others.
+#
+# </details>
+
+
+# %% solution="SyncBatchNorm"
+class SumOverRanks(torch.autograd.Function):
+    """An all-reduce whose derivative is known: the same again, of the gradients."""
+
+    ### BEGIN SOLUTION
+    @staticmethod
+    def forward(ctx, x):
+        total = x.clone()
+        dist.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx, grad):
+        total = grad.clone()  # a gradient may be expanded, or used elsewhere
+        dist.all_reduce(total)
+        return total
+
+    ### END SOLUTION
+
+
+class SyncBatchNorm(nn.Module):
+    """BatchNorm over the rows of all ranks."""
+
+    ### BEGIN SOLUTION
+    def __init__(self, features, eps=1e-5, momentum=0.1):
+        super().__init__()
+        self.eps, self.momentum = eps, momentum
+        self.weight = nn.Parameter(torch.ones(features))
+        self.bias = nn.Parameter(torch.zeros(features))
+        self.register_buffer("running_mean", torch.zeros(features))
+        self.register_buffer("running_var", torch.ones(features))
+
+    def forward(self, x):
+        """x: (rows, features, ...); returns the same shape."""
+        across = [dim for dim in range(x.dim()) if dim != 1]
+        column = [-1 if dim == 1 else 1 for dim in range(x.dim())]
+        mean, var = self.running_mean, self.running_var
+        if self.training:
+            own = x.new_tensor([x.numel() // x.shape[1]])
+            *sums, count = SumOverRanks.apply(torch.cat([x.sum(across), own]))
+            mean = torch.stack(sums) / count
+            # a second pass: squares of small differences keep their digits
+            squares = (x - mean.view(column)).square().sum(across)
+            var = SumOverRanks.apply(squares) / count
+            with torch.no_grad():
+                self.running_mean.lerp_(mean, self.momentum)
+                self.running_var.lerp_(var * count / (count - 1), self.momentum)
+        normal = (x - mean.view(column)) / (var + self.eps).sqrt().view(column)
+        return normal * self.weight.view(column) + self.bias.view(column)
+
+    ### END SOLUTION
+
+
+# %% grade="SyncBatchNorm"
+grade("SyncBatchNorm")
+
+# %% [markdown] exercise="zero_ledger"
+# title: Keep ZeRO's books
+# minutes: 20
+# difficulty: 2
+# points: 5
+# prerequisites: []
+# teaches: >-
+#   what each stage of ZeRO shards and what it leaves whole, and what the sharding costs in messages.
+# leaves out: activations, what is gathered for the moment in stage 3, fragmentation.
+# off limits: []
+
+# %% [markdown]
+# How many bytes does a rank need? For training in mixed precision with Adam it keeps for each parameter:
+#
+# | what | dtype | bytes |
+# |---|---|---:|
+# | the parameter | bfloat16 | 2 |
+# | its gradient | bfloat16 | 2 |
+# | a master copy, the mean, the mean square | three float32 | 12 |
+#
+# The third row is the **optimizer's state**. It is three quarters of all, so it is the first thing to
+# divide among the ranks:
+#
+# - **stage 0** is DDP: everything is whole on every rank;
+# - **stage 1** shards the optimizer's state;
+# - **stage 2** shards the gradients, too;
+# - **stage 3** shards the parameters, too.
+#
+# Often told wrong: stage 2 does not divide the *computation* of gradients. Every rank computes all
+# gradients of its own batch. Then a **reduce-scatter** leaves each rank with the mean of its shard only:
+
+
+# %%
+def reduce_scattered(rank):
+    gradients = torch.arange(4.0) * (rank + 1)  # of four parameters, computed on this rank
+    shard = torch.empty(2)
+    dist.reduce_scatter_single(shard, gradients)
+    return gradients.tolist(), (shard / 2).tolist()
+
+
+for rank, (computed, kept) in enumerate(on_ranks(2, reduce_scattered)):
+    print(f"rank {rank}: computed {computed}, keeps the mean of its part: {kept}")
+
+# %% [markdown]
+# And the messages? An all-reduce on a ring **is** a reduce-scatter followed by an all-gather, each of which
+# sends `ranks - 1` shards from every rank. Stages 1 and 2 use the two halves apart: reduce-scatter the
+# gradients, step the own shard, all-gather the new parameters. Stage 3 keeps only its shard, so the
+# parameters have to be gathered before they are used: once in forward, once in backward.
+#
+# **Predict.** Four ranks, 1000 parameters. How many bytes does a rank keep in stage 0, and in stage 3?
+# Write a pair.
+
+
+# %%
+def first_and_last_stage():
+    return 1000 * (2 + 2 + 12), 1000 // 4 * (2 + 2 + 12)
+
+
+predict(..., first_and_last_stage)
+
+# %% [markdown]
+# **Write `zero_ledger(sizes, ranks, stage)`.** `sizes` are the numbers of elements of a model's parameters.
+# Return a dict of bytes, for **one** rank:
+#
+# - `"parameters"`, `"gradients"`, `"state"`: what it keeps of each between two steps. What is sharded is laid
+#   end to end, all parameters together, padded to a multiple of `ranks`, and cut into equal shards. What is
+#   not sharded is not padded.
+# - `"sent"`: what it sends in one step, if every reduce-scatter and every all-gather sends `ranks - 1` shards
+#   of that length, in bfloat16. Stage 0 makes an all-reduce of the gradients. Its ring pads, too.
+#
+# With one rank nothing is sent.
+#
+# <details><summary>Hint 1: a shard</summary>
+#
+# The number of elements of a shard is the total divided by `ranks`, rounded up.
+#
+# </details>
+# <details><summary>Hint 2: which stage shards what</summary>
+#
+# State from stage 1 on, gradients from stage 2 on, parameters in stage 3.
+#
+# </details>
+# <details><summary>Hint 3: messages</summary>
+#
+# Count how many times a reduce-scatter or an all-gather runs: twice in stages 0, 1 and 2. In stage 3 the
+# parameters are gathered twice, and nothing has to be gathered after the step.
+#
+# </details>
+
+
+# %% solution="zero_ledger"
+def zero_ledger(sizes: list[int], ranks: int, stage: int) -> dict[str, int]:
+    """Return the bytes that one rank keeps and sends: parameters, gradients, state, sent."""
+    ### BEGIN SOLUTION
+    total = sum(sizes)
+    shard = -(-total // ranks)  # rounded up: one padding for all parameters together
+    rounds = 3 if stage == 3 else 2
+    return {
+        "parameters": 2 * (shard if stage >= 3 else total),
+        "gradients": 2 * (shard if stage >= 2 else total),
+        "state": 12 * (shard if stage >= 1 else total),
+        "sent": rounds * (ranks - 1) * shard * 2,
+    }
+    ### END SOLUTION
+
+
+# %% grade="zero_ledger"
+grade("zero_ledger")
+
+# %% [markdown]
+# Stages 1 and 2 send no more than DDP. Stage 3 sends half as much again.
+
+# %%
+try:
+    for stage in range(4):
+        print(stage, zero_ledger([7_000_000_000], 64, stage))
+except NotImplementedError:
+    print("Write `zero_ledger` first.")
+
+# %% [markdown] exercise="ZeroOptimizer"
+# title: Shard the optimizer
+# minutes: 45
+# difficulty: 4
+# points: 5
+# prerequisites: []
+# teaches: >-
+#   ZeRO-1: every rank keeps the optimizer state of its share of the parameters, steps those, and
+#   gives the others the result.
+# leaves out: parameter groups, checkpoints, reducing only the gradients of one's own share.
+# off limits: [torch.distributed.optim.ZeroRedundancyOptimizer]
+
+# %% [markdown]
+# Adam keeps two numbers for every parameter: a mean of the gradients and one of their squares. Under
+# DDP all ranks have the same parameters and the same gradients. So all of them compute the same two
+# numbers, and each keeps all of them. Eight ranks, eight copies.
+#
+# **ZeRO-1** ends that. Each parameter has one rank that owns it. The owner alone keeps the state and
+# makes the step. Then it sends the parameter to the others. torch has this as
+# `ZeroRedundancyOptimizer`. Here is what each of two ranks keeps, beside a plain Adam:
+
+
+# %%
+def state_bytes(rank):
+    model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 1))
+    Sharded = torch.distributed.optim.ZeroRedundancyOptimizer
+    sharded = Sharded(model.parameters(), torch.optim.Adam)
+    plain = torch.optim.Adam(model.parameters())
+    model(torch.ones(2, 64)).sum().backward()
+    found = {}
+    for name, optimizer in (("sharded", sharded.optim), ("plain", plain)):
+        (sharded if name == "sharded" else plain).step()
+        states = optimizer.state.values()
+        found[name] = sum(tensor.nbytes for state in states for tensor in state.values())
+    return found
+
+
+for rank, found in enumerate(on_ranks(2, state_bytes)):
+    print(f"rank {rank}: {found['sharded']} of {found['plain']} bytes")
+
+# %% [markdown]
+# Parameters and gradients are still whole on every rank. You may read that ZeRO-1 shards "optimizer
+# states, such as weights and gradients". Weights and gradients are no optimizer states: stage 2 adds
+# the gradients, stage 3 the parameters.
+#
+# Who owns what should be **fair in bytes**, not in number. A model has few large parameters and many
+# small ones.
+#
+# **Predict.** Six parameters have 100, 1, 100, 1, 100 and 1 elements. They go to two ranks in turn. For
+# how many elements does each rank keep state? Write a list of two numbers.
+
+
+# %%
+def in_turn():
+    sizes = [100, 1, 100, 1, 100, 1]
+    return [sum(sizes[rank::2]) for rank in range(2)]
+
+
+predict(..., in_turn)
+
+# %% [markdown]
+# One more thing can go wrong, and it goes wrong without a word. A collective sends bytes, and a tensor
+# need not have its elements in a row. `base[:, :3]` has gaps. What does gloo do with them?
+
+
+# %%
+def gaps(rank):
+    base = torch.full((2, 6), float(rank + 1))
+    view = base[:, :3]
+    dist.broadcast(view, src=0)
+    return base.tolist()
+
+
+print("rank 1 has:", *on_ranks(2, gaps)[1], sep="\n")
+
+# %% [markdown]
+# The first row arrived, also where nothing should. The second did not. Six numbers were sent: the first six
+# in memory, from where the tensor begins. Nothing was raised. So send `contiguous()` copies, and copy back
+# what came.
+#
+# **Write `ZeroOptimizer(params, make)`.**
+#
+# - `params` is an iterable of parameters, such as `model.parameters()`: the same on all ranks, in the
+#   same order. Their gradients have been averaged already.
+# - `make(tensors)` returns an ordinary torch optimizer for a list of tensors, such as
+#   `lambda tensors: torch.optim.Adam(tensors, lr=0.1)`. It treats each element by itself.
+# - `step()` changes the parameters of all ranks, in place, as one optimizer of all of them would. A
+#   parameter whose `.grad` is `None` stays as it is.
+# - `zero_grad()` sets the `.grad` of **all** parameters to `None`.
+# - Over all ranks together, the state of each element is kept **once**. No rank keeps it for more
+#   elements than its fair part, `total / world_size`, and those of the largest parameter on top. How you
+#   divide the parameters is yours to choose, within that.
+# - In one `step` a rank says no more than the bytes of all parameters. Gradients are not sent again.
+#
+# There may be more ranks than parameters. A torch optimizer refuses an empty list. Parameters may have
+# any layout and any floating-point dtype.
+#
+# <details><summary>Hint 1: who owns what</summary>
+#
+# Every rank must come to the same answer without asking. Go through the parameters from the largest to
+# the smallest, and give each to the rank that has the fewest elements so far.
+#
+# </details>
+# <details><summary>Hint 2: the step</summary>
+#
+# Step your own. Then one broadcast for each parameter, from its owner, in the same order on all ranks.
+#
+# </details>
+# <details><summary>Hint 3: layouts</summary>
+#
+# For a parameter with gaps `contiguous()` is a copy, for any other the parameter itself. Copying what
+# came into the parameter is right in both cases. Do it under `no_grad`.
+#
+# </details>
+
+
+# %% solution="ZeroOptimizer"
+class ZeroOptimizer:
+    """An optimizer whose state is divided among the ranks.
+
+    ZeroOptimizer(params, make), step(), zero_grad()
+    """
+
+    ### BEGIN SOLUTION
+    def __init__(self, params, make):
+        self.params = list(params)  # a generator can be read once
+        elements = [0] * dist.get_world_size()
+        self.owner = {}
+        for param in sorted(self.params, key=torch.Tensor.numel, reverse=True):
+            poorest = elements.index(min(elements))
+            self.owner[param] = poorest
+            elements[poorest] += param.numel()
+        own = [param for param in self.params if self.owner[param] == dist.get_rank()]
+        self.optimizer = make(own) if own else None
+
+    @torch.no_grad()
+    def step(self):
+        if self.optimizer is not None:
+            self.optimizer.step()
+        sent = []
+        for param in self.params:
+            dense = param.contiguous()  # the parameter itself if it is already
+            work = dist.broadcast(dense, src=self.owner[param], async_op=True)
+            sent.append((param, dense, work))
+        for param, dense, work in sent:
+            work.wait()
+            param.copy_(dense)
+
+    def zero_grad(self):
+        for param in self.params:  # the others' too: no optimizer here knows them
+            param.grad = None
+
+    ### END SOLUTION
+
+
+# %% grade="ZeroOptimizer"
+grade("ZeroOptimizer")
+
+# %% [markdown] exercise="schedule"
+# title: Fill a pipeline
+# minutes: 40
+# difficulty: 3
+# points: 5
+# prerequisites: []
+# teaches: >-
+#   pipeline parallelism: what depends on what, the bubble, and why 1F1B keeps fewer activations than
+#   GPipe in the same time.
+# leaves out: several stages per rank, splitting backward in two, sending and receiving.
+# off limits: [torch.distributed.pipelining]
+
+# %% [markdown]
+# A model that does not fit into one device can be cut into **stages**, one per rank. Stage 1 needs the
+# output of stage 0, so on its own this keeps one rank busy at a time. Cut the batch into **micro-batches**,
+# too, and stage 0 can begin with the next while stage 1 works on the first.
+#
+# A stage's plan is a list of actions: `("F", 2)` is the forward of micro-batch 2, `("B", 2)` its backward.
+# Three things have to wait for others:
+#
+# - `F` of a micro-batch waits for the same `F` on the stage before;
+# - `B` waits for the same `B` on the stage after, and for this stage's own `F`;
+# - each stage does one thing at a time, in the order of its plan.
+#
+# Here is a drawing of any plan. A forward takes one unit of time, a backward two. Forwards are digits,
+# backwards letters, waiting is a dot.
+
+
+# %%
+def draw(plans: list[list[tuple[str, int]]]) -> list[str]:
+    """Return one line per stage, or raise if the stages wait for each other for ever."""
+    done, lines, at = {}, ["" for _ in plans], [0] * len(plans)
+    while any(place < len(plan) for place, plan in zip(at, plans, strict=True)):
+        before = list(at)
+        for stage, plan in enumerate(plans):
+            while at[stage] < len(plan):
+                kind, number = plan[at[stage]]
+                needs = [("F", number, stage - 1)] if kind == "F" else [("B", number, stage + 1)]
+                needs += [("F", number, stage)] if kind == "B" else []
+                needs = [need for need in needs if 0 <= need[2] < len(plans)]
+                if any(need not in done for need in needs):
+                    break
+                start = max([len(lines[stage]), *(done[need] for need in needs)])
+                shown = str(number) if kind == "F" else "abcdefghij"[number] * 2
+                lines[stage] = lines[stage].ljust(start, ".") + shown
+                done[kind, number, stage] = len(lines[stage])
+                at[stage] += 1
+        if before == at:
+            raise RuntimeError(f"stuck: the stages stand at {at}")
+    longest = max(map(len, lines))
+    return [line.ljust(longest, ".") for line in lines]
+
+
+one_by_one = [[(kind, number) for number in range(4) for kind in "FB"]] * 3
+print("one micro-batch after the other:", *draw(one_by_one), sep="\n")
+all_forwards_first = [[(kind, number) for kind in "FB" for number in range(4)]] * 3
+print("all forwards, then all backwards:", *draw(all_forwards_first), sep="\n")
+
+# %% [markdown]
+# The second plan is **GPipe**. What is left of the dots is called the **bubble**: the pipeline must fill
+# and drain. With more micro-batches it weighs less.
+#
+# **Predict.** With 3 stages and 4 micro-batches, 18 units pass, and each stage works in 12 of them. How many
+# units pass with 3 stages and 8 micro-batches?
+
+
+# %%
+def eight_micro_batches():
+    return len(draw([[(kind, number) for kind in "FB" for number in range(8)]] * 3)[0])
+
+
+predict(..., eight_micro_batches)
+
+# %% [markdown]
+# More micro-batches have a price. What a forward saves for its backward lives from `F` to `B`. In GPipe all
+# forwards come first, so every stage holds the activations of **all** micro-batches at once.
+#
+# **1F1B**, one forward, one backward, holds fewer. A stage makes just as many forwards as it takes until
+# the first backward can come back to it. From then on it does one forward and one backward in turn, and at
+# the end the backwards that are left. The last stage makes a single forward ahead, stage 0 one for every
+# stage. The time is the same: it is the memory that is saved.
+#
+# **Write `schedule(kind, stages, micro_batches)`.** `kind` is `"gpipe"` or `"1f1b"`. Return a list with one
+# plan for each stage.
+#
+# - Each plan has each micro-batch's forward once and its backward once. Stages must not wait for each other
+#   for ever.
+# - With forwards of one unit and backwards of two, everything is done after
+#   `3 * (micro_batches + stages - 1)` units: no plan can do better.
+# - `"gpipe"`: on each stage all forwards come before all backwards.
+# - `"1f1b"`: stage `s` never holds the activations of more than `stages - s` micro-batches.
+# - There may be fewer micro-batches than stages, and a single stage.
+#
+# <details><summary>Hint 1: look at it</summary>
+#
+# `print(*draw(schedule("1f1b", 3, 4)), sep="\n")` shows what you have.
+#
+# </details>
+# <details><summary>Hint 2: warming up</summary>
+#
+# Stage `s` makes `stages - s - 1` forwards before its first pair of a forward and a backward. The last stage
+# makes none.
+#
+# </details>
+# <details><summary>Hint 3: few micro-batches</summary>
+#
+# No stage can make more forwards than there are micro-batches. What comes after the warm-up is pairs as
+# long as there are forwards, then the backwards that are left.
+#
+# </details>
+
+
+# %% solution="schedule"
+def schedule(kind: str, stages: int, micro_batches: int) -> list[list[tuple[str, int]]]:
+    """Return each stage's plan: a list of ("F", micro-batch) and ("B", micro-batch)."""
+    ### BEGIN SOLUTION
+    forwards = [("F", number) for number in range(micro_batches)]
+    backwards = [("B", number) for number in range(micro_batches)]
+    if kind == "gpipe":
+        return [forwards + backwards for _ in range(stages)]
+    plans = []
+    for stage in range(stages):
+        # until the first backward is back, the forwards of all stages behind this one pass
+        ahead = min(stages - stage - 1, micro_batches)
+        pairs = zip(forwards[ahead:], backwards, strict=False)  # as many as there are forwards
+        middle = [action for pair in pairs for action in pair]
+        plans.append(forwards[:ahead] + middle + backwards[micro_batches - ahead :])
+    return plans
+    ### END SOLUTION
+
+
+# %% grade="schedule"
+grade("schedule")
+
+# %% [markdown]
+# Plans are lists. Do they hold on real ranks? Each of three ranks below has one layer of a model, sends its
+# outputs on and its gradients back, in the order of your plan, and compares its gradient with that of the
+# whole model in one process.
+
+
+# %%
+def pipelined(rank: int, plan: list[tuple[str, int]]) -> bool:
+    torch.manual_seed(0)
+    layers = [nn.Linear(4, 4).double() for _ in range(3)]
+    inputs = torch.randn(4, 2, 4, dtype=torch.float64)  # four micro-batches of two rows
+    held, works = {}, []
+    for kind, number in plan:
+        if kind == "F":
+            x = inputs[number].clone()
+            if rank > 0:
+                dist.recv(x, src=rank - 1)
+            held[number] = x.requires_grad_(), layers[rank](x).tanh()
+            if rank < 2:
+                works.append(dist.isend(held[number][1].detach(), dst=rank + 1))
+        else:
+            x, y = held.pop(number)
+            grad = torch.full_like(y, 1 / 4)  # the loss: the sum of y, averaged over micro-batches
+            if rank < 2:
+                dist.recv(grad, src=rank + 1)
+            y.backward(grad)
+            if rank > 0:
+                works.append(dist.isend(x.grad, dst=rank - 1))
+    for work in works:
+        work.wait()
+    got = layers[rank].weight.grad.clone()
+    layers[rank].zero_grad()
+    whole = inputs.flatten(0, 1)
+    for layer in layers:
+        whole = layer(whole).tanh()
+    (whole.sum() / 4).backward()
+    return torch.allclose(got, layers[rank].weight.grad)
+
+
+# %%
+try:
+    plans = schedule("1f1b", 3, 4)
+except NotImplementedError:
+    print("Write `schedule` first.")
+else:
+    print("same gradients:", on_ranks(3, lambda rank: pipelined(rank, plans[rank])))
+
+# %% [markdown] exercise="scaled_step"
+# title: Skip together, clip together
+# minutes: 35
+# difficulty: 4
+# points: 6
+# prerequisites: []
+# teaches: >-
+#   mixed precision where each rank has only a part of the gradients: overflow and norm are questions
+#   about all ranks, and all have to come to the same answer.
+# leaves out: changing the scale, bfloat16.
+# off limits: [torch.nn.utils.clip_grad_norm_, torch.amp.GradScaler, torch.nn.utils.get_total_norm]
+
+# %% [markdown]
+# With float16 the loss is multiplied by a **scale**, so that small gradients do not vanish. If one overflows
+# to infinity, the step is skipped. Under DDP that needs no extra thought: gradients are averaged before
+# anyone looks, and an infinity on one rank is an infinity on all.
+#
+# With sharded gradients, as in ZeRO-2, each rank looks at **its shard**. One finds an infinity, the others
+# do not. What do they do?
+
+
+# %%
+def each_for_itself(rank):
+    shard = nn.Parameter(torch.zeros(2))
+    shard.grad = torch.tensor([[float("inf"), 1.0], [1.0, 1.0]][rank])
+    scaler = torch.amp.GradScaler("cpu", init_scale=1.0)
+    scaler.scale(torch.zeros(()))  # a scaler begins with its first loss
+    optimizer = torch.optim.SGD([shard], lr=1.0)
+    scaler.step(optimizer)
+    return shard.tolist()
+
+
+for rank, shard in enumerate(on_ranks(2, each_for_itself)):
+    print(f"rank {rank}: its half of the parameters is {shard}")
+
+# %% [markdown]
+# Half of the model made a step and half did not. Nothing was raised, and no step is like any that one process
+# would have made. `torch.distributed.fsdp` has a scaler of its own for this reason
+# (`torch/distributed/fsdp/sharded_grad_scaler.py`, `ShardedGradScaler`).
+#
+# Clipping has the same trouble. The norm to clip by is that of **all** gradients. Norms do not add up; their
+# squares do.
+#
+# **Predict.** Rank 0 has a shard with the norm 3, rank 1 one with the norm 4. What is the norm of all?
+
+
+# %%
+def norm_of_both():
+    return (3.0**2 + 4.0**2) ** 0.5
+
+
+predict(..., norm_of_both)
+
+# %% [markdown]
+# **Write `scaled_step(params, optimizer, scale, max_norm)`.** `params` is a list of this rank's own
+# parameters, `optimizer` steps them. Their `.grad`s are the true gradients times `scale`.
+#
+# - If any gradient on any rank is not finite, **no** rank makes a step. Return `None`, on every rank.
+# - Otherwise divide the gradients by `scale`, in place. Their norm is the 2-norm over all gradients of all
+#   ranks. If it is greater than `max_norm`, multiply all gradients by `max_norm / norm`. Then make the step, and
+#   return the norm as it was before clipping, a `float`, the same on every rank.
+# - Either way the `.grad`s of this rank's parameters are `None` afterwards.
+# - Some `.grad`s may be `None` to begin with; a rank may have no parameters at all. Gradients may be float16,
+#   float32 or float64, and as large as their dtype allows. That a square overflows is no overflow of a gradient.
+# - **One** collective for it all, of a few bytes.
+#
+# <details><summary>Hint 1: one number</summary>
+#
+# A sum of squares in float64 answers both questions: it is finite if and only if all gradients are, and its
+# square root is the norm.
+#
+# </details>
+# <details><summary>Hint 2: who asks</summary>
+#
+# Every rank, always: also one that has found an infinity, and one that has nothing. Decide after the
+# all-reduce, not before.
+#
+# </details>
+# <details><summary>Hint 3: zeros</summary>
+#
+# If all gradients are zero, so is the norm, and there is nothing to shorten. A rank without gradients has a
+# sum of zero: make it a float64 tensor all the same.
+#
+# </details>
+
+
+# %% solution="scaled_step"
+def scaled_step(
+    params: list[nn.Parameter], optimizer: torch.optim.Optimizer, scale: float, max_norm: float
+) -> float | None:
+    """Step on all ranks or on none; return the norm of all ranks' gradients, None if skipped."""
+    ### BEGIN SOLUTION
+    grads = [param.grad for param in params if param.grad is not None]
+    # squares of float32 overflow float32 from 2e19 on, and those of float16 from 256 on
+    squares = sum(grad.double().square().sum() for grad in grads)
+    total = torch.as_tensor(squares, dtype=torch.float64)
+    dist.all_reduce(total)  # an infinity or a NaN of one rank is in the sum of all
+    norm = total.sqrt().item() / scale
+    finite = bool(total.isfinite())
+    if finite:
+        factor = min(1.0, max_norm / norm) if norm > 0 else 1.0
+        for grad in grads:
+            grad.mul_(factor / scale)
+        optimizer.step()
+    for param in params:
+        param.grad = None
+    return norm if finite else None
+    ### END SOLUTION
+
+
+# %% grade="scaled_step"
+grade("scaled_step")
+
+# %% [markdown] exercise="MiniDDP"
+# title: Write DistributedDataParallel
+# minutes: 90
+# difficulty: 5
+# points: 13
+# prerequisites: [sync_module, Buckets, accumulate, fill_unused]
+# teaches: >-
+#   all of DDP in one class: one start for all ranks, buckets that leave during backward and in one
+#   order, accumulation without traffic, parameters that some ranks do not use, buffers.
+# leaves out: >-
+#   sparse gradients, several backwards per forward, gradients that are views of their bucket.
+# off limits: [torch.nn.parallel.DistributedDataParallel]
+
+# %% [markdown]
+# Here all of it comes together. Your wrapper does what torch's does, and every part of it is
+# something you have seen: one start, hooks, buckets, asynchronous all-reduces, an end of backward
+# where all is collected.
+#
+# Three questions are left. The first: **who notices the end of backward?** A hook on a parameter
+# knows that this parameter's gradient is there. If the loss does not use a parameter, its hook
+# never runs, its bucket never fills, and nobody waits for the others. DDP asks the engine to call
+# it when the whole backward is done:
+
+
+# %%
+def who_is_last():
+    log = []
+    first, second = nn.Parameter(torch.ones(1)), nn.Parameter(torch.ones(1))
+    engine = torch.autograd.Variable._execution_engine
+
+    def hook(name, parameter):
+        if not log:  # once per backward, and only from inside of it
+            engine.queue_callback(lambda: log.append("end of backward"))
+        log.append(f"gradient of {name}")
+
+    first.register_post_accumulate_grad_hook(partial(hook, "first"))
+    second.register_post_accumulate_grad_hook(partial(hook, "second"))
+    ((first * 2) * second).backward()
+    return log
+
+
+print(who_is_last())
+
+# %% [markdown]
+# `queue_callback` belongs to the engine's inner side. The C++ reducer of DDP uses the same call
+# (`torch/csrc/distributed/c10d/reducer.cpp`, `queue_callback`).
+#
+# The second: **when is it decided that a backward talks?** There is a `no_sync()` for gradient
+# accumulation. Does it belong around the forward, the backward, or both?
+
+
+# %%
+def where_no_sync_counts(rank):
+    model = nn.parallel.DistributedDataParallel(nn.Linear(1, 1, bias=False))
+    x = torch.full((1, 1), 1.0 + rank)
+    found = {}
+    with model.no_sync():
+        loss = model(x).sum()
+    loss.backward()
+    found["around the forward "] = model.module.weight.grad.item()
+    model.zero_grad()
+    loss = model(x).sum()
+    with model.no_sync():
+        loss.backward()
+    found["around the backward"] = model.module.weight.grad.item()
+    return found
+
+
+both = on_ranks(2, where_no_sync_counts)
+for name in both[0]:
+    print(f"{name}: rank 0 has {both[0][name]}, rank 1 has {both[1][name]}")
+
+# %% [markdown]
+# The gradients are 1 and 2, their mean 1.5. So the **forward** decides: it prepares the reducer for
+# the backward to come, or does not. Code that puts only the `backward` under `no_sync` saves
+# nothing, and adds up gradients that were averaged already.
+#
+# The third: **what of a parameter that nobody used?** If one rank used it, the others contribute
+# zeros, and everyone gets the mean. If no rank did, its `.grad` should stay `None`. Zeros are not
+# nothing to an optimizer.
+#
+# **Predict.** Adam with weight decay 0.1 and learning rate 0.01 makes one step on a weight of 1.0 whose
+# gradient is zero. Where is the weight then, rounded to two places?
+
+
+# %%
+def one_step_on_zero():
+    weight = nn.Parameter(torch.ones(()))
+    weight.grad = torch.zeros(())
+    torch.optim.Adam([weight], lr=0.01, weight_decay=0.1).step()
+    return round(weight.item(), 2)
+
+
+predict(..., one_step_on_zero)
+
+# %% [markdown]
+# A rank cannot know alone whether the others used a parameter. DDP sends a small map of flags along,
+# when it is told that parameters may be unused (`find_unused_parameters=True`).
+#
+# **Write `MiniDDP(module, bucket_bytes)`.** It is an `nn.Module` whose child is called `module`.
+#
+# - **Start.** When it is made, the parameters and buffers of all ranks become those of rank 0, in
+#   place.
+# - **Forward** calls the module with all its arguments, and returns what that returns.
+# - **Buckets.** Take the parameters that require grad in the **reverse** of `module.parameters()`, and
+#   put them into buckets one by one. A new bucket begins where the next parameter has another dtype, or
+#   where the bucket would exceed `bucket_bytes` bytes. A parameter larger than that stands alone.
+# - **Backward.** As soon as all gradients of a bucket are there, **one asynchronous all-reduce** of the
+#   whole bucket begins, while backward goes on. Buckets leave in their order, on every rank: a bucket
+#   that is full waits for the ones before it.
+# - **After backward** the `.grad` of every parameter is the mean over all ranks of the `.grad`s that
+#   the ranks had by then; a rank without one counts as zeros. A parameter that has a `.grad` on no rank
+#   keeps `None`. You may use one further small collective per backward, one flag per parameter.
+# - **`no_sync()`** is a context manager. The backward of a forward that ran inside it talks to nobody,
+#   and gradients add up on each rank, as they do without you. Where the forward ran decides, not where
+#   `backward` was called. After the `with`, also one that raised, all is as before.
+# - **Buffers.** Before a forward that will be averaged, the buffers of all ranks become those of rank 0.
+# - A forward under `no_grad` talks to nobody, and changes nothing of what the next backward does. So
+#   rank 0 may evaluate alone, which torch's DDP does not allow if there are buffers.
+# - A backward of a forward that was called on `module` itself, past you, stays on its rank.
+#
+# The parameters may have any dtype, any layout, any number of elements. A parameter may be used several
+# times, under several names. On each rank the loss uses at least one parameter, and one backward
+# follows each forward with grad mode on.
+#
+# <details><summary>Hint 1: the parts</summary>
+#
+# `register_post_accumulate_grad_hook` with the bucket's number tells when gradients come. Count down,
+# per bucket. `dist.all_reduce(flat, async_op=True)` returns a work: keep it beside its tensor, and call
+# `wait()` in the engine's callback.
+#
+# </details>
+# <details><summary>Hint 2: what begins a backward</summary>
+#
+# The first hook that runs. Reset the counts there, and queue the callback. In the callback send what has
+# not left, with zeros where a `.grad` is missing, then agree on what was used, then wait.
+#
+# </details>
+# <details><summary>Hint 3: order</summary>
+#
+# The next bucket to leave is the one with the number of those that have left. After each gradient, send
+# as long as that one is full. Collectives have no names: the first of one rank meets the first of the
+# other.
+#
+# </details>
+
+
+# %% solution="MiniDDP"
+class MiniDDP(nn.Module):
+    """Keeps copies of `module` on all ranks the same, as DistributedDataParallel does.
+
+    MiniDDP(module, bucket_bytes), forward(*args, **kwargs), no_sync()
+    """
+
+    ### BEGIN SOLUTION
+    def __init__(self, module: nn.Module, bucket_bytes: int):
+        super().__init__()
+        self.module = module
+        self.talks = True  # False inside no_sync
+        self.averages = False  # whether the backward to come will be averaged
+        self.begun = False  # whether that backward is running
+        self.take_from_rank_0([*module.parameters(), *module.buffers()])
+        self.buckets = []
+        room = dtype = None  # before the first bucket
+        for parameter in reversed(list(module.parameters())):
+            if not parameter.requires_grad:
+                continue
+            size = parameter.numel() * parameter.element_size()
+            if parameter.dtype is not dtype or size > room:
+                self.buckets.append([])
+                room, dtype = bucket_bytes, parameter.dtype
+            self.buckets[-1].append(parameter)
+            room -= size
+        for number, bucket in enumerate(self.buckets):
+            for parameter in bucket:
+                parameter.register_post_accumulate_grad_hook(partial(self.arrived, number))
+
+    @torch.no_grad()
+    def take_from_rank_0(self, tensors):
+        for tensor in tensors:
+            dense = tensor.contiguous()  # a collective wants its elements in a row
+            dist.broadcast(dense, src=0)
+            tensor.copy_(dense)
+
+    def arrived(self, number, parameter):
+        """Note a gradient of bucket `number`; send what is full, in order."""
+        if not self.averages:
+            return
+        if not self.begun:  # the first gradient of this backward
+            self.begun = True
+            self.sent = []
+            self.missing = [len(bucket) for bucket in self.buckets]
+            torch.autograd.Variable._execution_engine.queue_callback(self.finish)
+        self.missing[number] -= 1
+        while len(self.sent) < len(self.buckets) and self.missing[len(self.sent)] == 0:
+            self.send()
+
+    def send(self):
+        """Begin the all-reduce of the next bucket; zeros stand for what has no gradient."""
+        bucket = self.buckets[len(self.sent)]
+        parts = [torch.zeros_like(p) if p.grad is None else p.grad for p in bucket]
+        flat = torch.cat([part.reshape(-1) for part in parts])
+        self.sent.append((flat, dist.all_reduce(flat, async_op=True)))
+
+    @torch.no_grad()
+    def finish(self):
+        """At the end of backward: send the rest, learn what was used, put the means in place."""
+        while len(self.sent) < len(self.buckets):
+            self.send()
+        order = [parameter for bucket in self.buckets for parameter in bucket]
+        used = torch.tensor([p.grad is not None for p in order], dtype=torch.uint8)
+        dist.all_reduce(used, op=dist.ReduceOp.MAX)
+        pieces = []
+        for bucket, (flat, work) in zip(self.buckets, self.sent, strict=True):
+            work.wait()
+            pieces += (flat / dist.get_world_size()).split([p.numel() for p in bucket])
+        for parameter, piece, somewhere in zip(order, pieces, used.tolist(), strict=True):
+            if somewhere:
+                parameter.grad = piece.view(parameter.shape)
+        self.averages = self.begun = False
+
+    def forward(self, *args, **kwargs):
+        if torch.is_grad_enabled():  # otherwise no backward follows
+            self.averages = self.talks
+            if self.talks:
+                self.take_from_rank_0(self.module.buffers())
+        return self.module(*args, **kwargs)
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Forwards inside it have backwards that stay on their rank."""
+        before, self.talks = self.talks, False
+        try:
+            yield
+        finally:
+            self.talks = before
+
+    ### END SOLUTION
+
+
+# %% grade="MiniDDP"
+grade("MiniDDP")
+# %% [markdown]
+# ## Start it for real
+#
+# `on_ranks` forks a notebook. Programs are started by `torchrun`. It starts the processes, tells each by
+# environment variables who it is, and ends all of them when one fails. Nothing else: what you wrote works
+# there as it is. `init_process_group` without a store reads those variables.
+#
+# The script below is a whole training program for two ranks. `--standalone` means: on this machine alone,
+# by any free port.
+
+# %%
+SCRIPT = """
+import os, torch, torch.distributed as dist
+from torch import nn
+
+dist.init_process_group("gloo")
+torch.manual_seed(dist.get_rank())  # different starts, which DDP makes the same
+model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    rows = torch.full((4, 2), 1.0 + dist.get_rank())
+    optimizer.zero_grad()
+    model(rows).square().mean().backward()
+    optimizer.step()
+told = {name: os.environ[name] for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE")}
+mine = told, model.module.weight.detach()
+everyone = [None] * dist.get_world_size()
+dist.all_gather_object(everyone, mine)
+if dist.get_rank() == 0:
+    for told, weight in everyone:
+        print(told)
+    print("same weights:", torch.equal(everyone[0][1], everyone[1][1]))
+dist.destroy_process_group()
+"""
+
+with tempfile.TemporaryDirectory() as folder:
+    script = Path(folder, "train.py")
+    script.write_text(SCRIPT)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    done = subprocess.run(
+        [*command, "--nproc-per-node", "2", str(script)], capture_output=True, text=True
+    )
+print(done.stdout + f"exit status: {done.returncode}")
+
+# %% [markdown]
+# `python -m torch.distributed.run` is `torchrun` by its longer name. On several machines each runs the same
+# command, with `--nnodes` and the address of one of them as `--rdzv-endpoint`.
+#
+# What if one rank raises? The launcher ends the others, so that nobody waits for ever, and its own exit
+# status says that something went wrong:
+
+# %%
+with tempfile.TemporaryDirectory() as folder:
+    script = Path(folder, "fails.py")
+    script.write_text(
+        "import os, time\nassert os.environ['RANK'] == '0', 'rank 1 fails'\ntime.sleep(600)\n"
+    )
+    done = subprocess.run(
+        [*command, "--nproc-per-node", "2", str(script)], capture_output=True, text=True
+    )
+print("exit status:", done.returncode, " rank 1 was named:", "rank      : 1" in done.stderr)
+
+# %% [markdown]
+# <details><summary>Box: libraries on top</summary>
+#
+# Libraries such as Accelerate and the Trainer of Transformers write the training loop for you. They are
+# not installed here. When you use one, look for the names of torch that you now know: which
+# `torch.nn.parallel.DistributedDataParallel` wraps your model, and with which options; whether
+# accumulation enters its `no_sync()`, and whether the forward runs inside; where a checkpoint reaches for
+# `.module`; by what a loss is divided where batches are uneven. If a run hangs or a gradient is off by the
+# number of ranks, these are the places.
+#
+# </details>
