@@ -94,7 +94,7 @@ def _survives(grader: ExerciseGrader, mutant: Mutant, seed: int, open_fork: Open
     interview = Interview(open_fork(), grader.exercise.off_limits, seed)
     try:
         interview.load(attempt.program)
-        runs = grader.suite.run(interview, seed, to_first_failure=True)
+        runs = grader.suite.run(interview, seed, stop=lambda runs: runs[-1].error is not None)
     except Ended:
         return False
     finally:

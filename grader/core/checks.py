@@ -122,11 +122,18 @@ class Suite:
         return generator_for(self._seed, self._exercise)
 
     def run(
-        self, interview: Interview, seed: int, *, to_first_failure: bool = False
+        self,
+        interview: Interview,
+        seed: int,
+        *,
+        stop: Callable[[list[CheckRun]], bool] = lambda runs: False,
     ) -> list[CheckRun]:
-        """Run the checks against what `interview` can tell, in the file's order."""
+        """Run the checks against what `interview` can tell, in the file's order.
+
+        `stop` looks at the runs so far, after each, and says whether they are enough.
+        """
         self._interview, self._seed = interview, seed
-        runs = []
+        runs: list[CheckRun] = []
         try:
             for check, item in zip(self.checks, self._session.items, strict=True):
                 record = Record()
@@ -136,7 +143,7 @@ class Suite:
                 finally:
                     recording.reset(token)
                 runs.append(CheckRun(check, error, tuple(record.comparisons)))
-                if error is not None and to_first_failure:
+                if stop(runs):
                     break
         finally:
             self._interview = None

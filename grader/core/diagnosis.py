@@ -15,12 +15,12 @@ def diagnose(
 ) -> Answer | None:
     """Return the mistake whose evidence equals the student's wherever a check failed.
 
-    Of several, the one that agrees on most of the passed checks too; of equals, the first.
+    `runs` have a failure; a mistake that was not run to its end explains nothing. Of several, the one that agrees on most of the passed checks too; of equals, the first.
     None if no mistake matches.
     """
     best: tuple[int, Answer] | None = None
     for answer, theirs in known:
-        if not explains(theirs, runs):
+        if len(theirs) < len(runs) or not may_explain(theirs, runs):
             continue
         agreement = sum(_same_comparisons(a, b) for a, b in zip(runs, theirs, strict=True))
         if best is None or agreement > best[0]:
@@ -28,16 +28,13 @@ def diagnose(
     return best[1] if best else None
 
 
-def explains(mistake: Sequence[CheckRun], runs: Sequence[CheckRun]) -> bool:
-    """Say whether the mistake fails exactly the checks that `runs` fail, with the same evidence."""
-    if len(mistake) != len(runs):
-        return False
-    failures = [
-        (ours, theirs)
-        for ours, theirs in zip(runs, mistake, strict=True)
+def may_explain(mistake: Sequence[CheckRun], runs: Sequence[CheckRun]) -> bool:
+    """Say whether the mistake, as far as it was run, fails just the checks that `runs` fail, alike."""
+    return all(
+        _same_failure(ours, theirs)
+        for ours, theirs in zip(runs, mistake, strict=False)
         if ours.error or theirs.error
-    ]
-    return bool(failures) and all(_same_failure(ours, theirs) for ours, theirs in failures)
+    )
 
 
 def _same_failure(ours: CheckRun, theirs: CheckRun) -> bool:

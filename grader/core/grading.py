@@ -11,7 +11,7 @@ from grader.core.channel import Transport
 from grader.core.checks import CheckRun, Suite
 from grader.core.compare import NOTHING, Mismatch
 from grader.core.course import Chapter, Exercise, read_reference
-from grader.core.diagnosis import diagnose
+from grader.core.diagnosis import diagnose, may_explain
 from grader.core.evidence import Interview, StudentRaised
 from grader.core.offlimits import describe_rule, scan
 from grader.core.outcome import Ended, Outcome
@@ -35,7 +35,7 @@ class Attempt:
 
 
 class ExerciseGrader:
-    """Grades attempts at one exercise; collects its checks and runs its known mistakes once."""
+    """Grades attempts at one exercise; keeps what it learned of the exercise's known mistakes."""
 
     def __init__(self, chapter: Chapter, exercise: Exercise, probes: dict[str, Probe]) -> None:
         self.chapter = chapter
@@ -120,29 +120,48 @@ class ExerciseGrader:
         )
         if outcome is Outcome.PASSED:
             return verdict
-        mistake = diagnose(runs, self._known_runs(seed, open_known))
+        mistake = diagnose(runs, self._known_runs(runs, seed, open_known))
         if mistake is None:
             return verdict
         return replace(verdict, diagnosis=mistake.explanation, mistake=mistake.name)
 
     def _known_runs(
-        self, seed: int, open_known: OpenTransport
+        self, runs: list[CheckRun], seed: int, open_known: OpenTransport
     ) -> list[tuple[Answer, list[CheckRun]]]:
+        """Return the known mistakes, each run at least as far as it may explain `runs`.
+
+        The first time it stops there: someone may be waiting in a notebook. The second time it is
+        run to its end, for all who come after.
+        """
         found = []
         for answer in self.answers:
-            if answer.role is Role.MISTAKE:
-                key = answer.name, seed
-                if key not in self._known:
-                    self._known[key] = self.run_answer(answer, seed, open_known)
-                found.append((answer, self._known[key]))
+            if answer.role is not Role.MISTAKE:
+                continue
+            key = answer.name, seed
+            known = self._known.get(key)
+            if known is None:
+                known = self.run_answer(
+                    answer, seed, open_known, stop=lambda theirs: not may_explain(theirs, runs)
+                )
+            elif len(known) < len(runs) and may_explain(known, runs):
+                known = self.run_answer(answer, seed, open_known)
+            self._known[key] = known
+            found.append((answer, known))
         return found
 
-    def run_answer(self, answer: Answer, seed: int, open_known: OpenTransport) -> list[CheckRun]:
-        """Run the checks against a known answer."""
+    def run_answer(
+        self,
+        answer: Answer,
+        seed: int,
+        open_known: OpenTransport,
+        *,
+        stop: Callable[[list[CheckRun]], bool] = lambda runs: False,
+    ) -> list[CheckRun]:
+        """Run the checks against a known answer, until `stop` says that it is enough."""
         interview = Interview(open_known(), (), seed)
         try:
             interview.load(self.attempt_with(answer.source).program)
-            return self.suite.run(interview, seed)
+            return self.suite.run(interview, seed, stop=stop)
         except Ended as ended:
             return [CheckRun(check, ended, ()) for check in self.suite.checks]
         finally:

@@ -1,0 +1,25 @@
+"""A failure is explained by the known mistake that fails alike, and no mistake is run for nothing."""
+
+from grader.core.answers import Role
+from grader.core.course import Course
+from grader.core.fork import Fork
+from grader.core.grading import ExerciseGrader
+from grader.core.probe import load_probes
+from tests import ROOT
+
+
+def test_mistakes_are_run_as_far_as_they_may_explain():
+    chapter = Course(ROOT).chapter("ch01_formats")
+    probes = load_probes(chapter.probes)
+    grader = ExerciseGrader(chapter, chapter.exercise("spacing"), probes)
+    mistakes = [answer for answer in grader.answers if answer.role is Role.MISTAKE]
+
+    def mistake_of(answer):
+        attempt = grader.attempt_with(answer.source)
+        return grader.grade(attempt, lambda: Fork(probes), 7, lambda: Fork(probes)).mistake
+
+    assert mistake_of(mistakes[0]) == mistakes[0].name
+    run = {name: len(runs) for (name, _), runs in grader._known.items()}
+    assert set(run) == {answer.name for answer in mistakes}
+    assert run[mistakes[0].name] == len(grader.suite.checks) > min(run.values())
+    assert [mistake_of(answer) for answer in mistakes] == [answer.name for answer in mistakes]
