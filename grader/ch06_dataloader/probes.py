@@ -259,7 +259,7 @@ learners make: long enough for a machine that has ten times too much to do."""
 def bounded(student_class, body):
     """Run `body` in a fork of its own with a limit, unless this class hung three times."""
     if HANGS.get(student_class, 0) >= 3:
-        raise Hung("not run: three programs before this one were still waiting after 5 s")
+        raise Hung("not run: three programs before this one hung")
     try:
         return apart(body)
     except Hung:

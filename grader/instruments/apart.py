@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import select
 import signal
 import socket
-import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -22,10 +21,10 @@ from grader.core.channel import ChannelError, ChannelTimeout, receive_frame, sen
 from grader.core.codec import decode, encode
 from grader.core.raised import Relayed, report
 from grader.core.tensors import Refused
+from grader.instruments.patience import Patience
 
 SECONDS = 5.0
-"""Longest life of the fork. A body that fetches a few batches by two workers takes 0.1 s on an idle
-core; a machine under ten times the load must still be in time."""
+"""Longest life of the fork. A body that fetches a few batches by two workers takes 0.1 s."""
 
 
 class Hung(Exception):
@@ -40,12 +39,12 @@ def apart(body: Callable[[], object], *, seconds: float = SECONDS) -> Any:
     """Run `body()` in a fork with one thread; return its result, plain data.
 
     What the body starts with multiprocessing is forked, unless it asks for another start method.
-    Raises what it raised (as `Relayed`), `Hung` after `seconds`, or `Died`. The fork has a process
-    group of its own, and none of the group is left when this returns. POSIX only.
+    Raises what it raised (as `Relayed`), `Hung` after `seconds` (see `Patience`), or `Died`. The fork
+    has a process group of its own, and none of the group is left when this returns. POSIX only.
     """
     pid, answers = start_fork(body)
     try:
-        answer = _receive(answers, seconds)
+        answer = _receive(answers, Patience(seconds, [pid]))
     finally:
         end_fork(pid)
         answers.close()
@@ -73,6 +72,8 @@ def start_fork(body: Callable[[], object]) -> tuple[int, socket.socket]:
         finally:
             os._exit(0)
     theirs.close()
+    with suppress(OSError):  # it was faster, or is gone
+        os.setpgid(pid, pid)
     return pid, ours
 
 
@@ -101,15 +102,13 @@ def _answer(body: Callable[[], object]) -> bytes:
         return encode({"value": None, "raised": report(TypeError(f"the result is {refused}"))})
 
 
-def _receive(ours: socket.socket, seconds: float) -> dict[str, Any]:
-    deadline = time.monotonic() + seconds
-    ready, _, _ = select.select([ours], [], [], seconds)
-    if ready:
+def _receive(answers: socket.socket, patience: Patience) -> dict[str, Any]:
+    if patience.wait([answers]):
         try:
-            found: dict[str, Any] = decode(receive_frame(ours, deadline))
+            found: dict[str, Any] = decode(receive_frame(answers, patience.deadline))
             return found
         except ChannelTimeout:
             pass
         except ChannelError:
             raise Died("the program's process ended without an answer") from None
-    raise Hung(f"still waiting after {seconds:g} s: something never came, or never ended")
+    raise Hung("still waiting: something never came, or never ended")

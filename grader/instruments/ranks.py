@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import mmap
 import os
-import select
 import socket
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +27,7 @@ from grader.core.codec import decode
 from grader.core.raised import Relayed
 from grader.instruments.apart import end_fork, start_fork
 from grader.instruments.collectives import Listener
+from grader.instruments.patience import Patience
 
 SECONDS = 15.0
 """Longest life of the ranks: half of what a box waits for one answer. Four ranks that meet and
@@ -82,18 +81,18 @@ def on_ranks(
     until all have, so that one which waits for it hangs instead of hearing of a closed connection.
 
     Raises what the lowest rank that raised had raised (as `Relayed`), `RankDied`, or `RanksHung`
-    if some gave no answer within `seconds`; it says where each stood: "rank 1 waited at all_reduce #3,
-    rank 0 had left after all_reduce #2". No rank is left when it returns. POSIX only.
+    if some gave no answer within `seconds` (see `Patience`); it says where each stood: "rank 1 waited
+    at all_reduce #3, rank 0 had left after all_reduce #2". No rank is left when it returns. POSIX only.
     """
     ranks: list[_Rank] = []
     with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
         try:
             for rank in range(world_size):
                 ranks.append(_start(rank, world_size, body, Path(folder, "store"), seconds))
-            _wait(ranks, time.monotonic() + seconds)
+            _wait(ranks, Patience(seconds, [rank.pid for rank in ranks]))
         finally:
             _end(ranks)
-    return _results(ranks, seconds)
+    return _results(ranks)
 
 
 def _start(
@@ -137,18 +136,18 @@ def _telling(place: mmap.mmap) -> Iterator[None]:
         yield
 
 
-def _wait(ranks: list[_Rank], deadline: float) -> None:
+def _wait(ranks: list[_Rank], patience: Patience) -> None:
     while waiting := {rank.socket: rank for rank in ranks if rank.open}:
-        ready, _, _ = select.select(list(waiting), [], [], max(0.0, deadline - time.monotonic()))
+        ready = patience.wait(waiting)
         if not ready:
             return
         for sock in ready:
             try:
-                waiting[sock].answer = decode(receive_frame(sock, deadline))
+                waiting[sock].answer = decode(receive_frame(sock, patience.deadline))
             except ChannelError:
                 waiting[sock].gone = True
         if any(rank.gone or (rank.answer and rank.answer["raised"]) for rank in ranks):
-            deadline = min(deadline, time.monotonic() + _GRACE)
+            patience.shorten(_GRACE)
 
 
 def _end(ranks: list[_Rank]) -> None:
@@ -157,7 +156,7 @@ def _end(ranks: list[_Rank]) -> None:
         rank.socket.close()
 
 
-def _results(ranks: list[_Rank], seconds: float) -> list[Any]:
+def _results(ranks: list[_Rank]) -> list[Any]:
     for number, rank in enumerate(ranks):
         if rank.answer and rank.answer["raised"]:
             raised = rank.answer["raised"]
@@ -166,7 +165,7 @@ def _results(ranks: list[_Rank], seconds: float) -> list[Any]:
         if rank.gone:
             raise RankDied(f"rank {number} ended without an answer")
     if any(rank.answer is None for rank in ranks):
-        raise RanksHung(f"no answer within {seconds:g} s: {_states(ranks)}")
+        raise RanksHung(f"no answer: {_states(ranks)}")
     return [rank.answer["value"] for rank in ranks if rank.answer]
 
 

@@ -130,6 +130,7 @@ except Exception as error:
 # teaches: >-
 #   how rank numbers become coordinates, what a subgroup is, and that making one concerns every rank.
 # leaves out: groups that are made by their members alone, and splitting of NCCL communicators.
+# budget: {processes: 400}
 # off limits: [torch.distributed.init_device_mesh, torch.distributed.device_mesh.init_device_mesh, torch.distributed.device_mesh.DeviceMesh]
 
 # %% [markdown]

@@ -1,6 +1,7 @@
 """Ranks end in every way that code of ranks can end, and none is left behind."""
 
 import os
+import sys
 import time
 
 import psutil
@@ -9,6 +10,7 @@ import torch
 import torch.distributed as dist
 
 from grader.core.raised import Relayed
+from grader.instruments.patience import _stood_in_line
 from grader.instruments.ranks import RankDied, RanksHung, on_ranks
 
 
@@ -45,7 +47,7 @@ def test_a_rank_that_waits_is_killed():
     start = time.monotonic()
     with pytest.raises(
         RanksHung,
-        match="no answer within 4 s: rank 0 waited at barrier #1, rank 1 had left without a call",
+        match="no answer: rank 0 waited at barrier #1, rank 1 had left without a call",
     ):
         on_ranks(2, body, seconds=4)
     assert time.monotonic() - start < 10
@@ -110,6 +112,23 @@ def test_each_rank_is_named_with_its_last_call():
     with pytest.raises(RanksHung) as caught:
         on_ranks(3, body, seconds=4)
     assert str(caught.value) == (
-        "no answer within 4 s: ranks 1 and 2 waited at all_reduce #3, "
-        "rank 0 had left after all_reduce #2"
+        "no answer: ranks 1 and 2 waited at all_reduce #3, rank 0 had left after all_reduce #2"
     )
+
+
+def test_standing_in_line_is_not_waiting(monkeypatch):
+    """A rank that had no processor has more time, up to a limit."""
+    stood = iter([1.0, *[99.0] * 1000])
+    monkeypatch.setattr(
+        "grader.instruments.patience._stood_in_line", lambda groups: [next(stood, 99.0)]
+    )
+    assert on_ranks(2, lambda rank: time.sleep(0.6) or rank, seconds=0.5) == [0, 1]
+    start = time.monotonic()
+    with pytest.raises(RanksHung):
+        on_ranks(2, lambda rank: time.sleep(60), seconds=0.3)
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how long a process stood")
+def test_what_stood_in_line_is_told():
+    assert list(_stood_in_line(frozenset([os.getpgrp()])))
