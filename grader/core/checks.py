@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 import pytest
 import torch
+from _pytest.assertion.rewrite import AssertionRewritingHook
 from _pytest.config import _prepareconfig
 from _pytest.main import Session
 from _pytest.runner import call_and_report
@@ -187,6 +189,7 @@ def _collect(path: Path, plugins: list[object]) -> Session:
         "-p", "no:unraisableexception", "-p", "no:threadexception",
         str(path),
     ]  # fmt: skip
+    finders = list(sys.meta_path)
     with _environment("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"), _environment("PYTEST_ADDOPTS", ""):
         config = _prepareconfig(arguments, plugins)
         session = Session.from_config(config)
@@ -194,6 +197,12 @@ def _collect(path: Path, plugins: list[object]) -> Session:
             config.addinivalue_line("markers", mark)
         config.hook.pytest_sessionstart(session=session)
         session.perform_collect()
+    # pytest leaves a finder that holds the session, and all that its fixtures made, for ever
+    sys.meta_path[:] = [
+        finder
+        for finder in sys.meta_path
+        if finder in finders or not isinstance(finder, AssertionRewritingHook)
+    ]
     return session
 
 
