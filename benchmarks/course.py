@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy
 from nbformat import from_dict  # noqa: F401 (for floor.py)
 from nbformat.v4 import new_code_cell, new_notebook, writes
 
@@ -186,18 +187,22 @@ class Moment:
 
 
 def moments(root: Path, process: subprocess.Popen[bytes], count: int) -> list[Moment]:
-    """Wait for the end; return when each of `count` autograded notebooks was complete."""
-    seen: set[str] = set()
-    found = []
-    while process.poll() is None or len(seen) < count:
-        for path in (root / "autograded").glob(f"*/{CHAPTER}/*.ipynb"):
-            if path.parts[-3] not in seen and path.stat().st_mode & 0o777 == 0o444:
-                seen.add(path.parts[-3])
-                found.append(Moment(time.perf_counter(), PROCESSOR.seconds()))
-        if process.poll() and len(seen) < count:
-            raise SystemExit(f"{process.args} ended with {process.returncode}")
-        time.sleep(0.01)
-    return found
+    """Wait for the end; return when each of `count` autograded notebooks was complete.
+
+    The files tell when: to look for them meanwhile would take a part of the machine that grows
+    with the class. The processor's clock is read twenty times a second.
+    """
+    clock, processor = [], []
+    while process.poll() is None:
+        clock.append(time.time())
+        processor.append(PROCESSOR.seconds())
+        time.sleep(0.05)
+    paths = list((root / "autograded").glob(f"*/{CHAPTER}/*.ipynb"))
+    if process.returncode or len(paths) < count:
+        raise SystemExit(f"{process.args} ended with {process.returncode}, {len(paths)} are graded")
+    times = sorted(path.stat().st_ctime for path in paths)
+    seconds = numpy.interp(times, clock, processor).tolist()
+    return [Moment(*both) for both in zip(times, seconds, strict=True)]
 
 
 def each(found: list[Moment]) -> Moment:
