@@ -22,6 +22,7 @@ from grader import probe
 from grader.instruments.apart import Hung, apart
 from grader.instruments.events import watch_events
 from grader.instruments.ops import watch_ops
+from grader.instruments.patience import pause
 
 STREAMS = ("random", "numpy", "torch")
 
@@ -378,7 +379,7 @@ def mini_slow_first(student, fails):
             def before(index):
                 if index == 0:
                     log.note("beside", until(lambda: len(noted(log, "fetch")) >= 3))
-                    time.sleep(0.15)  # time for the others to be sent
+                    pause(0.15)  # time for the others to be sent
                 if index == 1 and fails:
                     raise OneWord("one")
 
@@ -424,7 +425,7 @@ def mini_lead(student, workers, factor, steps, length):
                 next(batches)
                 counts.append(len(drawn))
             until(lambda: len(noted(log, "fetch")) >= len(drawn))
-            time.sleep(0.02)  # anything that should not be fetched has a moment to be
+            pause(0.02)  # anything that should not be fetched has a moment to be
             fetched = len(noted(log, "fetch"))
             batches.close()
             return {"drawn": counts, "fetched": fetched}
@@ -442,11 +443,15 @@ def mini_late(student, workers):
             # a tensor in a queue is fetched from the process that made it
             passing = iter(mini(student, Fetched(log), batches, torch.tensor, workers, 2))
             until(lambda: len(noted(log, "fetch")) == 4 * workers)
-            time.sleep(0.3)  # time for workers to leave, if they do
+            found = []
             try:
-                return sorted(batch.tolist() for batch in passing)
+                for _ in range(2):  # the second time a loader may know that no more will come
+                    pause(0.3)  # time for workers to leave, if they do
+                    found.append(next(passing).tolist())
+                found += [batch.tolist() for batch in passing]
             except (OSError, EOFError):
                 return "the process that made it was gone"
+            return sorted(found)
 
     return bounded(student.MiniLoader, body)
 
@@ -547,7 +552,7 @@ def mini_end(student, how, large):
             else:
                 # whatever fits into the pipe is there
                 until(lambda: len(noted(log, "fetch")) == 7)
-                time.sleep(0.05)
+                pause(0.05)
                 batches.close()
             left = len(workers_alive())
             after = []
@@ -890,7 +895,7 @@ def slots_copied(student, batches, shape, dtype):
             for number, batch in enumerate(slot_loader(student, log, batches, shape, dtype, 1, 2)):
                 most = sum(map(len, batches[: number + 3]))
                 until(lambda most=most: len(noted(log, "fetch")) >= most, 0.5)
-                time.sleep(0.02)  # the last sample has a moment to be written
+                pause(0.02)  # the last sample has a moment to be written
                 found.append(batch.clone())
             return found
 
@@ -916,7 +921,7 @@ def slots_held(student, workers, factor, count):
                 most = 2 * min(number + 1 + workers * (factor or 2), count)
                 if not until(lambda most=most: len(noted(log, "fetch")) >= most, patience):
                     patience = 0.1
-                time.sleep(0.03)  # the last sample has a moment to be written
+                pause(0.03)  # the last sample has a moment to be written
                 storage = batch.untyped_storage()
                 storages.add(storage.data_ptr())
                 found.append(

@@ -1,7 +1,6 @@
 """Chapter 8's probes: all of the chapter that runs beside a student's code."""
 
 import os
-import select
 
 import torch
 import torch.distributed as dist
@@ -11,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader import probe
 from grader.instruments.collectives import watch_collectives
+from grader.instruments.patience import wait_for
 from grader.instruments.ranks import on_ranks
 
 SECONDS = 5.0
@@ -279,7 +279,7 @@ def overlapped(student, values, xs, capacity):
         parameters = [nn.Parameter(value) for value in values]
         buckets = student.Buckets(parameters, capacity)
         total = chained(parameters, uses, xs[rank])
-        heard = rank == 0 or bool(select.select([ear], [], [], PATIENCE)[0])
+        heard = rank == 0 or wait_for(ear, PATIENCE)
         total.backward()
         if rank == 0:
             os.write(mouth, b"!")
@@ -417,7 +417,7 @@ def filled(student, values, cases):
 def signals(descriptor, count):
     """Return how many bytes another rank wrote to the pipe; stop at `count`, or at a silence."""
     came = 0
-    while came < count and select.select([descriptor], [], [], PATIENCE)[0]:
+    while came < count and wait_for(descriptor, PATIENCE):
         came += len(os.read(descriptor, count - came))
     return came
 

@@ -1,20 +1,29 @@
-"""How long to wait for forks: time in which they stood in line for a processor does not count.
+"""How long to wait for forks: until they hang, which is not the same as being slow.
 
-A limit on the clock alone would make a right program hang on a machine with much to do.
+Time in which they stood in line for a processor does not count: a limit on the clock alone would
+make a right program hang on a machine with much to do. And where nothing has moved for a while,
+nothing will: processes that all wait for each other need not be watched to the end of the limit.
 """
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import time
 from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+_LOOK_EVERY = 0.2
+
+STILL = 8
+"""Looks in a row, 1.6 s, at which no thread has taken a step, after which processes hang. A probe that
+waits for something itself looks for it more often than that (see `wait_for`)."""
 
 MOST = 3.0
 """How many times the limit may be added for standing in line: even a starved machine gets an end."""
-
-_LOOK_EVERY = 0.2
 
 
 class Patience:
@@ -24,12 +33,12 @@ class Patience:
         self._seconds = seconds
         self._end = time.monotonic() + seconds
         self._groups = frozenset(groups)
+        self._before = dict(_threads(self._groups))
 
     @property
     def deadline(self) -> float:
         """When it ends, by `time.monotonic`, as far as can be said now."""
-        stood = max(_stood_in_line(self._groups), default=0.0)
-        return self._end + min(stood, MOST * self._seconds)
+        return self._deadline(dict(_threads(self._groups)))
 
     def shorten(self, seconds: float) -> None:
         """Let it end `seconds` from now, unless it ends sooner."""
@@ -37,22 +46,73 @@ class Patience:
 
     def wait(self, sockets: Collection[socket.socket]) -> list[socket.socket]:
         """Return those of the sockets that can be read, as soon as there are any; none at the end."""
-        while (left := self.deadline - time.monotonic()) > 0:
+        last: dict[int, _Steps] = {}
+        still = 0
+        while still < STILL:
+            steps = dict(_threads(self._groups))
+            left = self._deadline(steps) - time.monotonic()
+            if left <= 0:
+                break
             ready, _, _ = select.select(list(sockets), [], [], min(left, _LOOK_EVERY))
             if ready:
                 return ready
+            moving = not steps or steps != last or any(thread.ready for thread in steps.values())
+            still = 0 if moving else still + 1
+            last = steps
         return []
 
+    def _deadline(self, steps: dict[int, _Steps]) -> float:
+        stood = max((t.stood - self._stood(id) for id, t in steps.items()), default=0.0)
+        return self._end + min(stood, MOST * self._seconds)
 
-def _stood_in_line(groups: frozenset[int]) -> Iterator[float]:
-    """Yield for each process of the groups the seconds in which it could have run, and did not.
+    def _stood(self, thread: int) -> float:
+        """Return how long a thread had stood in line before the limit began."""
+        return self._before[thread].stood if thread in self._before else 0.0
 
-    Linux tells them (/proc/PID/schedstat); elsewhere there are none.
+
+def wait_for(descriptor: int, seconds: float) -> bool:
+    """Wait until a descriptor can be read; say whether it could within `seconds`.
+
+    To be called in a fork that someone waits for with `Patience`: it never seems to hang.
     """
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (folder / "stat").read_text()
-            if int(stat.rpartition(")")[2].split()[2]) in groups:
-                yield int((folder / "schedstat").read_text().split()[1]) / 1e9
-        except (OSError, IndexError, ValueError):
-            continue  # it ended meanwhile, or this system does not tell
+    end = time.monotonic() + seconds
+    while not select.select([descriptor], [], [], _LOOK_EVERY)[0]:
+        if time.monotonic() > end:
+            return False
+    return True
+
+
+def pause(seconds: float) -> None:
+    """Sleep, and longer by what this process's group stood in line: others get their moment."""
+    patience = Patience(seconds, [os.getpgrp()])
+    while (left := patience.deadline - time.monotonic()) > 0:
+        time.sleep(min(left, _LOOK_EVERY))
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """How far a thread has come: seconds that it ran, that it stood in line; whether it could run."""
+
+    ran: float
+    stood: float
+    ready: bool
+
+
+def _threads(groups: frozenset[int]) -> Iterator[tuple[int, _Steps]]:
+    """Yield the threads of the process groups, by id.
+
+    Linux tells (/proc/PID/task/TID/schedstat); elsewhere there are none.
+    """
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError, ValueError):  # it ended meanwhile
+            if int(_fields(process)[2]) not in groups:
+                continue
+            for thread in (process / "task").iterdir():
+                ran, stood, _ = (thread / "schedstat").read_text().split()
+                ready = _fields(thread)[0] in "RD"
+                yield int(thread.name), _Steps(int(ran) / 1e9, int(stood) / 1e9, ready)
+
+
+def _fields(folder: Path) -> list[str]:
+    """Return what /proc tells of a process or thread after its name: state, parent, group, …"""
+    return (folder / "stat").read_text().rpartition(")")[2].split()

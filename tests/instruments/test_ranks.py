@@ -1,7 +1,6 @@
 """Ranks end in every way that code of ranks can end, and none is left behind."""
 
 import os
-import sys
 import time
 
 import psutil
@@ -10,7 +9,6 @@ import torch
 import torch.distributed as dist
 
 from grader.core.raised import Relayed
-from grader.instruments.patience import _stood_in_line
 from grader.instruments.ranks import RankDied, RanksHung, on_ranks
 
 
@@ -114,21 +112,3 @@ def test_each_rank_is_named_with_its_last_call():
     assert str(caught.value) == (
         "no answer: ranks 1 and 2 waited at all_reduce #3, rank 0 had left after all_reduce #2"
     )
-
-
-def test_standing_in_line_is_not_waiting(monkeypatch):
-    """A rank that had no processor has more time, up to a limit."""
-    stood = iter([1.0, *[99.0] * 1000])
-    monkeypatch.setattr(
-        "grader.instruments.patience._stood_in_line", lambda groups: [next(stood, 99.0)]
-    )
-    assert on_ranks(2, lambda rank: time.sleep(0.6) or rank, seconds=0.5) == [0, 1]
-    start = time.monotonic()
-    with pytest.raises(RanksHung):
-        on_ranks(2, lambda rank: time.sleep(60), seconds=0.3)
-    assert time.monotonic() - start < 10
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how long a process stood")
-def test_what_stood_in_line_is_told():
-    assert list(_stood_in_line(frozenset([os.getpgrp()])))
