@@ -5,18 +5,18 @@ What is missing or wrong is said with the file, or the command, that mends it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import nbformat
 
+from grader.authoring.once import Once
 from grader.core.answers import Answer, Role
-from grader.core.channel import Transport
 from grader.core.course import Chapter, Exercise, read_reference
 from grader.core.fork import Fork
-from grader.core.grading import ExerciseGrader
+from grader.core.grading import ExerciseGrader, OpenTransport
 from grader.core.outcome import Outcome
-from grader.core.probe import Probe, load_probes
+from grader.core.probe import load_probes
 from grader.core.verdict import Verdict
 
 HINTS = 3
@@ -62,8 +62,9 @@ def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
     """Run every known answer of an exercise, and look over its parts."""
     probes = load_probes(chapter.probes)
     grader = ExerciseGrader(chapter, exercise, probes)
-    judged = _Judge(chapter, grader, probes, seed)
-    problems = [*_parts(chapter, exercise, grader), *judged.problems()]
+    with Once(lambda: Fork(probes)) as once:
+        judged = _Judge(chapter, grader, once.open, seed)
+        problems = [*_parts(chapter, exercise, grader), *judged.problems()]
     roles = [answer.role for answer in grader.answers]
     return Proof(
         exercise,
@@ -75,14 +76,14 @@ def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
 
 
 class _Judge:
-    """Runs answers to one exercise in forks and says which verdicts are not as they must be."""
+    """Judges answers to one exercise and says which verdicts are not as they must be."""
 
     def __init__(
-        self, chapter: Chapter, grader: ExerciseGrader, probes: dict[str, Probe], seed: int
+        self, chapter: Chapter, grader: ExerciseGrader, open_transport: OpenTransport, seed: int
     ) -> None:
         self._chapter = chapter
         self._grader = grader
-        self._open: Callable[[], Transport] = lambda: Fork(probes)
+        self._open = open_transport
         self._seed = seed
 
     def verdict(self, source: str) -> Verdict:
