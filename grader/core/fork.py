@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import socket
@@ -83,6 +84,7 @@ def _become_child(ours: socket.socket, theirs: socket.socket, probes: dict[str, 
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
+        faulthandler.disable()  # an answer may end its process; whoever forked us need not tell
         inside.adopt(probes)
         inside.serve(theirs)
     finally:

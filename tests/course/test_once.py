@@ -15,7 +15,7 @@ class Counting:
 
     def ask(self, request):
         self.asked.append(request)
-        if request == b"end":
+        if b"end" in self.asked:
             raise Ended(Outcome.CRASHED, "gone")
         return b"%d" % len(self.asked)
 
