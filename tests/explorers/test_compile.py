@@ -62,20 +62,21 @@ def test_the_captures_show_what_they_are_for() -> None:
 
 @pytest.mark.parametrize("at", range(len(FRAMES)))
 def test_a_cut_can_run(at: int) -> None:
-    """Whatever a half computes, it has: inputs, what is saved, or its own results."""
+    """Whatever a half computes, it has: its inputs, what is saved, or its own results."""
     frame = FRAMES[at][1]
     nodes = frame["joint"]
+    inputs = {i for i, row in enumerate(nodes) if row[1] == "i"}
     for cut in frame["cuts"]:
-        late = {i for i, row in enumerate(nodes) if row[1] == "i" and cut["where"][i] == "b"}
-        for half, have in (("f", set(range(len(nodes))) - late), ("b", late | set(cut["saved"]))):
-            known = {i for i in have if nodes[i][1] == "i" or half == "b"}
-            for i, (_, kind, _, reads, *_) in enumerate(nodes):
-                if kind == "c" and cut["where"][i] in (half, "r"):
-                    read = {j for j in reads if cut["where"][j] != "-"}
-                    assert (half == "b" and cut["where"][i] == "r") or read <= known, nodes[i]
-                    known.add(i)
-            if half == "f":
-                assert set(cut["saved"]) <= known
+        where = cut["where"]
+        late = {i for i in inputs if where[i] == "b"}
+        known = {"f": inputs - late, "b": late | set(cut["saved"])}
+        for half in ("f", "b"):
+            for i, (name, kind, _, reads, *_) in enumerate(nodes):
+                if kind == "c" and where[i] in (half, "r"):
+                    # A twin of what is in neither was read in its place.
+                    assert {j for j in reads if where[j] != "-"} <= known[half], name
+                    known[half].add(i)
+        assert set(cut["saved"]) <= known["f"]
 
 
 LAYERS = """return (i) => {

@@ -38,7 +38,7 @@ class CompileExplorer extends Explorer {
     this.legend = h("p", { class: "ut-soft cp-legend" });
     this.cuts = h("div", { class: "cp-cuts" });
     this.budget = h("input", { type: "range", min: 0, max: 10, step: 1, id: "cp-budget", oninput: () => this.change({ cut: (Number(this.budget.value) / 10).toFixed(1) }) });
-    this.limit = h("output", { for: "cp-budget" });
+    this.limit = h("b", {});
     this.whole = h("button", { type: "button", class: "ut-button", onclick: () => this.change({ cut: "default" }) }, "default_partition");
     this.knobs = h("p", { class: "cp-knobs" }, this.whole, h("label", { for: "cp-budget" }, "or min-cut, with activation_memory_budget"), this.budget, this.limit);
     return [
