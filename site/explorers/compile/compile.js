@@ -157,7 +157,7 @@ class CompileExplorer extends Explorer {
         h("td", {}, own === null ? "depends on s0" : bytesText(own), own === null ? null : h("span", { class: "cp-bar", style: `width:${(own / most) * 6}rem` })),
         h("td", {}, again.length ? again.join(", ") : "nothing", one.wrong ? h("b", { class: "no" }, " ✗ wrong gradients") : null));
     }))));
-    const words = cut === "default" ? "default_partition saves all that the backward reads of the forward. Nothing is computed twice." : cut === "1.0" ? "What torch.compile does unless told otherwise: the cheapest cut, if what is cheap may be computed twice." : cut === "0.0" ? "A budget of 0: only inputs are saved, all else is computed again." : `A budget of ${cut}: it asks for ${Math.round(cut * 100)}% of the activations that the cut at 1.0 saves.`;
+    const words = cut === "default" ? "default_partition saves all that the backward reads of the forward. Nothing is computed twice." : cut === "1.0" ? "What torch.compile does unless told otherwise: the cheapest cut, where cheap operators may run twice." : cut === "0.0" ? "A budget of 0: only inputs are saved, all else is computed again." : `A budget of ${cut}: it asks for ${Math.round(cut * 100)}% of the activations that the cut at 1.0 saves.`;
     const wrong = made.wrong ? " Dropout draws another mask the second time: these gradients are not eager's." : "";
     const tensors = made.saved.filter((i) => nodes[i].size).length;
     const number = tensors < made.saved.length ? " and the number s0" : "";
