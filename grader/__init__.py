@@ -1,7 +1,7 @@
 """Undertorch's grader: what a notebook, a probe or a check imports.
 
-    from grader import grade, show_storage                # in a notebook
-    from grader import probe                              # in a chapter's probes.py
+    from grader import grade, show_graph, show_storage    # in a notebook
+    from grader import graph_facts, probe                 # in a chapter's probes.py
     from grader import assert_same_bits, gate, points     # in a chapter's checks
 
 Names are fetched when they are first used: a box imports this package too, and must stay light.
@@ -16,6 +16,8 @@ _HOMES = {
     "grade": "grader.core.live",
     "predict": "grader.core.predict",
     "show_storage": "grader.core.picture",
+    "show_graph": "grader.core.graph_picture",
+    "graph_facts": "grader.core.graph",
     "probe": "grader.core.probe",
     "facts": "grader.core.tensors",
     "claimed": "grader.core.checks",

@@ -6,12 +6,14 @@ the same comparison with the same value.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from grader.core.graph import nodes_of
 from grader.core.layout import Layout, effective, layout_of, reach
 
 
@@ -20,7 +22,8 @@ class Mismatch(AssertionError):
 
     `what` is a sentence; `rows` are pairs of a label and a text, e.g. ("expected", "0x3F81").
     `link` is an explorer's state that shows it, e.g. "formats.html#format=bf16&fp32=3f808000".
-    `layouts` are pairs of a label and a tensor's layout, to be drawn.
+    `layouts` are pairs of a label and a tensor's layout, `graphs` of a label and what `graph_facts`
+    gave, to be drawn.
     """
 
     def __init__(
@@ -29,12 +32,14 @@ class Mismatch(AssertionError):
         rows: tuple[tuple[str, str], ...] = (),
         link: str = "",
         layouts: tuple[tuple[str, Layout], ...] = (),
+        graphs: Sequence[tuple[str, object]] = (),
     ) -> None:
         super().__init__("\n".join([what, *(f"{label}: {text}" for label, text in rows)]))
         self.what = what
         self.rows = rows
         self.link = link
         self.layouts = layouts
+        self.graphs = tuple((label, nodes_of(graph)) for label, graph in graphs)
 
 
 __tracebackhide__ = True  # pytest shows the check, not the comparison's inside
@@ -256,13 +261,23 @@ def _explored(layout: Layout) -> str:
     return f"strides.html#shape={size}&stride={stride}{start}&cells={min(layout.cells, 128)}"
 
 
-def assert_equal(got: object, expected: object, what: str = "The result differs.") -> None:
-    """Fail unless plain data `got` equals `expected`; 1, 1.0 and True are not told apart."""
+def assert_equal(
+    got: object,
+    expected: object,
+    what: str = "The result differs.",
+    *,
+    graphs: Sequence[tuple[str, object]] = (),
+) -> None:
+    """Fail unless plain data `got` equals `expected`; 1, 1.0 and True are not told apart.
+
+    `graphs` are drawn in the verdict: pairs of a label and what `graph_facts` gave.
+    """
     _note("equal", got)
     if got is None and expected is not None:
         raise Mismatch(NOTHING)
     if isinstance(got, torch.Tensor) or not _equal(got, expected):
-        raise Mismatch(what, (("expected", _short(expected)), ("got", _short(got))))
+        rows = (("expected", _short(expected)), ("got", _short(got)))
+        raise Mismatch(what, rows, graphs=graphs)
 
 
 def _equal(left: object, right: object) -> bool:

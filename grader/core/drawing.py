@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import islice
 
+from grader.core.canvas import Canvas
 from grader.core.layout import Layout
 from grader.core.strip import Block, Gap, Limits, Strip, grid
 
@@ -31,7 +31,7 @@ class Shown:
 
 def drawing(strip: Strip, members: Sequence[Shown], limits: Limits) -> str:
     """Return the strip and below it the grids of those who read it."""
-    canvas, tints = _Canvas(), _tints(strip)
+    canvas, tints = Canvas(), _tints(strip)
     width = _width(strip, members)
     bottom = _draw_strip(canvas, strip, rows_of(strip, members), tints, width)
     if not any(one.label or len(one.layout.size) > 2 for one in members):
@@ -108,7 +108,7 @@ def _reading(one: Shown) -> str:
 
 
 def _draw_strip(
-    canvas: _Canvas,
+    canvas: Canvas,
     strip: Strip,
     rows: Sequence[tuple[str, Mapping[int, str]]],
     tints: Mapping[int, str],
@@ -149,7 +149,7 @@ def _draw_strip(
 
 
 def _draw_block(
-    canvas: _Canvas,
+    canvas: Canvas,
     one: Shown,
     block: Block | None,
     tints: Mapping[int, str],
@@ -181,39 +181,3 @@ def _draw_block(
             else:
                 canvas.text(middle, top + 14, value)
                 canvas.text(middle, top + 26, f"@{cell}", "n")
-
-
-class _Canvas:
-    """Boxes and words at whole pixels. It has no ids: two pictures may stand in one page."""
-
-    def __init__(self) -> None:
-        self._paths: dict[str, list[str]] = {}
-        self._texts: list[str] = []
-        self.width = 0
-        self.height = 0
-
-    def box(self, x: int, y: int, width: int, height: int, look: str) -> None:
-        """Draw a rectangle. The half pixel puts its line on a pixel."""
-        self._paths.setdefault(look, []).append(f"M{x}.5 {y}.5h{width}v{height}h-{width}z")
-        self._reach(x + width, y + height)
-
-    def text(self, x: int, y: int, words: str, look: str = "") -> None:
-        """Write words with their middle at `x`; with look "l" they begin there, with "e" end."""
-        kind = f' class="{look}"' if look else ""
-        self._texts.append(f'<text x="{x}" y="{y}"{kind}>{escape(words)}</text>')
-        self._reach(x + (7 * len(words) if look.startswith("l") else 0), y)
-
-    def _reach(self, x: int, y: int) -> None:
-        self.width, self.height = max(self.width, x + 4), max(self.height, y + 4)
-
-    def to_svg(self, title: str, description: str) -> str:
-        """Return the drawing, second frames over all others. A screen reader says `title` and `description` in its place."""
-        paths = "".join(
-            f'<path class="{look}" d="{"".join(boxes)}"/>'
-            for look, boxes in sorted(self._paths.items(), key=lambda path: path[0] == "d")
-        )
-        return (
-            f'<svg role="img" width="{self.width}" height="{self.height}" '
-            f'viewBox="0 0 {self.width} {self.height}"><title>{escape(title)}</title>'
-            f"<desc>{escape(description)}</desc>{paths}{''.join(self._texts)}</svg>"
-        )

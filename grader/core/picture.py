@@ -134,7 +134,7 @@ def bare(label: str, layout: Layout) -> Shown:
 
 def to_html(picture: Picture, limits: Limits = NOTEBOOK) -> str:
     """Return the picture as one self-contained element, on one line."""
-    parts = [_style()]
+    parts = [style()]
     for strip in strip_of([one.layout for one in picture.shown], limits):
         members = [one for one in picture.shown if one.layout in strip.layouts]
         parts.append(f'<div class="ut-pic-drawing">{drawing(strip, members, limits)}</div>')
@@ -191,6 +191,7 @@ def _table(strip: Strip, members: Sequence[Shown]) -> str:
 
 
 @cache
-def _style() -> str:
+def style() -> str:
+    """Return the look of pictures, as an element that each carries with it."""
     css = (Path(__file__).parent / "picture.css").read_text(encoding="utf-8")
     return "<style>" + re.sub(r"\s+", " ", css).strip() + "</style>"

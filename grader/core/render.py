@@ -12,6 +12,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
+from grader.core.graph_picture import graphs_html
 from grader.core.outcome import Outcome
 from grader.core.picture import verdict_html
 from grader.core.verdict import CheckResult, Message, State, Verdict
@@ -149,6 +150,7 @@ def _message(message: Message) -> str:
             f'<p><a href="{href}" target="_blank" rel="noopener">See it in the explorer</a></p>'
         )
     picture = verdict_html(message.layouts) if message.layouts else ""
+    picture += graphs_html(message.graphs) if message.graphs else ""
     return f'<div class="ut-message"><p>{_inline(message.what)}</p>{table}{picture}</div>'
 
 

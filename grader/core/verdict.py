@@ -11,6 +11,7 @@ from grader.core.checks import Check, CheckRun
 from grader.core.compare import Mismatch
 from grader.core.course import Exercise
 from grader.core.evidence import Raised, StudentRaised
+from grader.core.graph import Node, nodes_of
 from grader.core.layout import Layout
 from grader.core.outcome import Ended, Outcome
 
@@ -25,12 +26,13 @@ class State(str, Enum):
 
 @dataclass(frozen=True)
 class Message:
-    """What a student reads of a failure: a sentence, labelled rows, an explorer state, layouts."""
+    """What a student reads of a failure: a sentence, labelled rows, an explorer state, pictures."""
 
     what: str
     rows: tuple[tuple[str, str], ...] = ()
     link: str = ""
     layouts: tuple[tuple[str, Layout], ...] = ()
+    graphs: tuple[tuple[str, tuple[Node, ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ def _message(data: Mapping[str, Any] | None) -> Message | None:
     layouts = tuple(
         (str(label), Layout.from_data(layout)) for label, layout in data.get("layouts", ())
     )
-    return Message(data["what"], rows, data["link"], layouts)
+    graphs = tuple((str(label), nodes_of(graph)) for label, graph in data.get("graphs", ()))
+    return Message(data["what"], rows, data["link"], layouts, graphs)
 
 
 def without_checks(
@@ -140,7 +143,7 @@ def _shares(points: float, checks: Sequence[Check]) -> list[float]:
 def message_for(error: BaseException) -> Message:
     """Return what a student reads of a failed check. Never a traceback of ours."""
     if isinstance(error, Mismatch):
-        return Message(error.what, error.rows, error.link, error.layouts)
+        return Message(error.what, error.rows, error.link, error.layouts, error.graphs)
     if isinstance(error, StudentRaised):
         return raised_message(error.raised)
     if isinstance(error, Ended):

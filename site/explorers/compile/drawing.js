@@ -1,0 +1,77 @@
+// A captured graph as a drawing: inputs round, what needs a tangent with cut corners, saved with a second frame.
+
+import { h, svg } from "../explorer.js";
+import { layout } from "./layers.js";
+
+const LINE = 14;
+const RISE = 32;
+const FITS = 24;
+
+const fit = (text) => (text.length <= FITS ? text : `${text.slice(0, FITS - 1)}…`);
+
+/** What stands in a box: [class, text] for each line. */
+function content({ name, kind, call, reads, size }, note) {
+  if (kind === "o") return [["name", "output"], ["of", `returns ${reads.length}`]];
+  const plain = name.replace(/_\d+$/, "");
+  const [target] = call.split("(");
+  const inside = call.slice(target.length);
+  const constants = inside.replace(/[·,\s[\]()]/g, "");
+  const said = plain === target ? (constants ? inside : "") : constants ? call : target;
+  return [["name", fit(name)], ...(said ? [["", fit(said)]] : []), ...(size ? [["of", fit(size)]] : []), ...note];
+}
+
+/** A box as a path. `corner` is "round", "cut" or none. */
+function outline(x, y, width, height, corner) {
+  if (!corner) return `M${x} ${y}h${width}v${height}h${-width}z`;
+  const r = corner === "round" ? Math.min(height / 2, 15) : 7;
+  const bend = (dx, dy) => (corner === "round" ? `a${r} ${r} 0 0 1 ${dx} ${dy}` : `l${dx} ${dy}`);
+  const [across, down] = [width - 2 * r, height - 2 * r];
+  return `M${x + r} ${y}h${across}${bend(r, r)}v${down}${bend(-r, r)}h${-across}${bend(-r, -r)}v${-down}${bend(r, -r)}z`;
+}
+
+/**
+ * An svg of the nodes. marks(i) gives { look, corner, double, note }: its class, its corners, whether it
+ * has a second frame, and lines to add.
+ */
+export function drawGraph(nodes, marks, title) {
+  const marked = nodes.map((node, i) => ({ note: [], ...marks(i) }));
+  const boxes = nodes.map((node, i) => content(node, marked[i].note));
+  const widths = boxes.map((lines) => 20 + Math.max(...lines.map(([kind, text]) => text.length * (kind === "" || kind === "name" ? 7.3 : 6.3))));
+  const heights = boxes.map((lines) => 10 + LINE * lines.length);
+  const last = nodes.flatMap(({ kind }, i) => (kind === "o" ? [i] : []));
+  const { rows, middle, routes, width } = layout(nodes.map(({ reads }) => reads), widths, last);
+  const tops = [];
+  const bottoms = [];
+  let y = 5;
+  for (const row of rows) {
+    tops.push(y);
+    bottoms.push(y += Math.max(...row.map((i) => heights[i])));
+    y += RISE;
+  }
+  const level = new Map(rows.flatMap((row, at) => row.map((i) => [i, at])));
+  const edges = routes.map(({ from, to, xs }) => {
+    const start = level.get(from);
+    const steps = [`M${xs[0] + 4} ${tops[start] + heights[from]}`];
+    xs.slice(1).forEach((end, k) => {
+      const at = start + k;
+      const stop = tops[at + 1] - (k === xs.length - 2 ? 5 : 0);
+      const half = (bottoms[at] + stop) / 2;
+      steps.push(`V${bottoms[at]}C${xs[k] + 4} ${half} ${end + 4} ${half} ${end + 4} ${stop}`);
+    });
+    return [svg("path", { class: "edge", "data-from": from, "data-to": to, d: steps.join("") }), svg("path", { class: "tip", d: `M${xs.at(-1) + 4} ${tops[level.get(to)]}l-4 -7h8z` })];
+  });
+  const shapes = nodes.map((node, i) => {
+    const { look, corner, double } = marked[i];
+    const [x, top] = [middle[i] - widths[i] / 2 + 4, tops[level.get(i)]];
+    return svg("g", { class: `node ${look ?? ""}`, "data-name": node.name },
+      svg("path", { d: outline(x, top, widths[i], heights[i], corner) }),
+      double ? svg("path", { class: "double", d: outline(x + 3, top + 3, widths[i] - 6, heights[i] - 6, corner) }) : null,
+      boxes[i].map(([kind, text], line) => svg("text", { class: kind, x: middle[i] + 4, y: top + 17 + LINE * line }, text)));
+  });
+  const [wide, high] = [Math.ceil(width + 8), y - RISE + 6];
+  return svg("svg", { role: "img", "aria-label": title, width: wide, height: high, viewBox: `0 0 ${wide} ${high}` }, edges, shapes);
+}
+
+/** The same in words, for those who do not see it. */
+export const spoken = (nodes) => h("ul", { class: "ut-unseen" }, nodes.map(({ name, reads }) =>
+  h("li", {}, reads.length ? `${name} reads ${reads.map((i) => nodes[i].name).join(", ")}` : name)));
