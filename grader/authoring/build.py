@@ -19,6 +19,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
+from grader.authoring.myths import PAGE, myths_page
 from grader.authoring.page import chapter_page
 from grader.authoring.reading import reading_lists
 from grader.authoring.source import SourceError, read_source
@@ -84,6 +85,12 @@ def _page(
         return chapter_page(executed, released, chapter, explorer, reading_lists(course))
     except ValueError as error:
         raise SourceError(f"{source}: site/reading.yml: {error}") from None
+
+
+def build_myths(course: Course) -> list[Built]:
+    """Return the page of myths, executed, if the course has any."""
+    page = myths_page(course)
+    return [] if page is None else [Built(PAGE, page.encode("utf-8"))]
 
 
 def install(course: Course, built: list[Built]) -> list[Path]:
