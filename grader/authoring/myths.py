@@ -150,7 +150,7 @@ def _block(myth: Myth, output: str, link: str) -> str:
     folded = "\n".join(f"    {line}".rstrip() for line in shown.splitlines())
     return (
         f"**“{myth.claim}”**{{ #{myth.anchor} .myth }}\n\n"
-        f'{myth.truth}{more}\n\n??? quote "See for yourself"\n\n{folded}'
+        f'{myth.truth}{more}\n\n??? note "See for yourself"\n\n{folded}'
     )
 
 

@@ -60,7 +60,7 @@ def _contents(cards: Mapping[str, Mapping[str, Any]]) -> str:
         level = "●" * card["difficulty"] + "○" * (5 - card["difficulty"])
         after = _after(card["prerequisites"], cards)
         rows.append(f"| [{card['title']}](#{name}) | {card['minutes']} | {level} | {after} |")
-    return _folded("abstract", title, "\n".join(rows))
+    return _folded("note", title, "\n".join(rows))
 
 
 def _after(names: Sequence[str], cards: Mapping[str, object]) -> str:

@@ -3,7 +3,7 @@
 # %% fp16-range format_limits
 # FP16 reaches from 1e-15 to 1e16.
 #
-# Five exponent bits count powers of two, not of ten. FP16 ends at 65,504, and below 2^-25 all is zero.
+# Five exponent bits count powers of two, not of ten. FP16 ends at 65,504, and below 2⁻²⁵ all is zero.
 for value in (1e-15, 2**-24, 65504.0, 65520.0, 1e16):
     print(f"{value:<24g} -> {torch.tensor(value).half().item():g}")
 
