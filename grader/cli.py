@@ -40,18 +40,18 @@ def main() -> None:
 
 @app.command()
 def build(
-    chapter: Annotated[str, typer.Argument(help="A chapter's id; all if left out.")] = "",
+    chapter: Annotated[str, typer.Argument(help="A chapter's id, or myths; all if left out.")] = "",
     check: Annotated[
         bool,
         typer.Option(
             "--check",
             help="Run and change nothing; fail if a cell, a notebook or a page is not the source's. "
-            "Whether outputs still come out the same, `pytest --nbval solutions` tells.",
+            "Whether outputs still come out the same, `pytest --nbval solutions` tells. Myths are run.",
         ),
     ] = False,
 ) -> None:
     """Build notebooks and site pages from the chapters' sources (solutions/*/*.pct.py)."""
-    from grader.authoring.build import build_chapter, differing, install, sources
+    from grader.authoring.build import build_chapter, build_myths, differing, install, sources
 
     course = find_course()
     stale: list[Path] = []
@@ -59,6 +59,9 @@ def build(
         if chapter in ("", source.parent.name):
             built = build_chapter(course, source, run=not check)
             stale += differing(course, built) if check else install(course, built)
+    if chapter in ("", "myths"):
+        built = build_myths(course)
+        stale += differing(course, built) if check else install(course, built)
     for path in stale:
         out.print(f"{'out of date' if check else 'built'}: {path}")
     if check and stale:

@@ -19,7 +19,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
+from grader.authoring.myths import PAGE, myths_page
 from grader.authoring.page import chapter_page
+from grader.authoring.reading import reading_lists
 from grader.authoring.source import SourceError, read_source
 from grader.core.course import Course
 from grader.nbgrader.release import release
@@ -62,12 +64,33 @@ def build_chapter(course: Course, source: Path, *, run: bool = True) -> list[Bui
             executed = _recall(notebook, course.root / reference.relative_to(stage))
         _write(executed, reference)
         explorer = name if (course.root / "site" / "explorers" / f"{name}.md").is_file() else None
-        page = chapter_page(executed, nbformat.read(released, as_version=4), chapter, explorer)
+        stubs = nbformat.read(released, as_version=4)
+        page = _page(course, executed, stubs, chapter, explorer, source)
         return [
             Built(Path("solutions", chapter, f"{name}.ipynb"), reference.read_bytes()),
             Built(Path("chapters", chapter, f"{name}.ipynb"), released.read_bytes()),
             Built(Path("site/chapters", f"{chapter}.md"), page.encode("utf-8")),
         ]
+
+
+def _page(
+    course: Course,
+    executed: NotebookNode,
+    released: NotebookNode,
+    chapter: str,
+    explorer: str | None,
+    source: Path,
+) -> str:
+    try:
+        return chapter_page(executed, released, chapter, explorer, reading_lists(course))
+    except ValueError as error:
+        raise SourceError(f"{source}: site/reading.yml: {error}") from None
+
+
+def build_myths(course: Course) -> list[Built]:
+    """Return the page of myths, executed, if the course has any."""
+    page = myths_page(course)
+    return [] if page is None else [Built(PAGE, page.encode("utf-8"))]
 
 
 def install(course: Course, built: list[Built]) -> list[Path]:

@@ -4,42 +4,93 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from nbformat import NotebookNode
+
+from grader.authoring.reading import source_link
 
 _GENERATED = "<!-- Built by `undertorch build` from solutions/{chapter}; edits here are lost. -->"
 
 
 def chapter_page(
-    reference: NotebookNode, released: NotebookNode, chapter: str, explorer: str | None
+    reference: NotebookNode,
+    released: NotebookNode,
+    chapter: str,
+    explorer: str | None,
+    reading: Mapping[str, Sequence[str]],
 ) -> str:
     """Return the Markdown page of an executed reference notebook.
 
     `released` gives the stubs that are shown in place of solutions. `explorer` is the name of the
-    explorer's page that belongs to the chapter, if there is one.
+    explorer's page that belongs to the chapter, if there is one. `reading` says for an exercise
+    where PyTorch does the same.
     """
     stubs = {cell.id: cell.source for cell in released.cells}
+    cards = {cell.id: cell.metadata["undertorch"] for cell in reference.cells if _solves(cell)}
     card = reference.metadata["undertorch"]
-    head = ["---", f"title: {card['title']}", "---", "", _GENERATED.format(chapter=chapter)]
-    blocks = ["\n".join(head)]
+    head = ["---", f"title: {card['title']}", f"description: {_first_sentence(card['summary'])}"]
+    blocks = ["\n".join([*head, "---", "", _GENERATED.format(chapter=chapter)])]
     for number, cell in enumerate(reference.cells):
-        blocks += _blocks(cell, stubs)
-        if number == 0 and explorer is not None:  # after title and summary
-            blocks.append(f"[Try it in the explorer](../explorers/{explorer}.md).")
-    return "\n\n".join(block for block in blocks if block) + "\n"
+        blocks += _blocks(cell, stubs, cards, reading)
+        if number == 0:  # after title and summary
+            blocks += [_contents(cards)] if cards else []
+            if explorer is not None:
+                blocks.append(f"[Try it in the explorer](../explorers/{explorer}.md).")
+    return _styled_once("\n\n".join(block for block in blocks if block)) + "\n"
 
 
-def _blocks(cell: NotebookNode, stubs: Mapping[str, str]) -> list[str]:
-    role = cell.metadata.get("nbgrader", {})
+def _first_sentence(text: str) -> str:
+    sentence = re.split(r"(?<=\.)\s", text.strip(), maxsplit=1)[0]
+    return '"' + re.sub(r'[`"\\]', "", sentence) + '"'
+
+
+def _solves(cell: NotebookNode) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get("solution"))
+
+
+def _contents(cards: Mapping[str, Mapping[str, Any]]) -> str:
+    """What awaits: the exercises, folded, under their number and the time they take."""
+    minutes = sum(card["minutes"] for card in cards.values())
+    points = sum(card["points"] for card in cards.values())
+    title = f"{len(cards)} exercises · about {round(minutes / 60)} hours · {points} points"
+    rows = ["| exercise | minutes | difficulty | after |", "|---|--:|---|---|"]
+    for name, card in cards.items():
+        level = "●" * card["difficulty"] + "○" * (5 - card["difficulty"])
+        after = _after(card["prerequisites"], cards)
+        rows.append(f"| [{card['title']}](#{name}) | {card['minutes']} | {level} | {after} |")
+    return _folded("note", title, "\n".join(rows))
+
+
+def _after(names: Sequence[str], cards: Mapping[str, object]) -> str:
+    """Name exercises, with links to those of this chapter."""
+    return ", ".join(f"[`{name}`](#{name})" if name in cards else f"`{name}`" for name in names)
+
+
+def _blocks(
+    cell: NotebookNode,
+    stubs: Mapping[str, str],
+    cards: Mapping[str, Mapping[str, Any]],
+    reading: Mapping[str, Sequence[str]],
+) -> list[str]:
     if cell.cell_type == "markdown":
-        anchor = cell.id.removesuffix("-card") if cell.id.endswith("-card") else ""
-        return [_with_anchor(cell.source, anchor)]
-    if role.get("solution"):
-        return [_code(stubs[cell.id]), _folded("Reference solution", _code(_bare(cell.source)))]
-    if role.get("grade"):
-        return [_code(cell.source), *(_output(output) for output in cell.outputs)]
-    return [_code(cell.source), *(_output(output) for output in cell.outputs)]
+        name = cell.id.removesuffix("-card") if cell.id.endswith("-card") else ""
+        source = _with_anchor(cell.source, name)
+        if name in cards and cards[name]["prerequisites"]:
+            plain = ", ".join(f"`{other}`" for other in cards[name]["prerequisites"])
+            after = _after(cards[name]["prerequisites"], cards)
+            source = source.replace(f"after {plain}", f"after {after}", 1)
+        return [source]
+    if _solves(cell):
+        solution = _code(_bare(cell.source))
+        return [_code(stubs[cell.id]), _folded("success", "Reference solution", solution)]
+    blocks = [_code(cell.source), *(_output(output) for output in cell.outputs)]
+    if cell.metadata.get("nbgrader", {}).get("grade"):
+        links = [source_link(entry) for entry in reading.get(cell.id.removesuffix("-grade"), ())]
+        if links:
+            blocks.append(f"*In PyTorch:* {', '.join(links)}")
+    return blocks
 
 
 def _with_anchor(source: str, anchor: str) -> str:
@@ -47,6 +98,18 @@ def _with_anchor(source: str, anchor: str) -> str:
     if not anchor:
         return source
     return re.sub(r"^(## .*)$", rf"\1 {{ #{anchor} }}", source, count=1, flags=re.MULTILINE)
+
+
+def _styled_once(page: str) -> str:
+    """Drop the styles that outputs bring along, except where each is seen first."""
+    seen: set[str] = set()
+
+    def keep(match: re.Match[str]) -> str:
+        again = match[0] in seen
+        seen.add(match[0])
+        return "" if again else match[0]
+
+    return re.sub(r"<style>.*?</style>", keep, page, flags=re.DOTALL)
 
 
 def _bare(source: str) -> str:
@@ -58,8 +121,8 @@ def _code(source: str, language: str = "python") -> str:
     return f"```{language}\n{source.strip(chr(10))}\n```"
 
 
-def _folded(title: str, body: str) -> str:
-    return f'??? success "{title}"\n\n{textwrap.indent(body, "    ")}'
+def _folded(kind: str, title: str, body: str) -> str:
+    return f'??? {kind} "{title}"\n\n{textwrap.indent(body, "    ")}'
 
 
 def _output(output: NotebookNode) -> str:

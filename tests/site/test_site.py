@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Request
+
+from grader.authoring.myths import read_myths
+from grader.authoring.reading import reading_lists
+from grader.core.course import find_course
 
 ROOT = Path(__file__).parents[2]
 PHONE, DESK = 390, 1440
@@ -90,7 +95,8 @@ def _complaints(browser: Browser, addresses: list[str], width: int, scheme: Sche
 
 @pytest.mark.parametrize("link", ["[gone](gone.md)", "[gone](index.md#gone)", "[root](/index.md)"])
 def test_a_dead_link_fails_the_build(tmp_path: Path, link: str) -> None:
-    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    for name in ("mkdocs.yml", "CHANGELOG.md", "CITATION.cff"):  # two pages show the latter
+        shutil.copy(ROOT / name, tmp_path)
     shutil.copytree(ROOT / "site", tmp_path / "site")
     with (tmp_path / "site" / "for-students.md").open("a") as page:
         page.write(f"\n{link}\n")
@@ -124,3 +130,45 @@ def test_search_finds_a_page(built: Path, address: str, browser: Browser, from_d
     page.keyboard.type("evidence")
     page.wait_for_selector(".md-search-result__item a", timeout=20_000)
     page.close()
+
+
+MOST_BYTES = 500_000
+"""The largest page that a telephone shows without a wait. Pictures in files of their own are apart."""
+
+
+def test_no_page_is_too_heavy(built: Path) -> None:
+    heavy = {name: (built / name).stat().st_size for name in _pages(built)}
+    assert not {name: size for name, size in heavy.items() if size > MOST_BYTES}
+
+
+def test_addresses_of_exercises_stay(built: Path) -> None:
+    """A verdict, a glossary entry and a bookmark name an exercise by its id."""
+    course = find_course(ROOT)
+    for chapter in course.chapters():
+        html = (built / "chapters" / f"{chapter.id}.html").read_text(encoding="utf-8")
+        assert not [e.id for e in chapter.exercises if f'id="{e.id}"' not in html]
+
+
+def test_every_glossary_entry_says_where_to_read_on(built: Path) -> None:
+    text = (ROOT / "site" / "glossary.md").read_text(encoding="utf-8")
+    entries = dict(re.findall(r"^(\w.*)\n:   (.+)$", text, flags=re.MULTILINE))
+    assert len(entries) > 80
+    chapters = {chapter.id for chapter in find_course(ROOT).chapters()}
+    alone = {word for word, said in entries.items() if "](" not in said}
+    compiling = set(re.findall(r"^(\w.*)\n:", text.partition("## Compiling")[2], re.MULTILINE))
+    assert not alone - (set() if "ch07_compile" in chapters else compiling)
+    for name, _, anchor in (t.partition("#") for t in re.findall(r"\]\(([^)]+)\)", text)):
+        html = (built / name.replace(".md", ".html")).read_text(encoding="utf-8")
+        assert not anchor or f'id="{anchor}"' in html, (name, anchor)
+
+
+def test_myths_begin_with_a_claim_and_end_with_output(built: Path) -> None:
+    html = (built / "myths.html").read_text(encoding="utf-8")
+    for path in sorted((ROOT / "site" / "myths").glob("*.py")):
+        for myth in read_myths(path)[1]:
+            assert f'id="{myth.anchor}"' in html
+
+
+def test_reading_is_about_exercises() -> None:
+    known = {e.id for chapter in find_course(ROOT).chapters() for e in chapter.exercises}
+    assert not set(reading_lists(find_course(ROOT))) - known
