@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from functools import cache
 from html import escape
-from pathlib import Path
 
+from grader.core.look import style_of
 from grader.core.outcome import Outcome
 from grader.core.picture import verdict_html
 from grader.core.verdict import CheckResult, Message, State, Verdict
@@ -45,7 +44,9 @@ class Trouble:
         return "0.0"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        html = f'<div class="ut ut-bad">{_style()}<p>{escape(self.message)}</p></div>'
+        html = (
+            f'<div class="ut ut-bad">{style_of("verdict.css")}<p>{escape(self.message)}</p></div>'
+        )
         return {"text/plain": "0.0", "text/html": html}
 
 
@@ -59,7 +60,7 @@ def score_text(verdict: Verdict) -> str:
 
 def to_html(verdict: Verdict) -> str:
     """Return the verdict as one self-contained element."""
-    parts = [_style(), _head(verdict)]
+    parts = [style_of("verdict.css"), _head(verdict)]
     if verdict.tier and not verdict.tier.startswith("1"):
         parts.append(f'<p class="ut-banner">Run without a full sandbox: {escape(verdict.tier)}</p>')
     if verdict.diagnosis:
@@ -161,9 +162,3 @@ def _message_lines(message: Message) -> list[str]:
 def _inline(text: str) -> str:
     """Escape text, then turn `code` spans into elements."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
-
-
-@cache
-def _style() -> str:
-    css = (Path(__file__).parent / "verdict.css").read_text(encoding="utf-8")
-    return "<style>" + re.sub(r"\s+", " ", css).strip() + "</style>"
