@@ -50,8 +50,6 @@ export function bitRow({ label, groups, worth, flip }) {
         type: "button", tabindex: cells.length ? -1 : 0, title: worth?.(bit) ?? null,
         "aria-label": `bit ${bit}, ${name}`, onclick: () => flip(bit), onfocus: () => rove(cell),
       } : { "aria-hidden": "true" });
-      // The digit is said by aria-pressed.
-      cell.append(h("span", { "aria-hidden": "true" }));
       cell.className = `ut-bit ${kind}`;
       cells.push(cell);
       return cell;
@@ -76,7 +74,7 @@ export function bitRow({ label, groups, worth, flip }) {
     const shown = bits === null ? "?".repeat(total) : bits.toString(2).padStart(total, "0");
     if (!flip) text.textContent = shown;
     cells.forEach((cell, i) => {
-      if (cell.textContent !== shown[i]) cell.firstChild.textContent = shown[i];
+      if (cell.textContent !== shown[i]) cell.textContent = shown[i];
       if (cell.tagName === "BUTTON") cell.setAttribute("aria-pressed", shown[i] === "1");
       cell.classList.toggle("one", shown[i] === "1");
       cell.classList.toggle("lost", i >= total - lost);

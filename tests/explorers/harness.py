@@ -7,6 +7,7 @@ arrays as bytes, so a NaN, a −0 and a 32-bit pattern arrive as they are.
 from __future__ import annotations
 
 import base64
+import functools
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -95,13 +96,72 @@ def fragment(page: Page) -> str:
 
 
 def address(page: Page) -> dict[str, str]:
-    return dict(parse_qsl(fragment(page)))
+    return dict(parse_qsl(fragment(page), keep_blank_values=True))
+
+
+TURN = """(hash) => new Promise((done) => {
+  if (location.hash === "#" + hash) return done();
+  addEventListener("hashchange", () => done(), { once: true });
+  location.hash = hash;
+})"""
+
+
+def turn(page: Page, state: str) -> None:
+    """Another state in the page that is open, as a link to it would; it is shown on return."""
+    page.evaluate(TURN, state)
 
 
 def tab_to(page: Page, selector: str) -> None:
     """Press Tab until the focus is on `selector`, as somebody without a mouse would."""
-    for _ in range(60):
+    for _ in range(80):
         page.keyboard.press("Tab")
         if page.evaluate("(s) => document.activeElement.matches(s)", selector):
             return
     pytest.fail(f"Tab never reaches {selector}")
+
+
+# What may scroll in a box of its own is no fault, nor is what only a screen reader meets.
+FAULTS = f"""async ([states, targets]) => {{
+  const turn = {TURN};
+  const explorer = document.querySelector(".ut-explorer");
+  const scrolls = (e) => e !== explorer && (/auto|scroll/.test(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+  const named = (e) => (e.textContent || e.value || e.outerHTML).slice(0, 80);
+  const faults = [];
+  for (const state of states) {{
+    await turn(state);
+    if (location.hash.slice(1) !== state) faults.push(`${{state}}: rewritten as ${{location.hash}}`);
+    const beyond = document.documentElement.scrollWidth - innerWidth;
+    if (beyond > 0) faults.push(`${{state}}: the page is ${{beyond}} px too wide`);
+    for (const e of explorer.querySelectorAll("*")) {{
+      const {{ left, right }} = e.getBoundingClientRect();
+      if ((right > innerWidth + 0.5 || left < -0.5) && e.clientWidth !== 1 && e.checkVisibility({{ opacityProperty: true }}) && !scrolls(e))
+        faults.push(`${{state}}: sticks out: ${{named(e)}}`);
+    }}
+    for (const e of explorer.querySelectorAll(targets))
+      if (e.checkVisibility() && (e.offsetWidth < 24 || e.offsetHeight < 24)) faults.push(`${{state}}: a finger needs 24 px: ${{named(e)}}`);
+  }}
+  return faults.slice(0, 20);
+}}"""
+
+
+def assert_every_state_fits(watch: Watch, states: Sequence[str], targets: str = "button") -> None:
+    """On a phone in light and at a desk in dark, each state fits, and fingers hit `targets`.
+
+    All states in one go in the page that is open, which must show one of this explorer's already.
+    """
+    for width, scheme in ((PHONE, "light"), (DESK, "dark")):
+        watch.turn_to(width, scheme)
+        watch.page.evaluate("new Promise((done) => setTimeout(done, 100))")  # it draws anew
+        assert not watch.page.evaluate(FAULTS, [[state for state in states if state], targets])
+        assert not watch.complaints
+
+
+@functools.cache
+def inline() -> ModuleType:
+    """The hook that puts modules into pages, loaded as mkdocs does: by its path."""
+    spec = importlib.util.spec_from_file_location("inline", EXPLORERS / "inline.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -61,10 +61,9 @@ export function tree(pick) {
       ].filter(Boolean);
       const row = items[n];
       const number = order.get(path) ?? "";
-      // What the row shows, its label says in words.
       put(row,
-        h("span", { class: "mo-order", "aria-hidden": "true" }, path === here && step <= events.length ? h("i", {}, "▸") : null, number),
-        h("span", { class: "mo-name", "aria-hidden": "true", style: `--depth:${depth}` }, h("i", {}, MARKS[species]), h("b", {}, path ? last(path) : "model"), " ",
+        h("span", { class: "mo-order" }, path === here && step <= events.length ? h("i", { "aria-hidden": "true" }, "▸") : null, number),
+        h("span", { class: "mo-name", style: `--depth:${depth}` }, h("i", { "aria-hidden": "true" }, MARKS[species]), h("b", {}, path ? last(path) : "model"), " ",
           h("span", {}, object ? what(object) : ""), tags.map((tag) => h("em", { class: tag.startsWith("is ") ? "is" : "" }, tag))));
       row.className = `mo-row ${species} ${listed ? "listed" : ""} ${ways.has(path) ? "" : "off"} ${number === "–" ? "passed" : ""} ${path === here ? "here" : ""}`;
       row.tabIndex = path === chosen ? 0 : -1;

@@ -107,7 +107,7 @@ export function memory(pick) {
     return h("button", {
       type: "button", onfocus: choose, onclick: choose,
       onmouseenter: () => { if (first() !== undefined && !state.timer) mark(first()); },
-    }, ["small", "b", "small"].map((tag) => h(tag, { "aria-hidden": "true" })));
+    }, h("small", {}), h("b", {}), h("small", {}));
   }
 
   function showGrid() {
@@ -148,7 +148,7 @@ export function memory(pick) {
     const choose = () => { if (state.at !== place) pick(place); };
     return h("button", {
       type: "button", onfocus: choose, onclick: choose, onmouseenter: () => { if (!state.timer) mark(place); },
-    }, ["b", "small"].map((tag) => h(tag, { "aria-hidden": "true" })));
+    }, h("b", {}), h("small", {}));
   }
 
   function showDims() {
