@@ -16,7 +16,7 @@ from grader.core.picture import verdict_html
 from grader.core.verdict import CheckResult, Message, State, Verdict
 
 SITE = "UNDERTORCH_SITE"
-"""Environment variable with the address of the course's site; verdicts then link to explorers."""
+"""Environment variable with the address of the course's site; verdicts then link to its pages."""
 
 _SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_RUN: "–"}
 
@@ -76,6 +76,9 @@ def to_html(verdict: Verdict) -> str:
             f'<p class="ut-note">A person will look at this. {_inline(verdict.review)}</p>'
         )
     parts += [f'<p class="ut-note">{_inline(note)}</p>' for note in verdict.notes]
+    if verdict.chapter and verdict.outcome is not Outcome.PASSED:
+        section = f"chapters/{verdict.chapter}.html#{verdict.exercise}"
+        parts.append(_link(section, "Read this section again"))
     label = f"{verdict.title}: {verdict.outcome}, {points_text(verdict)}"
     html = (
         f'<div class="ut ut-{_tone(verdict)}" role="group" aria-label="{escape(label)}">'
@@ -143,14 +146,18 @@ def _message(message: Message) -> str:
         for label, text in message.rows
     )
     table = f"<dl>{rows}</dl>" if rows else ""
-    site = os.environ.get(SITE, "").rstrip("/")
-    if message.link and site:
-        href = escape(f"{site}/explorers/{message.link}")
-        table += (
-            f'<p><a href="{href}" target="_blank" rel="noopener">See it in the explorer</a></p>'
-        )
+    if message.link:
+        table += _link(f"explorers/{message.link}", "See it in the explorer")
     picture = verdict_html(message.layouts) if message.layouts else ""
     return f'<div class="ut-message"><p>{_inline(message.what)}</p>{table}{picture}</div>'
+
+
+def _link(page: str, text: str) -> str:
+    """Return a link into the course's site; nothing where nobody said where that is."""
+    site = os.environ.get(SITE, "").rstrip("/")
+    if not site:
+        return ""
+    return f'<p><a href="{escape(f"{site}/{page}")}" target="_blank" rel="noopener">{text}</a></p>'
 
 
 def _message_lines(message: Message) -> list[str]:
