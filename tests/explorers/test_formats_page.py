@@ -196,7 +196,7 @@ def test_it_works_from_disk(watch: Watch, built: Path) -> None:
     page = watch.page
     page.goto((built / PAGE).as_uri() + "#" + VERDICT)
     expect(page.locator(".ut-value")).to_contain_text("0x3f80")
-    page.get_by_role("button", name="FP32 input one step up").click()
+    page.get_by_role("button", name="FP32 step up").click()
     expect(page.locator(".ut-value")).to_contain_text("0x3f81")
     assert address(page)["fp32"] == "3f808001"
 

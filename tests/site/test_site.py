@@ -11,9 +11,6 @@ from playwright.sync_api import BrowserContext
 from tests.browser import ROOT, Watch
 from tests.conftest import build_site
 
-PAGE_BYTES = 500_000
-"""Most that a page may weigh, without what it loads."""
-
 
 def pages(built: Path) -> list[str]:
     return sorted(str(page.relative_to(built)) for page in built.rglob("*.html"))
@@ -28,11 +25,6 @@ def test_a_dead_link_fails_the_build(tmp_path: Path, link: str) -> None:
     done = build_site(tmp_path, tmp_path / "built")
     assert done.returncode != 0
     assert "for-students.md" in done.stderr
-
-
-def test_no_page_is_heavy(built: Path) -> None:
-    heavy = {name: (built / name).stat().st_size for name in pages(built)}
-    assert not {name: size for name, size in heavy.items() if size > PAGE_BYTES}
 
 
 def test_pages_work_from_disk(built: Path, watch: Watch) -> None:
