@@ -1,12 +1,30 @@
-"""The system's Chromium for tests: headless, and quiet on the network."""
+"""The system's Chromium for tests, headless and quiet; a server for it; a page that is watched."""
 
 from __future__ import annotations
 
+import functools
+import http.server
 import shutil
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    sync_playwright,
+)
+
+ROOT = Path(__file__).parents[1]
+DESK, PHONE = 1440, 390
+Scheme = Literal["light", "dark"]
 
 # Root has no Chromium sandbox; the rest keeps the browser from asking anybody by itself.
 FLAGS = [
@@ -15,6 +33,8 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--no-first-run",
+    # No request leaves the machine. Not by Playwright's routes, which switch the cache off.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
 
 
@@ -28,3 +48,82 @@ def chromium() -> Iterator[Browser]:
         opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield opened
         opened.close()
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        """Say nothing: pytest's output is for failures."""
+
+    def handle(self) -> None:
+        """Let a page be closed while it is still loading."""
+        with suppress(ConnectionError):
+            super().handle()
+
+
+@contextmanager
+def serve(folder: Path) -> Iterator[str]:
+    """Serve `folder` on this machine; gives the address, with the slash at the end."""
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@dataclass
+class Watch:
+    """A page, and what it did that it should not: ask another host, log an error, raise."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+
+    def overflow(self) -> int:
+        """By how many pixels the page is wider than its window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+
+    def small_buttons(self) -> list[str]:
+        """The buttons in sight that a finger misses: WCAG 2.2 wants 24 px."""
+        small: list[str] = self.page.locator(".ut-explorer button:visible").evaluate_all(
+            """(all) => all.filter((b) => b.offsetWidth < 24 || b.offsetHeight < 24)
+              .map((b) => b.textContent || b.ariaLabel)"""
+        )
+        return small
+
+    def turn_to(self, width: int, scheme: Scheme) -> None:
+        """Give the open page another width and palette."""
+        self.page.set_viewport_size({"width": width, "height": 844})
+        self.page.emulate_media(color_scheme=scheme)
+
+
+@contextmanager
+def watched(browser: Browser, width: int = DESK, scheme: Scheme = "light") -> Iterator[Watch]:
+    """A page in a context of its own, watched from its first request."""
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    with watched_page(context) as watch:
+        yield watch
+    context.close()
+
+
+@contextmanager
+def watched_page(context: BrowserContext) -> Iterator[Watch]:
+    """A page of a context that others use too: what they loaded is in its cache."""
+    watch = Watch(context.new_page())
+
+    def on_request(request: Request) -> None:
+        if not _is_local(request.url):
+            watch.complaints.append(f"asked for {request.url}")
+
+    def on_console(message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            watch.complaints.append(f"logged: {message.text}")
+
+    watch.page.on("request", on_request)
+    watch.page.on("console", on_console)
+    watch.page.on("pageerror", lambda error: watch.complaints.append(f"raised: {error}"))
+    yield watch
+    watch.page.close()
+
+
+def _is_local(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme in {"file", "data", "blob", "about"} or parts.hostname == "127.0.0.1"

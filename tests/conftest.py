@@ -1,13 +1,16 @@
-"""What all tests share: one browser a process, and files that stay on one of pytest-xdist's workers."""
+"""What all tests share: one browser and one built site a process, and files that stay on one of pytest-xdist's workers."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, BrowserContext
 
-from tests.browser import chromium
+from tests.browser import DESK, ROOT, Watch, chromium, serve, watched_page
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,3 +28,41 @@ def browser() -> Iterator[Browser]:
     """The system's Chromium, without a window. A second Playwright in a process does not start."""
     with chromium() as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """Where `watch` opens its pages: at a desk, in light, with one cache for all."""
+    context = browser.new_context(viewport={"width": DESK, "height": 844}, color_scheme="light")
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def watch(context: BrowserContext) -> Iterator[Watch]:
+    """A page that must not complain."""
+    with watched_page(context) as watch:
+        yield watch
+        assert not watch.complaints
+
+
+def build_site(root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Build the site of `root` as make does. Without --quiet, which would blind --strict."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the built site."""
+    folder = tmp_path_factory.mktemp("site")
+    done = build_site(ROOT, folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def site(built: Path) -> Iterator[str]:
+    """The address of the built site."""
+    with serve(built) as address:
+        yield address

@@ -25,6 +25,10 @@ def by_exponent(patterns, field):
     return patterns[kind[field]]
 
 
+EXPLORED = {(5, 10): "fp16", (8, 7): "bf16", (8, 23): "fp32", (5, 2): "e5m2"}
+"""Those of the widths that the explorer has."""
+
+
 @pytest.fixture
 def halves():
     return torch.arange(65_536)
@@ -41,6 +45,7 @@ def compare(decoded, patterns, dtype, exponent_bits, mantissa_bits):
     simplest = min(patterns[wrong].tolist(), key=lambda pattern: (pattern.bit_count(), pattern))
     where = patterns.tolist().index(simplest)
     text = f"{simplest:0{1 + exponent_bits + mantissa_bits}b}"
+    name = EXPLORED.get((exponent_bits, mantissa_bits))
     fields = f"{text[0]} {text[1 : 1 + exponent_bits]} {text[1 + exponent_bits :]}"
     raise Mismatch(
         f"{int(wrong.sum())} of {len(patterns)} patterns are read wrongly. The simplest:",
@@ -49,6 +54,7 @@ def compare(decoded, patterns, dtype, exponent_bits, mantissa_bits):
             ("expected", repr(float(expected[where]))),
             ("got", repr(float(got[where]))),
         ),
+        f"formats.html#format={name}&bits={simplest:0{len(text) // 4}x}" if name else "",
     )
 
 

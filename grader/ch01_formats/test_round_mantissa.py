@@ -26,8 +26,16 @@ def expected(x, kept_bits):
     return torch.copysign(rounded, wide).float()
 
 
+LINKS = {
+    10: "formats.html#format=tf32&fp32={bits}",
+    7: "formats.html#format=bf16&fp32={bits}",
+}
+"""The explorer rounds to these, to the nearest and to even as asked here."""
+
+
 def compare(shortened, x, kept_bits):
-    assert_same_bits(shortened.ask(x, kept_bits).value, expected(x, kept_bits), of=x)
+    got, link = shortened.ask(x, kept_bits).value, LINKS.get(kept_bits, "")
+    assert_same_bits(got, expected(x, kept_bits), of=x, link=link)
 
 
 def cut(rng, kept_bits, count):

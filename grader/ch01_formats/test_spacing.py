@@ -26,7 +26,8 @@ def expected(x):
 
 
 def compare(spaced, x):
-    assert_same_bits(spaced.ask(x).value, expected(x), of=x)
+    link = "formats.html#format=fp32&bits={bits}"
+    assert_same_bits(spaced.ask(x).value, expected(x), of=x, link=link)
 
 
 @gate

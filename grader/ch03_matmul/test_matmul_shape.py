@@ -3,6 +3,7 @@
 import pytest
 
 from grader import Mismatch, compared, gate
+from grader.ch03_matmul.operands import explored
 from grader.ch03_matmul.shapes import any_pair, fitting_batches, number, true_shape
 
 
@@ -28,6 +29,7 @@ def compare(shaped, pairs):
         raise Mismatch(
             f"{len(wrong)} of {len(pairs)} shapes are wrong. The simplest:",
             (("a, b", f"{a}, {b}"), ("expected", str(expected)), ("got", str(shape))),
+            explored(a, b),
         )
 
 

@@ -33,6 +33,7 @@ class Exercise:
     stub: str
     budget: Mapping[str, float] = field(default_factory=dict)
     """What differs from the course's limits, by the names of `grader.engine.budget.Budget`."""
+    chapter: str = ""
 
     @property
     def grade_id(self) -> str:
@@ -100,7 +101,7 @@ class Chapter:
     def exercises(self) -> tuple[Exercise, ...]:
         """The exercises, in the notebook's order."""
         cells = self.notebook["cells"]
-        return tuple(_exercise(cell) for cell in cells if "undertorch" in cell["metadata"])
+        return tuple(_exercise(cell, self.id) for cell in cells if "undertorch" in cell["metadata"])
 
     def exercise(self, id: str) -> Exercise:
         """Return one exercise. Raises `CourseError` if there is none of that id."""
@@ -192,7 +193,7 @@ def _read(path: Path) -> dict[str, Any]:
     return notebook
 
 
-def _exercise(cell: Mapping[str, Any]) -> Exercise:
+def _exercise(cell: Mapping[str, Any], chapter: str) -> Exercise:
     card = cell["metadata"]["undertorch"]
     return Exercise(
         id=cell["metadata"]["nbgrader"]["grade_id"],
@@ -206,4 +207,5 @@ def _exercise(cell: Mapping[str, Any]) -> Exercise:
         off_limits=tuple(card["off_limits"]),
         stub=source_of(cell),
         budget=card.get("budget", {}),
+        chapter=chapter,
     )

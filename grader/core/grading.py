@@ -117,6 +117,7 @@ class ExerciseGrader:
             checks,
             notes=_notes(runs, interview),
             review=_review(interview),
+            chapter=self.exercise.chapter,
         )
         if outcome is Outcome.PASSED:
             return verdict

@@ -8,12 +8,9 @@ SVG in the page's colours, dark and light; a terminal gets the same as text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from grader.core.graph import Node, graph_facts, nodes_of
@@ -26,7 +23,7 @@ from grader.core.graph_drawing import (
     summary,
     unread,
 )
-from grader.core.picture import style
+from grader.core.look import style_of
 
 NOTEBOOK, VERDICT = 120, 40
 """Most nodes that a drawing shows in a notebook, and in a verdict. The first are shown."""
@@ -124,7 +121,7 @@ def _joint(nodes: Sequence[Node]) -> tuple[frozenset[str], frozenset[str]]:
 
 def to_html(picture: GraphPicture, most: int = NOTEBOOK) -> str:
     """Return the picture as one self-contained element, on one line."""
-    parts = [style(), _style()]
+    parts = [style_of("picture.css", "graph.css")]
     for one in picture.graphs:
         shown, left_out = _part(one.nodes, most)
         head = f"<strong>{escape(one.label)}</strong>: " if one.label else ""
@@ -190,9 +187,3 @@ def _part(nodes: Sequence[Node], most: int) -> tuple[tuple[Node, ...], int]:
     while len(shown) > 1 and sum(len(set(read)) for read in edges_of(shown).values()) > 4 * most:
         shown = shown[: len(shown) // 2]
     return shown, len(nodes) - len(shown)
-
-
-@cache
-def _style() -> str:
-    css = (Path(__file__).parent / "graph.css").read_text(encoding="utf-8")
-    return "<style>" + re.sub(r"\s+", " ", css).strip() + "</style>"

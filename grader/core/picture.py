@@ -9,12 +9,9 @@ on an address in memory.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,6 +19,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from grader.core.drawing import Shown, drawing, legend, rows_of
 from grader.core.layout import Layout, layout_of, sentences, without_memory
+from grader.core.look import style_of
 from grader.core.strip import NOTEBOOK, VERDICT, Gap, Limits, Strip, drawn, strip_of
 
 _FITS = 6
@@ -134,7 +132,7 @@ def bare(label: str, layout: Layout) -> Shown:
 
 def to_html(picture: Picture, limits: Limits = NOTEBOOK) -> str:
     """Return the picture as one self-contained element, on one line."""
-    parts = [style()]
+    parts = [style_of("picture.css")]
     for strip in strip_of([one.layout for one in picture.shown], limits):
         members = [one for one in picture.shown if one.layout in strip.layouts]
         parts.append(f'<div class="ut-pic-drawing">{drawing(strip, members, limits)}</div>')
@@ -188,10 +186,3 @@ def _table(strip: Strip, members: Sequence[Shown]) -> str:
             lines.append("  ".join([name.ljust(first), *cells]))
         lines.append("")
     return "\n".join(lines).rstrip()
-
-
-@cache
-def style() -> str:
-    """Return the look of pictures, as an element that each carries with it."""
-    css = (Path(__file__).parent / "picture.css").read_text(encoding="utf-8")
-    return "<style>" + re.sub(r"\s+", " ", css).strip() + "</style>"

@@ -8,17 +8,16 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from functools import cache
 from html import escape
-from pathlib import Path
 
 from grader.core.graph_picture import graphs_html
+from grader.core.look import style_of
 from grader.core.outcome import Outcome
 from grader.core.picture import verdict_html
 from grader.core.verdict import CheckResult, Message, State, Verdict
 
 SITE = "UNDERTORCH_SITE"
-"""Environment variable with the address of the course's site; verdicts then link to explorers."""
+"""Environment variable with the address of the course's site; verdicts then link to its pages."""
 
 _SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_RUN: "–"}
 
@@ -46,7 +45,9 @@ class Trouble:
         return "0.0"
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        html = f'<div class="ut ut-bad">{_style()}<p>{escape(self.message)}</p></div>'
+        html = (
+            f'<div class="ut ut-bad">{style_of("verdict.css")}<p>{escape(self.message)}</p></div>'
+        )
         return {"text/plain": "0.0", "text/html": html}
 
 
@@ -60,7 +61,7 @@ def score_text(verdict: Verdict) -> str:
 
 def to_html(verdict: Verdict) -> str:
     """Return the verdict as one self-contained element."""
-    parts = [_style(), _head(verdict)]
+    parts = [style_of("verdict.css"), _head(verdict)]
     if verdict.tier and not verdict.tier.startswith("1"):
         parts.append(f'<p class="ut-banner">Run without a full sandbox: {escape(verdict.tier)}</p>')
     if verdict.diagnosis:
@@ -76,6 +77,9 @@ def to_html(verdict: Verdict) -> str:
             f'<p class="ut-note">A person will look at this. {_inline(verdict.review)}</p>'
         )
     parts += [f'<p class="ut-note">{_inline(note)}</p>' for note in verdict.notes]
+    if verdict.chapter and verdict.outcome is not Outcome.PASSED:
+        section = f"chapters/{verdict.chapter}.html#{verdict.exercise}"
+        parts.append(_link(section, "Read this section again"))
     label = f"{verdict.title}: {verdict.outcome}, {points_text(verdict)}"
     html = (
         f'<div class="ut ut-{_tone(verdict)}" role="group" aria-label="{escape(label)}">'
@@ -143,15 +147,19 @@ def _message(message: Message) -> str:
         for label, text in message.rows
     )
     table = f"<dl>{rows}</dl>" if rows else ""
-    site = os.environ.get(SITE, "").rstrip("/")
-    if message.link and site:
-        href = escape(f"{site}/explorers/{message.link}")
-        table += (
-            f'<p><a href="{href}" target="_blank" rel="noopener">See it in the explorer</a></p>'
-        )
+    if message.link:
+        table += _link(f"explorers/{message.link}", "See it in the explorer")
     picture = verdict_html(message.layouts) if message.layouts else ""
     picture += graphs_html(message.graphs) if message.graphs else ""
     return f'<div class="ut-message"><p>{_inline(message.what)}</p>{table}{picture}</div>'
+
+
+def _link(page: str, text: str) -> str:
+    """Return a link into the course's site; nothing where nobody said where that is."""
+    site = os.environ.get(SITE, "").rstrip("/")
+    if not site:
+        return ""
+    return f'<p><a href="{escape(f"{site}/{page}")}" target="_blank" rel="noopener">{text}</a></p>'
 
 
 def _message_lines(message: Message) -> list[str]:
@@ -163,9 +171,3 @@ def _message_lines(message: Message) -> list[str]:
 def _inline(text: str) -> str:
     """Escape text, then turn `code` spans into elements."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
-
-
-@cache
-def _style() -> str:
-    css = (Path(__file__).parent / "verdict.css").read_text(encoding="utf-8")
-    return "<style>" + re.sub(r"\s+", " ", css).strip() + "</style>"

@@ -50,7 +50,9 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on one exercise. `review` is why a person should look at it, if one should."""
+    """The verdict on one exercise. `review` is why a person should look at it, if one should;
+    `chapter` is where the exercise stands, empty for a test cell of a teacher's own.
+    """
 
     exercise: str
     title: str
@@ -64,6 +66,7 @@ class Verdict:
     notes: tuple[str, ...] = ()
     review: str = ""
     tier: str = ""
+    chapter: str = ""
 
     def to_data(self) -> dict[str, Any]:
         """Return the verdict as JSON data."""
@@ -103,7 +106,14 @@ def without_checks(
 ) -> Verdict:
     """Return the verdict on an exercise whose checks were not run: no points."""
     return Verdict(
-        exercise.id, exercise.title, 0.0, exercise.points, outcome, summary, review=review
+        exercise.id,
+        exercise.title,
+        0.0,
+        exercise.points,
+        outcome,
+        summary,
+        review=review,
+        chapter=exercise.chapter,
     )
 
 

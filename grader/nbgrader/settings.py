@@ -8,6 +8,7 @@ from pathlib import Path
 from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 
+from grader.core import look
 from grader.nbgrader.release import IGNORED
 
 
@@ -32,3 +33,5 @@ def apply(config: Config) -> None:
     config.GenerateFeedback.HTMLExporter.extra_template_basedirs = [
         str(Path(__file__).parent / "templates")
     ]
+    # where look.css is, the colours and type that a verdict has too
+    config.GenerateFeedback.HTMLExporter.extra_template_paths = [str(Path(look.__file__).parent)]

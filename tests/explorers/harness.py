@@ -1,4 +1,4 @@
-"""What the tests of every explorer need: a server, a browser, numbers across, and a watch.
+"""What the tests of every explorer need: numbers across, keys, and the address.
 
 A golden test sends vectors that torch made into the page and compares there: `Vectors` carries
 arrays as bytes, so a NaN, a −0 and a 32-bit pattern arrive as they are.
@@ -8,78 +8,21 @@ from __future__ import annotations
 
 import base64
 import functools
-import http.server
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import parse_qsl, urlsplit
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 import torch
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+from playwright.sync_api import Page
 
-ROOT = Path(__file__).parents[2]
+from tests.browser import DESK, PHONE, ROOT, Scheme, Watch, serve, watched
+
+__all__ = ["DESK", "EXPLORERS", "PHONE", "ROOT", "Scheme", "Watch", "serve", "watched"]
 EXPLORERS = ROOT / "site" / "explorers"
-DESK, PHONE = 1440, 390
-Scheme = Literal["light", "dark"]
-
-
-# Root has no Chromium sandbox; the rest keeps the browser from asking anybody by itself.
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *args: object) -> None:
-        """Say nothing: pytest's output is for failures."""
-
-
-@contextmanager
-def serve(folder: Path) -> Iterator[str]:
-    """Serve `folder` on this machine; gives the address, with the slash at the end."""
-    handler = functools.partial(_Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-
-
-@dataclass
-class Watch:
-    """A page, and what it did that it should not: ask another host, log an error, raise."""
-
-    page: Page
-    complaints: list[str] = field(default_factory=list)
-
-    def overflow(self) -> int:
-        """By how many pixels the page is wider than its window."""
-        return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))
-
-
-@contextmanager
-def watched(browser: Browser, width: int = DESK, scheme: Scheme = "light") -> Iterator[Watch]:
-    """A page in a context of its own, watched from its first request. No request leaves."""
-    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
-    context.route(lambda url: not _is_local(url), lambda route: route.abort())
-    watch = Watch(context.new_page())
-
-    def on_request(request: Request) -> None:
-        if not _is_local(request.url):
-            watch.complaints.append(f"asked for {request.url}")
-
-    def on_console(message: ConsoleMessage) -> None:
-        if message.type in {"error", "warning"}:
-            watch.complaints.append(f"logged: {message.text}")
-
-    watch.page.on("request", on_request)
-    watch.page.on("console", on_console)
-    watch.page.on("pageerror", lambda error: watch.complaints.append(f"raised: {error}"))
-    yield watch
-    context.close()
-
-
-def _is_local(url: str) -> bool:
-    parts = urlsplit(url)
-    return parts.scheme in {"file", "data", "blob", "about"} or parts.hostname == "127.0.0.1"
 
 
 # torch dtype → the JavaScript array that reads the same bytes
@@ -153,13 +96,72 @@ def fragment(page: Page) -> str:
 
 
 def address(page: Page) -> dict[str, str]:
-    return dict(parse_qsl(fragment(page)))
+    return dict(parse_qsl(fragment(page), keep_blank_values=True))
+
+
+TURN = """(hash) => new Promise((done) => {
+  if (location.hash === "#" + hash) return done();
+  addEventListener("hashchange", () => done(), { once: true });
+  location.hash = hash;
+})"""
+
+
+def turn(page: Page, state: str) -> None:
+    """Another state in the page that is open, as a link to it would; it is shown on return."""
+    page.evaluate(TURN, state)
 
 
 def tab_to(page: Page, selector: str) -> None:
     """Press Tab until the focus is on `selector`, as somebody without a mouse would."""
-    for _ in range(60):
+    for _ in range(80):
         page.keyboard.press("Tab")
         if page.evaluate("(s) => document.activeElement.matches(s)", selector):
             return
     pytest.fail(f"Tab never reaches {selector}")
+
+
+# What may scroll in a box of its own is no fault, nor is what only a screen reader meets.
+FAULTS = f"""async ([states, targets]) => {{
+  const turn = {TURN};
+  const explorer = document.querySelector(".ut-explorer");
+  const scrolls = (e) => e !== explorer && (/auto|scroll/.test(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+  const named = (e) => (e.textContent || e.value || e.outerHTML).slice(0, 80);
+  const faults = [];
+  for (const state of states) {{
+    await turn(state);
+    if (location.hash.slice(1) !== state) faults.push(`${{state}}: rewritten as ${{location.hash}}`);
+    const beyond = document.documentElement.scrollWidth - innerWidth;
+    if (beyond > 0) faults.push(`${{state}}: the page is ${{beyond}} px too wide`);
+    for (const e of explorer.querySelectorAll("*")) {{
+      const {{ left, right }} = e.getBoundingClientRect();
+      if ((right > innerWidth + 0.5 || left < -0.5) && e.clientWidth !== 1 && e.checkVisibility({{ opacityProperty: true }}) && !scrolls(e))
+        faults.push(`${{state}}: sticks out: ${{named(e)}}`);
+    }}
+    for (const e of explorer.querySelectorAll(targets))
+      if (e.checkVisibility() && (e.offsetWidth < 24 || e.offsetHeight < 24)) faults.push(`${{state}}: a finger needs 24 px: ${{named(e)}}`);
+  }}
+  return faults.slice(0, 20);
+}}"""
+
+
+def assert_every_state_fits(watch: Watch, states: Sequence[str], targets: str = "button") -> None:
+    """On a phone in light and at a desk in dark, each state fits, and fingers hit `targets`.
+
+    All states in one go in the page that is open, which must show one of this explorer's already.
+    """
+    for width, scheme in ((PHONE, "light"), (DESK, "dark")):
+        watch.turn_to(width, scheme)
+        watch.page.evaluate("new Promise((done) => setTimeout(done, 100))")  # it draws anew
+        assert not watch.page.evaluate(FAULTS, [[state for state in states if state], targets])
+        assert not watch.complaints
+
+
+@functools.cache
+def inline() -> ModuleType:
+    """The hook that puts modules into pages, loaded as mkdocs does: by its path."""
+    spec = importlib.util.spec_from_file_location("inline", EXPLORERS / "inline.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
 import re
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.explorers import golden_autograd as golden
 from tests.explorers.harness import (
-    DESK,
-    EXPLORERS,
-    PHONE,
-    Scheme,
     Watch,
     address,
+    assert_every_state_fits,
     fragment,
     tab_to,
-    watched,
+    turn,
 )
 
 PAGE = "explorers/autograd.html"
@@ -46,9 +41,6 @@ STATES = [
     (["# nothing"], 1),
     (["t = torch.ones(4)", "b = t", "c = t[0]", "d = t.data", "n = 2.5", "m = d.sum().item()"], 6),
 ]  # fmt: skip
-# Bytes as they travel (gzip). More than the family's 20,000: a reader and an interpreter of a small
-# Python, autograd's rules for views and versions, and torch's own words for every refusal.
-BUDGET = 24_000
 
 
 def state(lines: list[str], line: int | None = None) -> str:
@@ -221,7 +213,7 @@ def test_the_address_holds_the_state(watch: Watch, site: str, lines: list[str], 
     assert fragment(page) == state(lines, line), "looking changes nothing"
     page.locator(".ut-tries button").nth(1).click()
     assert fragment(page) != state(lines, line)
-    page.evaluate("hash => { location.hash = hash; }", state(lines, line))
+    turn(page, state(lines, line))
     expect(page.locator(".ag-head b")).to_have_text(f"Line {line}")
     expect(page.locator("textarea")).to_have_value("\n".join(lines))
     assert parts.all_inner_texts() == before
@@ -246,29 +238,10 @@ def test_any_code_and_line_of_an_address_is_shown(watch: Watch, site: str) -> No
     expect(page.locator(".ag-said")).to_contain_text("✗ Not here. This page does not know <.")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [PHONE, DESK])
-def test_every_state_fits_and_complains_of_nothing(
-    browser: Browser, site: str, width: int, scheme: Scheme
-) -> None:
-    with watched(browser, width, scheme) as watch:
-        show(watch.page, site)
-        watch.page.get_by_role("button", name="Insert a line").click()
-        for lines, line in STATES:
-            show(watch.page, site, lines, line)
-            assert watch.overflow() <= 0, lines
-            # The program and a wide graph scroll in boxes of their own; all else must fit.
-            sticking_out = watch.page.locator("autograd-explorer").evaluate(
-                """(explorer) => [...explorer.querySelectorAll("p, td, th, button, b, h2, section")]
-                  .filter((e) => e.clientWidth !== 1 && e.getBoundingClientRect().right > innerWidth)
-                  .map((e) => e.textContent)"""
-            )
-            assert not sticking_out, lines
-        small = watch.page.locator("autograd-explorer button:visible").evaluate_all(
-            "(all) => all.filter((b) => b.offsetWidth < 24 || b.offsetHeight < 24).map((b) => b.textContent)"
-        )
-        assert not small, "a finger needs 24 px"
-        assert not watch.complaints
+def test_every_state_fits_and_complains_of_nothing(watch: Watch, site: str) -> None:
+    show(watch.page, site)
+    watch.page.get_by_role("button", name="Insert a line").click()
+    assert_every_state_fits(watch, [state(lines, line) for lines, line in STATES])
 
 
 def test_words_stay_in_their_boxes_and_boxes_apart(watch: Watch, site: str) -> None:
@@ -304,16 +277,6 @@ def test_it_works_from_disk(watch: Watch, built: Path) -> None:
     assert address(page)["line"] == "3"
 
 
-def test_the_sources_run_unbundled(watch: Watch, sources: str) -> None:
-    """As plain modules, without mkdocs: that is how an author works on them."""
-    page = watch.page
-    bare = """<!doctype html><autograd-explorer code="a = torch.ones(2);b = a.sum()"></autograd-explorer>
-      <script type="module" src="autograd/autograd.js"></script>"""
-    page.route("**/bare.html", lambda route: route.fulfill(body=bare, content_type="text/html"))
-    page.goto(sources + "bare.html")
-    expect(page.locator(".ag-said")).to_contain_text("Not recorded: no operand requires grad.")
-
-
 def test_the_gallery_leads_here(watch: Watch, site: str) -> None:
     page = watch.page
     page.goto(site + "explorers/index.html")
@@ -321,15 +284,3 @@ def test_the_gallery_leads_here(watch: Watch, site: str) -> None:
     assert links.count() >= 4
     page.get_by_role("link", name="a gradient that .data spoils").click()
     expect(page.locator(".ag-said")).to_contain_text("x.grad is wrong")
-
-
-def test_it_stays_small() -> None:
-    spec = importlib.util.spec_from_file_location("inline", EXPLORERS / "inline.py")
-    assert spec is not None
-    assert spec.loader is not None
-    inline = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(inline)
-    styles = [EXPLORERS / "explorer.css", EXPLORERS / "autograd" / "autograd.css"]
-    scripts = inline.bundle(EXPLORERS / "autograd" / "autograd.js").encode()
-    everything = scripts + b"".join(path.read_bytes() for path in styles)
-    assert len(gzip.compress(everything, mtime=0)) < BUDGET

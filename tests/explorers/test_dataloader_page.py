@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
 import re
 import warnings
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 from torch.utils.data import DataLoader
 
 from tests.explorers import golden_dataloader
 from tests.explorers.golden_dataloader import Event, Knobs
 from tests.explorers.harness import (
-    DESK,
-    EXPLORERS,
-    PHONE,
-    Scheme,
     Watch,
     address,
+    assert_every_state_fits,
     fragment,
     tab_to,
-    watched,
+    turn,
 )
 
 PAGE = "explorers/dataloader.html"
@@ -65,8 +60,6 @@ STATES = [
     state(15, samples=15, batch_size=4, prefetch_factor=4, num_workers=4, drop_last=True),
     state(samples=1, batch_size=1, num_workers=1, prefetch_factor=1, load=1, work=0),
 ]
-# Bytes: all that the page loads for this explorer, the shared part included, as it travels (gzip).
-BUDGET = 20_000
 
 
 def show(page: Page, site: str, hash_: str = "") -> None:
@@ -77,7 +70,7 @@ def show(page: Page, site: str, hash_: str = "") -> None:
 
 def turn_to(page: Page, hash_: str) -> None:
     """Show another state in the page that is open: much faster than to open it again."""
-    page.evaluate("(hash) => { location.hash = hash; }", hash_)
+    turn(page, hash_)
     knobs, at = _knobs(hash_)
     count = len(golden_dataloader.run(knobs))
     shown = f"event {count if at is None else at} of {count}"
@@ -356,29 +349,9 @@ def test_nothing_is_told_by_colour_alone(watch: Watch, site: str) -> None:
     assert {"worker 0", "worker 1", "ready", "consumer", "waits", "idle"} <= set(named)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [PHONE, DESK])
-def test_every_state_fits_and_complains_of_nothing(
-    browser: Browser, site: str, width: int, scheme: Scheme
-) -> None:
-    with watched(browser, width, scheme) as watch:
-        show(watch.page, site)
-        for hash_ in STATES[1:]:
-            turn_to(watch.page, hash_)
-            assert watch.overflow() <= 0, hash_
-            sticking_out = watch.page.locator("dataloader-explorer").evaluate(
-                """(explorer) => [...explorer.querySelectorAll("p, dd, dt, li, button, input, label, output, text, span, svg")]
-                  .filter((e) => e.clientWidth !== 1 && (e.getBoundingClientRect().right > innerWidth || e.getBoundingClientRect().left < 0))
-                  .map((e) => e.textContent)"""
-            )
-            assert not sticking_out, hash_
-            small = watch.page.locator(
-                "dataloader-explorer :is(button, .dl-switch, input[type=range]):visible"
-            ).evaluate_all(
-                "(all) => all.filter((b) => b.offsetWidth < 24 || b.offsetHeight < 24).map((b) => b.outerHTML)"
-            )
-            assert not small, f"a finger needs 24 px: {hash_}"
-        assert not watch.complaints
+def test_every_state_fits_and_complains_of_nothing(watch: Watch, site: str) -> None:
+    show(watch.page, site)
+    assert_every_state_fits(watch, STATES, "button, .dl-switch, input[type=range]")
 
 
 def test_it_works_from_disk(watch: Watch, built: Path) -> None:
@@ -387,16 +360,6 @@ def test_it_works_from_disk(watch: Watch, built: Path) -> None:
     expect(page.locator(".dl-verdict")).to_contain_text("Batch 2 holds the others back.")
     page.get_by_role("button", name="step ▶").click()
     assert address(page)["at"] == "25"
-
-
-def test_the_sources_run_unbundled(watch: Watch, sources: str) -> None:
-    """As plain modules, without mkdocs: that is how an author works on them."""
-    page = watch.page
-    bare = """<!doctype html><dataloader-explorer slow="4"></dataloader-explorer>
-      <script type="module" src="dataloader/dataloader.js"></script>"""
-    page.route("**/bare.html", lambda route: route.fulfill(body=bare, content_type="text/html"))
-    page.goto(sources + "bare.html")
-    expect(page.locator(".dl-verdict")).to_contain_text("Batch 2 holds the others back.")
 
 
 def test_the_gallery_leads_here(watch: Watch, site: str) -> None:
@@ -409,15 +372,3 @@ def test_the_gallery_leads_here(watch: Watch, site: str) -> None:
         assert set(dict(parse_qsl(urlsplit(link.get_attribute("href") or "").fragment))) <= known
     page.get_by_role("link", name="holds the rest back").click()
     expect(page.locator(".dl-verdict")).to_contain_text("Batch 2 holds the others back.")
-
-
-def test_it_stays_small() -> None:
-    spec = importlib.util.spec_from_file_location("inline", EXPLORERS / "inline.py")
-    assert spec is not None
-    assert spec.loader is not None
-    inline = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(inline)
-    styles = [EXPLORERS / "explorer.css", EXPLORERS / "dataloader" / "dataloader.css"]
-    scripts = inline.bundle(EXPLORERS / "dataloader" / "dataloader.js").encode()
-    everything = scripts + b"".join(path.read_bytes() for path in styles)
-    assert len(gzip.compress(everything, mtime=0)) < BUDGET

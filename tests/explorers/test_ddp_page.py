@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.explorers.harness import (
-    DESK,
-    EXPLORERS,
-    PHONE,
-    Scheme,
     Watch,
     address,
+    assert_every_state_fits,
     fragment,
     tab_to,
-    watched,
+    turn,
 )
 
 PAGE = "explorers/ddp.html"
@@ -64,26 +59,12 @@ NONSENSE = [
     "panel=zero&stage=4",
     "panel=zero&ranks=0",
 ]
-# Bytes: all that the page loads for this explorer, the shared part included, as it travels (gzip).
-BUDGET = 20_000
 
 
 def show(page: Page, site: str, state: str = OVERLAP) -> None:
     page.goto("about:blank")
     page.goto(f"{site}{PAGE}#{state}", wait_until="load")
     expect(page.locator(".dd-verdict:visible")).not_to_be_empty()
-
-
-def turn(page: Page, state: str) -> None:
-    """Another address in the page that is open: the explorer hears of it before this returns."""
-    page.evaluate(
-        """(hash) => new Promise((done) => {
-          if (location.hash === "#" + hash) return done();
-          addEventListener("hashchange", () => done(), { once: true });
-          location.hash = hash;
-        })""",
-        state,
-    )
 
 
 def pick(page: Page, name: str) -> None:
@@ -347,27 +328,9 @@ def test_nothing_is_told_by_colour_alone(watch: Watch, site: str) -> None:
     assert "dd-late" in style(".dd-time rect.late", "fill")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [PHONE, DESK])
-def test_every_state_fits_and_complains_of_nothing(
-    browser: Browser, site: str, width: int, scheme: Scheme
-) -> None:
-    with watched(browser, width, scheme) as watch:
-        show(watch.page, site)
-        for state in STATES:
-            turn(watch.page, state)
-            assert watch.overflow() <= 0, state
-            sticking_out = watch.page.locator("ddp-explorer").evaluate(
-                """(explorer) => [...explorer.querySelectorAll("p, dd, li, td, th, small, button, input, text, span, rect")]
-                  .filter((e) => e.clientWidth !== 1 && e.getBoundingClientRect().right > explorer.getBoundingClientRect().right + 1)
-                  .map((e) => e.textContent || e.value || e.outerHTML)"""
-            )
-            assert not sticking_out, state
-            small = watch.page.locator("ddp-explorer button:visible").evaluate_all(
-                "(all) => all.filter((b) => b.offsetWidth < 24 || b.offsetHeight < 24).map((b) => b.textContent)"
-            )
-            assert not small, f"a finger needs 24 px: {state}"
-        assert not watch.complaints
+def test_every_state_fits_and_complains_of_nothing(watch: Watch, site: str) -> None:
+    show(watch.page, site)
+    assert_every_state_fits(watch, STATES)
 
 
 def test_it_works_from_disk(watch: Watch, built: Path) -> None:
@@ -376,16 +339,6 @@ def test_it_works_from_disk(watch: Watch, built: Path) -> None:
     page.get_by_role("button", name="Next step").click()
     expect(verdict(page)).to_contain_text("Step 4 of 6, all-gather.")
     assert address(page)["step"] == "4"
-
-
-def test_the_sources_run_unbundled(watch: Watch, sources: str) -> None:
-    """As plain modules, without mkdocs: that is how an author works on them."""
-    page = watch.page
-    bare = """<!doctype html><ddp-explorer panel="ring"></ddp-explorer>
-      <script type="module" src="ddp/ddp.js"></script>"""
-    page.route("**/bare.html", lambda route: route.fulfill(body=bare, content_type="text/html"))
-    page.goto(sources + "bare.html")
-    expect(verdict(page)).to_contain_text("Start.")
 
 
 def test_the_gallery_leads_here(watch: Watch, site: str) -> None:
@@ -397,15 +350,3 @@ def test_the_gallery_leads_here(watch: Watch, site: str) -> None:
         assert "panel" in dict(parse_qsl(urlsplit(link.get_attribute("href") or "").fragment))
     page.get_by_role("link", name="a ring half way").click()
     expect(verdict(page)).to_contain_text("Step 3 of 6")
-
-
-def test_it_stays_small() -> None:
-    spec = importlib.util.spec_from_file_location("inline", EXPLORERS / "inline.py")
-    assert spec is not None
-    assert spec.loader is not None
-    inline = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(inline)
-    styles = [EXPLORERS / "explorer.css", EXPLORERS / "ddp" / "ddp.css"]
-    scripts = inline.bundle(EXPLORERS / "ddp" / "ddp.js").encode()
-    everything = scripts + b"".join(path.read_bytes() for path in styles)
-    assert len(gzip.compress(everything, mtime=0)) < BUDGET

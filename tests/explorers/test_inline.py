@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from mkdocs.exceptions import PluginError
 
-from tests.explorers.harness import EXPLORERS
+from tests.explorers import harness
 
 
 @pytest.fixture(scope="module")
 def inline() -> ModuleType:
-    """The hook, loaded as mkdocs does: by its path."""
-    spec = importlib.util.spec_from_file_location("inline", EXPLORERS / "inline.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return harness.inline()
 
 
 def test_what_is_needed_comes_first_and_once(inline: ModuleType, tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
 import itertools
 import math
 import re
@@ -12,18 +10,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.explorers.harness import (
-    DESK,
-    EXPLORERS,
-    PHONE,
-    Scheme,
     Watch,
     address,
+    assert_every_state_fits,
     fragment,
     tab_to,
-    watched,
 )
 
 PAGE = "explorers/matmul.html"
@@ -57,9 +51,6 @@ STATES = [
     "eq=ij%2Cjk-%3Eik&a=2x3&b=4x4&dtype=float32",
     "eq=ij%2Cj1&a=2x3&b=4x4&dtype=float32",
 ]
-# Bytes as they travel (gzip). More than the family's 20,000: three ways to write a product, einsum's
-# grammar, and torch's own words for every refusal.
-BUDGET = 25_000
 
 
 def show(page: Page, site: str, state: str = BROADCAST) -> None:
@@ -333,27 +324,9 @@ def test_the_einsum_of_a_state_is_torchs(watch: Watch, site: str) -> None:
     expect(watch.page.locator(".mm-steps")).to_contain_text("(16, 128, 64) = bh, q, d")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [PHONE, DESK])
-def test_every_state_fits_and_complains_of_nothing(
-    browser: Browser, site: str, width: int, scheme: Scheme
-) -> None:
-    with watched(browser, width, scheme) as watch:
-        for state in STATES:
-            show(watch.page, site, state)
-            assert watch.overflow() <= 0, state
-            # The table of dims may scroll in a box of its own; all else must fit.
-            sticking_out = watch.page.locator("matmul-explorer").evaluate(
-                """(explorer) => [...explorer.querySelectorAll("p, dd, li, button, input, text, small, .mm-verdict strong")]
-                  .filter((e) => e.clientWidth !== 1 && e.getBoundingClientRect().right > innerWidth)
-                  .map((e) => e.textContent)"""
-            )
-            assert not sticking_out, state
-        small = watch.page.locator("matmul-explorer button:visible").evaluate_all(
-            "(all) => all.filter((b) => b.offsetWidth < 24 || b.offsetHeight < 24).map((b) => b.textContent)"
-        )
-        assert not small, "a finger needs 24 px"
-        assert not watch.complaints
+def test_every_state_fits_and_complains_of_nothing(watch: Watch, site: str) -> None:
+    show(watch.page, site)
+    assert_every_state_fits(watch, STATES)
 
 
 def test_it_works_from_disk(watch: Watch, built: Path) -> None:
@@ -364,16 +337,6 @@ def test_it_works_from_disk(watch: Watch, built: Path) -> None:
     assert address(page)["at"] == "0.1.0.0"
 
 
-def test_the_sources_run_unbundled(watch: Watch, sources: str) -> None:
-    """As plain modules, without mkdocs: that is how an author works on them."""
-    page = watch.page
-    bare = """<!doctype html><matmul-explorer a="2x3" b="3x4"></matmul-explorer>
-      <script type="module" src="matmul/matmul.js"></script>"""
-    page.route("**/bare.html", lambda route: route.fulfill(body=bare, content_type="text/html"))
-    page.goto(sources + "bare.html")
-    expect(page.locator(".mm-verdict strong")).to_have_text("(2, 4)")
-
-
 def test_the_gallery_leads_here(watch: Watch, site: str) -> None:
     page = watch.page
     page.goto(site + "explorers/index.html")
@@ -381,15 +344,3 @@ def test_the_gallery_leads_here(watch: Watch, site: str) -> None:
     assert links.count() >= 4
     page.get_by_role("link", name="a broadcast that copies").click()
     expect(page.locator(".ut-facts")).to_contain_text("800 B")
-
-
-def test_it_stays_small() -> None:
-    spec = importlib.util.spec_from_file_location("inline", EXPLORERS / "inline.py")
-    assert spec is not None
-    assert spec.loader is not None
-    inline = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(inline)
-    styles = [EXPLORERS / "explorer.css", EXPLORERS / "matmul" / "matmul.css"]
-    scripts = inline.bundle(EXPLORERS / "matmul" / "matmul.js").encode()
-    everything = scripts + b"".join(path.read_bytes() for path in styles)
-    assert len(gzip.compress(everything, mtime=0)) < BUDGET

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 from torch import nn
 
 from tests.explorers import golden_modules as golden
 from tests.explorers.harness import (
-    DESK,
-    EXPLORERS,
-    PHONE,
-    Scheme,
     Watch,
     address,
+    assert_every_state_fits,
     fragment,
     tab_to,
-    watched,
+    turn,
 )
 
 PAGE = "explorers/modules.html"
@@ -52,25 +47,12 @@ STATES = [
     "model=" + "*".join(f"{'x' * 17}{n}-Linear-4096-1" for n in range(19)) + "&call=named_parameters",
     "model=a-Module*a.a-Module*a.a.an_even_longer_name-Sequential*a.a.an_even_longer_name.0-Conv2d-12-128-11&call=named_parameters&at=a.a.an_even_longer_name.0.weight",
 ]  # fmt: skip
-# Bytes: all that the page loads for this explorer, the shared part included, as it travels (gzip).
-BUDGET = 20_000
 
 
 def show(page: Page, site: str, state: str = RELU) -> None:
     page.goto("about:blank")
     page.goto(f"{site}{PAGE}#{state}", wait_until="load")
     expect(page.locator(".mo-call")).not_to_be_empty()
-
-
-def open_next(page: Page, state: str) -> None:
-    """Another state on a page that is open, as a link to it would; returns when it is shown."""
-    page.evaluate(
-        """(hash) => location.hash === `#${hash}` || new Promise((done) => {
-          addEventListener("hashchange", () => done(), { once: true });
-          location.hash = hash;
-        })""",
-        state,
-    )
 
 
 def row(page: Page, label: str) -> Locator:
@@ -294,7 +276,7 @@ def test_the_call_that_is_shown_gives_the_names_that_are_shown(watch: Watch, sit
     page = watch.page
     show(page, site)
     for state in STATES:
-        open_next(page, state)
+        turn(page, state)
         call = page.locator(".mo-call").inner_text()
         found = list(eval(call, {"model": modelled(page)}))
         if "named_" in call:
@@ -368,30 +350,9 @@ def test_nothing_is_told_by_colour_alone(watch: Watch, site: str) -> None:
     expect(page.locator(".mo-row.lists em")).to_have_text("not registered")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [PHONE, DESK])
-def test_every_state_fits_and_complains_of_nothing(
-    browser: Browser, site: str, width: int, scheme: Scheme
-) -> None:
-    with watched(browser, width, scheme) as watch:
-        show(watch.page, site)
-        for state in STATES:
-            open_next(watch.page, state)
-            assert fragment(watch.page) == state
-            assert watch.overflow() <= 0, state
-            sticking_out = watch.page.locator("modules-explorer").evaluate(
-                """(explorer) => [...explorer.querySelectorAll("p, dd, li, button, input, select, span, b, em")]
-                  .filter((e) => e.clientWidth !== 1 && e.getBoundingClientRect().right > innerWidth)
-                  .map((e) => e.textContent || e.value)"""
-            )
-            assert not sticking_out, state
-            small = watch.page.locator(
-                "modules-explorer :is(button, select, .mo-row, .mo-check, .mo-form input):visible"
-            ).evaluate_all(
-                "(all) => all.filter((b) => b.offsetWidth < 24 || b.offsetHeight < 24).map((b) => b.outerHTML)"
-            )
-            assert not small, f"a finger needs 24 px: {state}"
-        assert not watch.complaints
+def test_every_state_fits_and_complains_of_nothing(watch: Watch, site: str) -> None:
+    show(watch.page, site)
+    assert_every_state_fits(watch, STATES, "button, select, .mo-row, .mo-check, .mo-form input")
 
 
 def test_it_works_from_disk(watch: Watch, built: Path) -> None:
@@ -400,16 +361,6 @@ def test_it_works_from_disk(watch: Watch, built: Path) -> None:
     expect(page.locator(".mo-list button")).to_have_count(5)
     page.get_by_role("radio", name="children").check()
     assert address(page)["call"] == "named_children"
-
-
-def test_the_sources_run_unbundled(watch: Watch, sources: str) -> None:
-    """As plain modules, without mkdocs: that is how an author works on them."""
-    page = watch.page
-    bare = """<!doctype html><modules-explorer model="act-ReLU"></modules-explorer>
-      <script type="module" src="modules/modules.js"></script>"""
-    page.route("**/bare.html", lambda route: route.fulfill(body=bare, content_type="text/html"))
-    page.goto(sources + "bare.html")
-    expect(page.locator(".mo-row")).to_have_count(2)
 
 
 def test_the_gallery_and_the_chapter_lead_here(watch: Watch, site: str) -> None:
@@ -435,15 +386,3 @@ def test_a_module_that_contains_itself_is_what_we_say() -> None:
     for method in (model.state_dict, model.train):
         with pytest.raises(RecursionError):
             method()
-
-
-def test_it_stays_small() -> None:
-    spec = importlib.util.spec_from_file_location("inline", EXPLORERS / "inline.py")
-    assert spec is not None
-    assert spec.loader is not None
-    inline = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(inline)
-    styles = [EXPLORERS / "explorer.css", EXPLORERS / "modules" / "modules.css"]
-    scripts = inline.bundle(EXPLORERS / "modules" / "modules.js").encode()
-    everything = scripts + b"".join(path.read_bytes() for path in styles)
-    assert len(gzip.compress(everything, mtime=0)) < BUDGET

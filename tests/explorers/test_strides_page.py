@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import torch
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from grader import Mismatch, assert_same_layout
-from tests.explorers.harness import DESK, EXPLORERS, PHONE, Scheme, Watch, watched
+from tests.explorers.harness import (
+    Watch,
+    address,
+    assert_every_state_fits,
+    fragment,
+    tab_to,
+    turn,
+)
 
 PAGE = "explorers/strides.html"
 TRANSPOSED = "shape=3x4&ops=transpose.0.1&at=2x1&target=12"
@@ -36,39 +40,12 @@ STATES = [
     "shape=16x16&stride=0x8&cells=128&at=15x15",
     "shape=3x3&stride=3x2&offset=1&cells=14&at=1x2&target=7",
 ]
-# Bytes: all that the page loads for this explorer, the shared part included, as it travels (gzip).
-BUDGET = 20_000
-
-
-@pytest.fixture
-def watch(browser: Browser) -> Iterator[Watch]:
-    with watched(browser) as watch:
-        yield watch
-        assert not watch.complaints
 
 
 def show(page: Page, site: str, state: str = "") -> None:
     page.goto("about:blank")
     page.goto(f"{site}{PAGE}#{state}", wait_until="load")
     expect(page.locator(".ut-name")).not_to_be_empty()
-
-
-def fragment(page: Page) -> str:
-    """What the address holds now. Not `page.url`, which hears of changes a little later."""
-    return str(page.evaluate("location.hash.slice(1)"))
-
-
-def address(page: Page) -> dict[str, str]:
-    return dict(parse_qsl(fragment(page), keep_blank_values=True))
-
-
-def tab_to(page: Page, selector: str) -> None:
-    """Press Tab until the focus is on `selector`, as somebody without a mouse would."""
-    for _ in range(80):
-        page.keyboard.press("Tab")
-        if page.evaluate("(s) => document.activeElement.matches(s)", selector):
-            return
-    pytest.fail(f"Tab never reaches {selector}")
 
 
 def test_the_keyboard_alone_finds_the_cell_of_an_element(watch: Watch, site: str) -> None:
@@ -320,7 +297,7 @@ def test_the_line_for_pytorch_gives_the_same_tensor(watch: Watch, site: str) -> 
     page = watch.page
     show(page, site)
     for state in STATES[1:]:
-        page.evaluate("(hash) => { location.hash = hash; }", state)
+        turn(page, state)
         expect(page.locator(".ut-history button")).to_have_count(
             1 + state.count("ops=") + state.count("_")
         )
@@ -368,26 +345,9 @@ def test_nothing_is_told_by_colour_alone(watch: Watch, site: str) -> None:
     assert style(".ut-strip .twice") == "double"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [PHONE, DESK])
-def test_every_state_fits_and_complains_of_nothing(
-    browser: Browser, site: str, width: int, scheme: Scheme
-) -> None:
-    with watched(browser, width, scheme) as watch:
-        for state in STATES:
-            show(watch.page, site, state)
-            assert watch.overflow() <= 0, state
-            sticking_out = watch.page.locator("strides-explorer").evaluate(
-                """(explorer) => [...explorer.querySelectorAll("p, dd, li, td, button, input, text, span")]
-                  .filter((e) => e.clientWidth !== 1 && !e.closest(".ut-grids") && e.getBoundingClientRect().right > innerWidth)
-                  .map((e) => e.textContent || e.value)"""
-            )
-            assert not sticking_out, state
-            small = watch.page.locator("strides-explorer button:visible").evaluate_all(
-                "(all) => all.filter((b) => b.offsetWidth < 24 || b.offsetHeight < 24).map((b) => b.textContent)"
-            )
-            assert not small, f"a finger needs 24 px: {state}"
-        assert not watch.complaints
+def test_every_state_fits_and_complains_of_nothing(watch: Watch, site: str) -> None:
+    show(watch.page, site)
+    assert_every_state_fits(watch, STATES)
 
 
 def test_it_works_from_disk(watch: Watch, built: Path) -> None:
@@ -396,16 +356,6 @@ def test_it_works_from_disk(watch: Watch, built: Path) -> None:
     expect(page.locator(".ut-name")).to_have_text("x[2, 1]")
     page.get_by_role("button", name="reshape(12)").click()
     assert address(page)["ops"] == "transpose.0.1_reshape.12"
-
-
-def test_the_sources_run_unbundled(watch: Watch, sources: str) -> None:
-    """As plain modules, without mkdocs: that is how an author works on them."""
-    page = watch.page
-    bare = """<!doctype html><strides-explorer shape="3x4"></strides-explorer>
-      <script type="module" src="strides/strides.js"></script>"""
-    page.route("**/bare.html", lambda route: route.fulfill(body=bare, content_type="text/html"))
-    page.goto(sources + "bare.html")
-    expect(page.locator(".ut-name")).to_have_text("x[0, 0]")
 
 
 def test_the_gallery_leads_here(watch: Watch, site: str) -> None:
@@ -417,15 +367,3 @@ def test_the_gallery_leads_here(watch: Watch, site: str) -> None:
         assert "shape" in dict(parse_qsl(urlsplit(link.get_attribute("href") or "").fragment))
     page.get_by_role("link", name="cannot be viewed flat").click()
     expect(page.locator("#ut-target-help")).to_contain_text("No view.")
-
-
-def test_it_stays_small() -> None:
-    spec = importlib.util.spec_from_file_location("inline", EXPLORERS / "inline.py")
-    assert spec is not None
-    assert spec.loader is not None
-    inline = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(inline)
-    styles = [EXPLORERS / "explorer.css", EXPLORERS / "strides" / "strides.css"]
-    scripts = inline.bundle(EXPLORERS / "strides" / "strides.js").encode()
-    everything = scripts + b"".join(path.read_bytes() for path in styles)
-    assert len(gzip.compress(everything, mtime=0)) < BUDGET

@@ -267,8 +267,9 @@ class FormatsExplorer extends Explorer {
     const from = mode === "round" ? neighbours(FP32, fp32) : neighbours(format, bits);
     for (const [button, to, way] of [[this.below, from.below, "down"], [this.above, from.above, "up"]]) {
       button.disabled = to === null;
-      button.lastChild.textContent = mode === "round" ? `FP32 step ${way}` : to === null ? "nothing there" : hex(moved, to);
-      button.setAttribute("aria-label", to === null ? `Nothing further ${way}` : `${mode === "round" ? "FP32 input" : format.name} one step ${way}: ${approximate(decode(moved, to).value, 9)}`);
+      const said = mode === "round" ? `FP32 step ${way}` : to === null ? "nothing there" : hex(moved, to);
+      button.lastChild.textContent = said;
+      button.setAttribute("aria-label", `${said}: ${to === null ? `nothing further ${way}` : `one step ${way}, to ${approximate(decode(moved, to).value, 9)}`}`);
     }
   }
 

@@ -1,0 +1,190 @@
+"""Every page and explorer as somebody meets it: on a phone and a desk, in light and in dark.
+
+No error in the console, no request to elsewhere, nothing wider than the window, nothing that axe-core
+calls serious or critical, and every control of an explorer by keyboard, with a focus to be seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser import DESK, PHONE, ROOT, Scheme, Watch, watched_page
+
+AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
+EXPLORERS = sorted(path.parent.name for path in (ROOT / "site/explorers").glob("*/*.css"))
+VIEWS: tuple[tuple[int, Scheme], ...] = ((PHONE, "light"), (DESK, "dark"))
+"""Layout does not depend on the palette, nor colour on the width: two views are all there is."""
+
+# A chapter has thousands of words in a handful of looks, and the contrast of a word depends on its
+# look alone. So axe measures one of each: the same colours, size, weight and opacity above all
+# that is opaque.
+MARK = """() => {
+  for (const animation of document.getAnimations()) try { animation.finish(); } catch { animation.cancel(); }
+  const grounds = new Map();
+  const ground = (element) => {
+    if (!element) return "";
+    if (!grounds.has(element)) {
+      const style = getComputedStyle(element);
+      const own = `${style.backgroundColor} ${style.backgroundImage} ${style.opacity} ${style.filter}`;
+      const opaque = /^rgb\\(/.test(style.backgroundColor) && style.opacity === "1";
+      grounds.set(element, opaque ? own : `${own} over ${ground(element.parentElement)}`);
+    }
+    return grounds.get(element);
+  };
+  const looks = new Set();
+  for (const element of document.querySelectorAll("body *")) {
+    element.removeAttribute("data-look");
+    const named = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()) || element.matches("input, textarea, select");
+    if (!named || !element.checkVisibility()) continue;
+    const style = getComputedStyle(element);
+    const look = [style.color, style.fontSize, style.fontWeight, style.textShadow, ground(element)].join();
+    if (looks.has(look)) continue;
+    looks.add(look);
+    element.setAttribute("data-look", "");
+  }
+  return looks.size;
+}"""
+# Text that is a cell's value is no label to speak at; the cell's label says that value in words.
+RUN = """async () => {
+  axe.configure({ rules: [
+    { id: "color-contrast", selector: "[data-look]" },
+    { id: "label-content-name-mismatch", selector: "[aria-label]:not(.ut-bit, .ut-strip *, .ut-grids *, .mo-row)" },
+  ] });
+  const { violations } = await axe.run(document, { resultTypes: ["violations"], preload: false });
+  return violations.filter(({ impact }) => ["serious", "critical"].includes(impact)).flatMap(({ id, nodes }) =>
+    nodes.slice(0, 3).map(({ target, failureSummary }) => `${id}: ${target.join(" ")}: ${failureSummary}`));
+}"""
+
+
+@pytest.fixture(scope="module")
+def viewer(context: BrowserContext) -> Iterator[Watch]:
+    """One page for the whole module: it knows fonts and scripts already."""
+    with watched_page(context) as watch:
+        yield watch
+
+
+def complaints(watch: Watch) -> list[str]:
+    """What is wrong with the open page in both views."""
+    found: list[str] = []
+    for width, scheme in VIEWS:
+        watch.turn_to(width, scheme)
+        palette = {"light": "default", "dark": "slate"}[scheme]
+        expect(watch.page.locator("body")).to_have_attribute(
+            "data-md-color-scheme", palette, timeout=30_000
+        )
+        if (beyond := watch.overflow()) > 0:
+            found.append(f"{beyond} px wider than a window of {width}")
+        assert watch.page.evaluate(MARK) > 1
+        found += [f"{width} {scheme}: {said}" for said in watch.page.evaluate(RUN)]
+    found += watch.complaints
+    watch.complaints.clear()
+    return found
+
+
+def open_page(watch: Watch, address: str) -> None:
+    watch.page.goto("about:blank")
+    watch.page.goto(address)
+    watch.page.evaluate(AXE)
+
+
+def test_every_page(viewer: Watch, built: Path, site: str) -> None:
+    found = {}
+    names = sorted(str(page.relative_to(built)) for page in built.rglob("*.html"))
+    assert {"index.html", "404.html", *(f"explorers/{name}.html" for name in EXPLORERS)} <= {*names}
+    for name in names:
+        open_page(viewer, site + name)
+        found[name] = complaints(viewer)
+    assert not {name: said for name, said in found.items() if said}
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_every_state_of_the_gallery(viewer: Watch, site: str, name: str) -> None:
+    """What an explorer draws differs from state to state: see those that its own page set out."""
+    gallery = (ROOT / "site/explorers/index.md").read_text(encoding="utf-8")
+    states = [
+        link.replace("&amp;", "&") for link in re.findall(rf'"{name}\.html#([^"]+)"', gallery)
+    ]
+    assert len(states) >= 3
+    open_page(viewer, f"{site}explorers/{name}.html")
+    for state in states:
+        viewer.page.evaluate("(hash) => { location.hash = hash; }", state)
+        assert not complaints(viewer), state
+
+
+STOPS = """(explorer) => {
+  const all = [...explorer.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")]
+    .filter((e) => e.checkVisibility() && !e.disabled && e.tabIndex >= 0);
+  const groups = new Map();
+  for (const e of all) if (e.type === "radio") groups.set(e.name, [...groups.get(e.name) ?? [], e]);
+  const radios = [...groups.values()].map((group) => group.find((e) => e.checked) ?? group[0]);
+  const stops = all.filter((e) => e.type !== "radio" || radios.includes(e));
+  stops.forEach((e, i) => { e.dataset.stop = i; });
+  return stops.map((e) => e.outerHTML.slice(0, 120));
+}"""
+FOCUS = """() => {
+  const here = document.activeElement;
+  const outlined = (e) => {
+    const { outlineStyle, outlineWidth } = getComputedStyle(e);
+    return outlineStyle !== "none" && parseFloat(outlineWidth) >= 1;
+  };
+  const shown = [here, here.closest("label"), here.parentElement];
+  return {
+    inside: Boolean(here.closest(".ut-explorer")), stop: here.dataset.stop ?? null,
+    seen: shown.some((e) => e && outlined(e)), who: here.outerHTML.slice(0, 120),
+  };
+}"""
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_the_keyboard_alone_reaches_every_control(
+    context: BrowserContext, site: str, name: str
+) -> None:
+    with watched_page(context) as watch:
+        page = watch.page
+        page.goto(f"{site}explorers/{name}.html")
+        explorer = page.locator(".ut-explorer")
+        stops = explorer.evaluate(STOPS)
+        reached = _tab_through(page)
+        missed = [text for number, text in enumerate(stops) if str(number) not in reached]
+        assert not missed
+        _assert_arrows_move(page)
+        assert not watch.complaints
+
+
+def _tab_through(page: Page) -> set[str]:
+    """Tab from the explorer's beginning to its end; the focus is always to be seen."""
+    page.evaluate(
+        """() => {
+          const before = document.createElement("span");
+          before.tabIndex = -1;
+          document.querySelector(".ut-explorer").before(before);
+          before.focus();
+        }"""
+    )
+    reached: set[str] = set()
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        focus = page.evaluate(FOCUS)
+        if not focus["inside"]:
+            return reached
+        assert focus["seen"], f"no focus to be seen: {focus['who']}"
+        reached.add(focus["stop"])
+    raise AssertionError("Tab does not leave the explorer")
+
+
+def _assert_arrows_move(page: Page) -> None:
+    """Where one stop of Tab stands for many buttons, arrow keys lead to the others."""
+    many = page.locator(".ut-explorer :has(> [tabindex='-1']) > [tabindex='0']:visible")
+    for stop in many.element_handles():
+        stop.focus()
+        for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"):
+            page.keyboard.press(key)
+            if not stop.evaluate("(e) => e === document.activeElement"):
+                break
+        else:
+            raise AssertionError(f"arrows move nothing: {stop.evaluate('(e) => e.outerHTML')}")
