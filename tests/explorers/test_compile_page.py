@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.explorers.harness import (
-    DESK,
-    EXPLORERS,
-    PHONE,
-    Scheme,
-    Watch,
-    address,
-    tab_to,
-    watched,
-)
+from tests.explorers.harness import Watch, address, assert_every_state_fits, tab_to
 from tests.explorers.test_compile import CAPTURES
 
 PAGE = "explorers/compile.html"
 STAGES = ("python", "bytecode", "dynamo", "joint", "partition")
-# Bytes as they travel (gzip), captures included. The family's 20,000 holds.
-BUDGET = 20_000
+
+
+def state(program: str, stage: str, graph: int = 1, cut: str = "1.0") -> str:
+    pairs = [("program", program), ("stage", stage)]
+    pairs += [("graph", str(graph))] if graph > 1 else []
+    return urlencode([*pairs, ("cut", cut)] if cut != "1.0" else pairs)
 
 
 def show(page: Page, site: str, program: str, stage: str, graph: int = 1, cut: str = "1.0") -> None:
     """Open a state; where the page is open already, only the address changes."""
-    at = f"program={program}&stage={stage}&graph={graph}&cut={cut}"
-    page.goto(f"{site}{PAGE}#{at}", wait_until="load")
+    page.goto(f"{site}{PAGE}#{state(program, stage, graph, cut)}", wait_until="load")
     expect(page.locator(f"input[name=cp-stage][value={stage}]")).to_be_checked()
     expect(page.locator(f"input[name=cp-program][value={program}]")).to_be_checked()
 
@@ -130,33 +123,12 @@ def test_an_address_may_hold_anything(watch: Watch, site: str, at: str) -> None:
     expect(watch.page.locator(".cp-what")).to_contain_text("graph")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [DESK, PHONE])
-def test_nothing_sticks_out(browser: Browser, site: str, width: int, scheme: Scheme) -> None:
-    with watched(browser, width, scheme) as watch:
-        for program in CAPTURES:
-            for stage in STAGES:
-                show(watch.page, site, program["id"], stage, len(program["frames"]))
-                assert watch.overflow() <= 0, (program["id"], stage)
-        small = watch.page.evaluate(
-            "[...document.querySelectorAll('compile-explorer :is(button, label)')]"
-            ".map((e) => e.getBoundingClientRect()).filter((r) => r.width && r.height < 24 && r.height > 0).length"
-        )
-        assert small <= 1, "the range's label is text beside its knob"
-        assert not watch.complaints
+def test_every_state_fits(watch: Watch, site: str) -> None:
+    states = [state(one["id"], stage, len(one["frames"])) for one in CAPTURES for stage in STAGES]
+    watch.page.goto(f"{site}{PAGE}#{states[0]}", wait_until="load")
+    assert_every_state_fits(watch, states)
 
 
 def test_it_works_from_disk(watch: Watch, built: Path) -> None:
     watch.page.goto((built / PAGE).as_uri() + "#program=mlp&stage=joint", wait_until="load")
     expect(watch.page.locator(".cp-scroll svg")).to_be_visible()
-
-
-def test_it_travels_light() -> None:
-    spec = importlib.util.spec_from_file_location("inline", EXPLORERS / "inline.py")
-    assert spec is not None and spec.loader is not None
-    inline = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(inline)
-    styles = [EXPLORERS / "explorer.css", EXPLORERS / "compile" / "compile.css"]
-    everything = inline.bundle(EXPLORERS / "compile" / "compile.js").encode()
-    everything += b"".join(style.read_bytes() for style in styles)
-    assert len(gzip.compress(everything, mtime=0)) < BUDGET
