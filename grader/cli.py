@@ -14,12 +14,15 @@ import typer
 from rich.console import Console
 
 from grader.core.course import Chapter, Course, CourseError, Exercise, find_course
+from grader.student import cli as student
 
 app = typer.Typer(
     help="Learn how PyTorch works inside, and grade those who do.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
 )
+app.add_typer(student.app)
 out = Console(highlight=False)
 
 ChapterArgument = Annotated[str, typer.Argument(help="A chapter's id, e.g. ch01_formats.")]
@@ -27,13 +30,12 @@ ChapterArgument = Annotated[str, typer.Argument(help="A chapter's id, e.g. ch01_
 
 def main() -> None:
     """Run the command; turn known troubles into one line that says what to do."""
-    from grader.authoring.source import SourceError
     from grader.nbgrader import commands_on_path
 
     commands_on_path()
     try:
         app()
-    except (CourseError, SourceError) as error:
+    except CourseError as error:
         out.print(f"[red]undertorch:[/red] {error}", markup=True, soft_wrap=True)
         raise SystemExit(1) from None
 
