@@ -6,15 +6,18 @@ the commands. Lines are added and never changed, so that a kernel and a terminal
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from grader.core.program import plain_python
 from grader.core.verdict import Verdict
 
 STATE = ".undertorch"
@@ -43,8 +46,11 @@ class Entry:
 
 
 def digest(source: str | None) -> str:
-    """Return what tells one answer from another: white space around it does not."""
-    return hashlib.sha256((source or "").strip().encode("utf-8", "replace")).hexdigest()[:16]
+    """Return what tells one answer from another: comments and white space do not."""
+    text = plain_python(source or "").strip()
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        text = ast.dump(ast.parse(text))
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def verdict_entry(chapter: str, verdict: Verdict, source: str | None, by: str) -> Entry:

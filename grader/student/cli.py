@@ -16,8 +16,12 @@ from rich.text import Text
 from grader.core.course import CourseError, find_course
 
 if TYPE_CHECKING:
-    from grader.student.check import Checked
+    from rich.syntax import Syntax
+
+    from grader.student.check import Checked, Checker
+    from grader.student.folder import Folder
     from grader.student.targets import Target
+    from grader.student.work import Work
 
 app = typer.Typer()
 out = Console(highlight=False)
@@ -25,13 +29,52 @@ err = Console(stderr=True, highlight=False)
 
 PANEL = "For students"
 
+
+def _exercises(incomplete: str) -> list[str]:
+    """Complete the name of an exercise."""
+    try:
+        chapters = find_course().chapters()
+        names = [exercise.id for chapter in chapters for exercise in chapter.exercises]
+    except (
+        CourseError,
+        OSError,
+        ValueError,
+        KeyError,
+    ):  # a half-typed line is no place to complain
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _chapters(incomplete: str) -> list[str]:
+    """Complete the name of a chapter."""
+    try:
+        names = [chapter.id for chapter in find_course().chapters()]
+    except (CourseError, OSError):
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _anything(incomplete: str) -> list[str]:
+    """Complete what `check` takes: chapters, exercises, and notebooks of the working directory."""
+    files = [str(path) for path in Path().glob("*.ipynb")]
+    files = [path for path in files if path.startswith(incomplete)]
+    return [*_chapters(incomplete), *_exercises(incomplete), *files]
+
+
 What = Annotated[
     list[str] | None,
     typer.Argument(
+        autocompletion=_anything,
         metavar="[NOTEBOOK|CHAPTER|EXERCISE]...",
         help="A notebook's path, a `.py` file beside one, a chapter (`ch01_formats`, `ch01`, "
         "`formats`) or an exercise (`decode`). All your notebooks if left out; in a chapter's "
         "folder, that chapter.",
+    ),
+]
+OneExercise = Annotated[
+    str,
+    typer.Argument(
+        metavar="EXERCISE", autocompletion=_exercises, help="An exercise, e.g. `decode`."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a script, and nothing else.")]
@@ -212,3 +255,231 @@ def _as_data(checked: Sequence[Checked], troubles: Sequence[str]) -> dict[str, A
         ],
         "errors": list(troubles),
     }
+
+
+@app.command(rich_help_panel=PANEL)
+def watch(what: What = None) -> None:
+    """Check again whenever you save: only the answers that changed.
+
+    Leave it running beside your editor. An answer changed when its cell, its file, or something of
+    yours that it uses did. Ctrl-C ends it.
+
+    Exit status: 2 called wrongly, 130 when you end it.
+    """
+    from grader.student.targets import find_targets
+
+    try:
+        targets = find_targets(find_course(), what or [])
+    except CourseError as error:
+        _refuse(str(error))
+    with _Working() as working:
+        working.on("loading PyTorch")
+        from grader.student.check import Checker
+        from grader.student.watch import Watcher
+
+        checker, watcher = Checker(), Watcher(targets)
+    _tell_round(checker, *watcher.look())
+    names = ", ".join(dict.fromkeys(target.chapter.id for target in targets))
+    out.print(f"Watching {names}. Save, and what changed is checked. Ctrl-C ends.", soft_wrap=True)
+    while True:
+        _tell_round(checker, *watcher.look())
+        time.sleep(LOOK_SECONDS)
+
+
+LOOK_SECONDS = 0.3
+"""How long a saved answer waits: less than the way from the editor to the terminal."""
+
+
+def _tell_round(
+    checker: Checker, changed: Sequence[tuple[Work, list[str]]], troubles: Sequence[str]
+) -> None:
+    """Check what changed and show it in full; say what cannot be read."""
+    for work, names in changed:
+        out.print(Text(f"\n{time.strftime('%H:%M:%S')}  {work.notebook.parent.name}", "dim"))
+        for item in checker.check(work, names):
+            show(item, whole=str(item.verdict.outcome) != "passed")
+    for trouble in troubles:
+        err.print(Text("undertorch: ", "red") + Text(trouble), soft_wrap=True)
+
+
+@app.command("progress", rich_help_panel=PANEL)
+def show_progress(
+    chapter: Annotated[
+        str,
+        typer.Argument(
+            metavar="[CHAPTER]",
+            autocompletion=_chapters,
+            help="A chapter, to see its exercises; all chapters if left out.",
+        ),
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """Show how far you are: exercises passed, tried and not begun, and points.
+
+    It reads your saved notebooks and the verdicts that you saw, here or in a notebook. It runs
+    nothing. An answer that was changed after its verdict counts as tried and has no points until it
+    is checked again.
+
+    Exit status: 0 shown, 2 there is no folder of yours here, or no such chapter.
+    """
+    from grader.student.folder import find_folder
+    from grader.student.progress import progress
+    from grader.student.tables import chapter_table, chapters_table
+    from grader.student.targets import find_chapter
+
+    try:
+        course = find_course()
+        chosen = find_chapter(course, chapter).id if chapter else ""
+        found = progress(course, find_folder())
+    except CourseError as error:
+        _refuse(str(error), as_json)
+    shown = [one for one in found if one.chapter == chosen or not chosen]
+    if as_json:
+        typer.echo(json.dumps([one.to_data() for one in shown], indent=1))
+        return
+    out.print(chapter_table(shown[0]) if chosen else chapters_table(shown))
+    for one in shown:
+        if one.trouble:
+            out.print(Text(one.trouble, "red"), soft_wrap=True)
+    if any(one.count("not checked") for one in shown):
+        out.print("Some answers were not checked as they stand. To do so: undertorch check")
+
+
+@app.command(rich_help_panel=PANEL)
+def hint(
+    exercise: OneExercise,
+    number: Annotated[
+        int, typer.Argument(min=0, help="Which hint; the next one if left out.", show_default=False)
+    ] = 0,
+) -> None:
+    """Show the next hint of an exercise, from vague to plain; it remembers which you saw.
+
+    Exit status: 0 shown, 1 there is no further hint, 2 no such exercise or hint.
+    """
+    from rich.markdown import Markdown
+
+    from grader.core import journal
+    from grader.student.hints import hints_of
+    from grader.student.targets import find_exercise
+
+    try:
+        chapter, exercise = find_exercise(find_course(), exercise)
+    except CourseError as error:
+        _refuse(str(error))
+    hints, folder = hints_of(chapter, exercise), _folder_or_none()
+    log = journal.read(folder.root) if folder else []
+    seen = [e.number for e in log if (e.kind, e.exercise) == ("hint", exercise)]
+    wanted = number or max(seen, default=0) + 1
+    if number > len(hints):
+        _refuse(f"{exercise} has {len(hints)} hints.")
+    if not hints:
+        out.print(f"{exercise} has no hints.")
+        raise typer.Exit(1)
+    if wanted > len(hints):
+        out.print(f"You have seen all {len(hints)} hints. One again: undertorch hint {exercise} 1")
+        out.print(f"After an attempt: undertorch solution {exercise}")
+        raise typer.Exit(1)
+    chosen = hints[wanted - 1]
+    out.print(Text(f"Hint {wanted} of {len(hints)}: {chosen.title}\n", "bold"))
+    out.print(Markdown(chosen.text))
+    if folder:
+        journal.write(
+            folder.root, [journal.Entry("hint", chapter.id, exercise, time.time(), number=wanted)]
+        )
+
+
+def _folder_or_none() -> Folder | None:
+    from grader.student.folder import find_folder
+
+    try:
+        return find_folder()
+    except CourseError:
+        return None
+
+
+@app.command(rich_help_panel=PANEL)
+def solution(
+    exercise: OneExercise,
+    others: Annotated[
+        bool, typer.Option("--others", help="Also other right answers, by other roads.")
+    ] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Without an attempt of yours.")] = False,
+) -> None:
+    """Show the reference solution, once you have tried.
+
+    An attempt is an answer of yours that was checked once, here or in the notebook; it need not
+    have passed.
+
+    Exit status: 0 shown, 1 there was no attempt yet, 2 no such exercise, or no folder of yours.
+    """
+    from rich.syntax import Syntax
+
+    from grader.core import journal
+    from grader.student.folder import find_folder
+    from grader.student.hints import alternates_of, reference_of
+    from grader.student.targets import find_exercise
+
+    try:
+        chapter, exercise = find_exercise(find_course(), exercise)
+        folder = _folder_or_none() if anyway else find_folder()
+    except CourseError as error:
+        _refuse(str(error))
+    log = journal.read(folder.root) if folder else []
+    seen = [entry for entry in log if entry.exercise == exercise]
+    tried = any(e.kind == "verdict" and e.outcome != "not attempted" for e in seen)
+    if not tried and not anyway:
+        out.print(f"You have not tried {exercise} yet: no answer of yours was checked.")
+        out.print(f"Write one and run `undertorch check {exercise}`, or grade it in the notebook.")
+        out.print(f"A first step: undertorch hint {exercise}. To see it all the same: --anyway")
+        raise typer.Exit(1)
+    if not tried:
+        out.print(
+            "Without an attempt, then. Close it when you have understood it, and write it from "
+            "memory: that is the exercise now.\n",
+            soft_wrap=True,
+        )
+    answers = [("", reference_of(chapter, exercise))]
+    answers += alternates_of(chapter, exercise) if others else []
+    for words, source in answers:
+        if words:
+            out.print(Text(f"\n{words}\n"), soft_wrap=True)
+        _print_code(source, Syntax)
+    if folder:
+        journal.write(folder.root, [journal.Entry("solution", chapter.id, exercise, time.time())])
+
+
+def _print_code(source: str, syntax: type[Syntax]) -> None:
+    """Print code in colours on a terminal; elsewhere as it is, to be piped into a file."""
+    if out.is_terminal:
+        out.print(syntax(source.strip("\n"), "python", background_color="default"))
+    else:
+        typer.echo(source.strip("\n"))
+
+
+@app.command(rich_help_panel=PANEL)
+def reset(
+    exercise: OneExercise,
+) -> None:
+    """Put an exercise back to its stub. What you wrote is kept, and it says where.
+
+    A file of yours beside the notebook (decode.py) is moved there, too. Close the notebook first,
+    or reload it from disk afterwards: Jupyter holds its own copy.
+
+    Exit status: 0 done, 2 no such exercise or notebook.
+    """
+    from grader.student.folder import find_folder, shown
+    from grader.student.reset import reset as put_back
+    from grader.student.targets import find_exercise
+
+    try:
+        chapter, exercise = find_exercise(find_course(), exercise)
+        folder = find_folder()
+        kept = put_back(folder, chapter, exercise)
+    except CourseError as error:
+        _refuse(str(error))
+    if not kept:
+        out.print(f"{exercise} already holds its stub.")
+        return
+    out.print(f"{exercise} holds its stub again. If the notebook is open, reload it from disk.")
+    for path in kept:
+        out.print(f"Your text is kept: {shown(path)}", soft_wrap=True)

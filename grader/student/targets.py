@@ -44,6 +44,14 @@ def find_targets(course: Course, words: Sequence[str]) -> list[Target]:
     return inside or there
 
 
+def find_chapter(course: Course, word: str) -> Chapter:
+    """Return a chapter by its id, its notebook's name or its number's word: "ch01"."""
+    for chapter in course.chapters():
+        if word.rstrip("/") in (chapter.id, chapter.name, chapter.id.partition("_")[0]):
+            return chapter
+    raise _unknown(course, word)
+
+
 def find_exercise(course: Course, name: str) -> tuple[Chapter, str]:
     """Return an exercise and its chapter, by its id or by the name of its file."""
     name = Path(name).name.removesuffix(".py")
@@ -63,11 +71,15 @@ def _target(course: Course, word: str) -> Target:
             raise CourseError(f"There is no file {word}.")
         chapter, exercise = find_exercise(course, word)
         return Target(chapter, path.with_name(chapter.released.name), (exercise,), named=True)
-    for chapter in course.chapters():
-        if word.rstrip("/") in (chapter.id, chapter.name, chapter.id.partition("_")[0]):
-            return Target(chapter, find_folder().notebook(chapter), _ids(chapter))
-        if path.is_dir() and path.resolve().name == chapter.id:
-            return Target(chapter, path / chapter.released.name, _ids(chapter))
+    if path.is_dir():
+        word = path.resolve().name
+    try:
+        chapter = find_chapter(course, word)
+    except CourseError:
+        pass
+    else:
+        there = path / chapter.released.name if path.is_dir() else find_folder().notebook(chapter)
+        return Target(chapter, there, _ids(chapter))
     chapter, exercise = find_exercise(course, word)
     return Target(chapter, _place(find_folder(), chapter), (exercise,), named=True)
 
