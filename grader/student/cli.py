@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import textwrap
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from grader.student.check import Checked, Checker
     from grader.student.folder import Folder
     from grader.student.targets import Target
+    from grader.student.update import Updated
     from grader.student.work import Work
 
 app = typer.Typer()
@@ -483,3 +485,65 @@ def reset(
     out.print(f"{exercise} holds its stub again. If the notebook is open, reload it from disk.")
     for path in kept:
         out.print(f"Your text is kept: {shown(path)}", soft_wrap=True)
+
+
+@app.command(rich_help_panel=PANEL)
+def update(
+    chapters: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[CHAPTER]...", autocompletion=_chapters, help="All if left out."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would happen, change nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Bring your notebooks to the course's new version. Nothing of yours is lost.
+
+    New and changed text comes in; your answers, your own cells, and cells that you edited stay.
+    Where you and the course changed the same cell, both are there and it is said. The notebook as
+    it was is kept, and it says where. Save and close your notebooks first.
+
+    Exit status: 0 every notebook is up to date now, 2 one could not be updated and is as it was.
+    """
+    from grader.student.folder import find_folder
+    from grader.student.targets import find_chapter
+    from grader.student.update import TROUBLE
+    from grader.student.update import update as bring_up
+
+    try:
+        course, folder = find_course(), find_folder()
+        chosen = [find_chapter(course, word) for word in chapters or []] or course.chapters()
+    except CourseError as error:
+        _refuse(str(error), as_json)
+    found = [bring_up(folder, chapter, dry=dry_run) for chapter in chosen]
+    if as_json:
+        typer.echo(json.dumps([asdict(one) for one in found], indent=1, default=str))
+    else:
+        for one in found:
+            _tell_update(one, dry_run)
+    if any(one.state == TROUBLE for one in found):
+        raise typer.Exit(2)
+
+
+def _tell_update(one: Updated, dry: bool) -> None:
+    from grader.student.folder import shown
+
+    report = one.report
+    style = {"updated": "green", "new": "green", "not updated": "red"}.get(one.state, "dim")
+    state = f"would be {one.state}" if dry and one.state in ("updated", "new") else one.state
+    out.print(Text(f"{one.chapter}  ", "bold") + Text(state, style), soft_wrap=True)
+    if one.trouble:
+        out.print(Text(f"  {one.trouble}"), soft_wrap=True)
+    if one.state == "updated":
+        counts = (
+            (report.added, "new"), (report.changed, "changed"), (report.removed, "removed")
+        )  # fmt: skip
+        said = ", ".join(f"{number} {word}" for number, word in counts if number)
+        cells = [f"{len(report.answers)} answers", f"{report.own} cells of your own"]
+        out.print(f"  cells of the course: {said or 'none'}; kept of yours: {', '.join(cells)}")
+    for sentence in report.said:
+        out.print(Text(textwrap.indent(sentence, "  ")), soft_wrap=True)
+    if one.kept:
+        out.print(f"  As it was: {shown(one.kept)}", soft_wrap=True)
+        out.print("  If the notebook is open, reload it from disk before you go on.")

@@ -1,6 +1,7 @@
 """A student beside a course of one tiny chapter, and their terminal."""
 
 import json
+import sys
 
 import nbformat
 import pytest
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 from grader.cli import app
 from grader.core.course import Course
 from grader.learn import fill_folder
-from tests.scale.course import CHAPTER, TinyCourse
+from tests.scale.course import CHAPTER, RIGHT, TinyCourse
 
 
 class Student:
@@ -72,6 +73,8 @@ def at_home(tmp_path, monkeypatch):
     def sit_down(course):
         monkeypatch.setenv("UNDERTORCH_COURSE", str(course.root))
         monkeypatch.setenv("COLUMNS", "100")
+        for name in RIGHT:  # pytest would take a check file of the same name for this one
+            monkeypatch.delitem(sys.modules, f"test_{name}", raising=False)
         home = tmp_path / "home"
         home.mkdir()
         monkeypatch.chdir(home)
