@@ -165,26 +165,6 @@ def trial(
 
 
 @app.command()
-def learn(
-    folder: Annotated[Path, typer.Argument(help="Your copy of the notebooks.")] = Path("my"),
-    open_lab: Annotated[bool, typer.Option("--open/--no-open", help="Open JupyterLab.")] = True,
-) -> None:
-    """Copy the chapters into a folder of your own and open them. Never overwrites a file."""
-    import subprocess
-    import sys
-
-    from grader.learn import fill_folder
-
-    course = find_course()
-    for path in fill_folder(course, folder):
-        out.print(f"new: {path}", soft_wrap=True)
-    if open_lab:
-        first = folder / course.chapters()[0].id / course.chapters()[0].released.name
-        command = [sys.executable, "-m", "jupyter", "lab", str(first)]
-        raise typer.Exit(subprocess.call(command))
-
-
-@app.command()
 def sample(chapter: ChapterArgument = "ch01_formats") -> None:
     """Hand in a sample class: right, half done, mistaken, crashing and hostile submissions.
 

@@ -91,6 +91,41 @@ def _refuse(message: str, as_json: bool = False) -> NoReturn:
 
 
 @app.command(rich_help_panel=PANEL)
+def learn(
+    folder: Annotated[Path, typer.Argument(help="Your copy of the notebooks.")] = Path("my"),
+    open_lab: Annotated[bool, typer.Option("--open/--no-open", help="Open JupyterLab.")] = True,
+) -> None:
+    """Copy the chapters into a folder of your own and open them. Never overwrites a file.
+
+    JupyterLab opens on chapter 1, with its table of contents at the side and your progress in a
+    second tab; later, as you left it. The notebooks work in VS Code and Notebook 7, too: open them
+    there and choose this Python as the kernel. A new version of the course: `undertorch update`.
+
+    Exit status: 0 done, 2 the folder cannot be used; JupyterLab's own if it was opened.
+    """
+    import subprocess
+
+    from grader.learn import fill_folder
+    from grader.student.contents import write_contents
+    from grader.student.folder import Folder
+    from grader.student.lab import lab_command
+    from grader.student.progress import progress
+
+    course, mine = find_course(), Folder(folder)
+    if not course.chapters():
+        _refuse(f"{course.root} holds no chapters. Run: undertorch build")
+    try:
+        for path in fill_folder(course, folder):
+            out.print(f"new: {path}", soft_wrap=True)
+        write_contents(course, mine, progress(course, mine))
+        command = lab_command(course, mine)
+    except OSError as error:
+        _refuse(f"{folder} cannot be used: {error.strerror}.")
+    if open_lab:
+        raise typer.Exit(subprocess.call(command))
+
+
+@app.command(rich_help_panel=PANEL)
 def check(what: What = None, as_json: Json = False) -> None:
     """Grade your work here in the terminal, with the verdicts that the notebook gives.
 
@@ -324,6 +359,7 @@ def show_progress(
 
     Exit status: 0 shown, 2 there is no folder of yours here, or no such chapter.
     """
+    from grader.student.contents import write_contents
     from grader.student.folder import find_folder
     from grader.student.progress import progress
     from grader.student.tables import chapter_table, chapters_table
@@ -332,9 +368,11 @@ def show_progress(
     try:
         course = find_course()
         chosen = find_chapter(course, chapter).id if chapter else ""
-        found = progress(course, find_folder())
+        folder = find_folder()
+        found = progress(course, folder)
     except CourseError as error:
         _refuse(str(error), as_json)
+    write_contents(course, folder, found)
     shown = [one for one in found if one.chapter == chosen or not chosen]
     if as_json:
         typer.echo(json.dumps([one.to_data() for one in shown], indent=1))

@@ -188,10 +188,8 @@ class _Merge:
             if key in self._base:
                 self.report.said.append(f"`{name}`: its cell was missing; its stub is there again.")
             return dict(new)
-        if (
-            not _text(mine)
-            or any(is_stub(mine["source"], stub) for stub in stubs)
-            and not _has_comments(mine, stubs)
+        if not _text(mine) or (
+            any(is_stub(mine["source"], stub) for stub in stubs) and not _has_comments(mine, stubs)
         ):
             self.report.changed += _text(mine) != _text(new)
             return dict(new)
