@@ -520,7 +520,10 @@ def reset(
     if not kept:
         out.print(f"{exercise} already holds its stub.")
         return
-    out.print(f"{exercise} holds its stub again. If the notebook is open, reload it from disk.")
+    out.print(
+        f"{exercise} holds its stub again. If the notebook is open, reload it from disk.",
+        soft_wrap=True,
+    )
     for path in kept:
         out.print(f"Your text is kept: {shown(path)}", soft_wrap=True)
 
@@ -578,8 +581,12 @@ def _tell_update(one: Updated, dry: bool) -> None:
             (report.added, "new"), (report.changed, "changed"), (report.removed, "removed")
         )  # fmt: skip
         said = ", ".join(f"{number} {word}" for number, word in counts if number)
-        cells = [f"{len(report.answers)} answers", f"{report.own} cells of your own"]
-        out.print(f"  cells of the course: {said or 'none'}; kept of yours: {', '.join(cells)}")
+        answers, own = len(report.answers), report.own
+        yours = f"{answers} {'answer' if answers == 1 else 'answers'}, "
+        yours += f"{own} other {'cell' if own == 1 else 'cells'}"
+        out.print(
+            f"  the course's cells: {said or 'as before'}; kept of yours: {yours}", soft_wrap=True
+        )
     for sentence in report.said:
         out.print(Text(textwrap.indent(sentence, "  ")), soft_wrap=True)
     if one.kept:

@@ -53,7 +53,7 @@ def test_news_come_in_and_work_stays(student, course):
     said = student.run("update", "--dry-run")
     assert "would be updated" in said and student.notebook.read_bytes() == before
     said = student.run("update")
-    assert "cells of the course: 1 new; kept of yours: 2 answers, 1 cells of your own" in said
+    assert "the course's cells: 1 new; kept of yours: 2 answers, 1 other cell" in said
     assert "`total`: its stub changed" in said and "the sum of all of" in said
     sources = [cell.source for cell in student.read().cells]
     assert NEWS in sources and "mine = 1" in sources
