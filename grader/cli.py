@@ -14,12 +14,15 @@ import typer
 from rich.console import Console
 
 from grader.core.course import Chapter, Course, CourseError, Exercise, find_course
+from grader.student import cli as student
 
 app = typer.Typer(
     help="Learn how PyTorch works inside, and grade those who do.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
 )
+app.add_typer(student.app)
 out = Console(highlight=False)
 
 ChapterArgument = Annotated[str, typer.Argument(help="A chapter's id, e.g. ch01_formats.")]
@@ -27,13 +30,12 @@ ChapterArgument = Annotated[str, typer.Argument(help="A chapter's id, e.g. ch01_
 
 def main() -> None:
     """Run the command; turn known troubles into one line that says what to do."""
-    from grader.authoring.source import SourceError
     from grader.nbgrader import commands_on_path
 
     commands_on_path()
     try:
         app()
-    except (CourseError, SourceError) as error:
+    except CourseError as error:
         out.print(f"[red]undertorch:[/red] {error}", markup=True, soft_wrap=True)
         raise SystemExit(1) from None
 
@@ -163,26 +165,6 @@ def trial(
         page.write_text(as_page(course, trials, seed), encoding="utf-8")
     if wrong:
         raise typer.Exit(1)
-
-
-@app.command()
-def learn(
-    folder: Annotated[Path, typer.Argument(help="Your copy of the notebooks.")] = Path("my"),
-    open_lab: Annotated[bool, typer.Option("--open/--no-open", help="Open JupyterLab.")] = True,
-) -> None:
-    """Copy the chapters into a folder of your own and open them. Never overwrites a file."""
-    import subprocess
-    import sys
-
-    from grader.learn import fill_folder
-
-    course = find_course()
-    for path in fill_folder(course, folder):
-        out.print(f"new: {path}", soft_wrap=True)
-    if open_lab:
-        first = folder / course.chapters()[0].id / course.chapters()[0].released.name
-        command = [sys.executable, "-m", "jupyter", "lab", str(first)]
-        raise typer.Exit(subprocess.call(command))
 
 
 @app.command()

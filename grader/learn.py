@@ -1,15 +1,21 @@
-"""A student's own copy of the chapters: filled from the released notebooks, never overwritten."""
+"""A student's own copy of the chapters: filled from the released notebooks, never overwritten.
+
+What a notebook was filled from is kept, too: `undertorch update` tells by it what is the student's.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from grader.core.course import Course
+from grader.core.journal import STATE
+from grader.student.folder import Folder, replace_file
 
 
 def fill_folder(course: Course, folder: Path) -> list[Path]:
     """Copy each released notebook that `folder` lacks; return the new files."""
     new = []
+    (folder / STATE).mkdir(parents=True, exist_ok=True)
     for chapter in course.chapters():
         target = folder / chapter.id / chapter.released.name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -18,5 +24,6 @@ def fill_folder(course: Course, folder: Path) -> list[Path]:
                 file.write(chapter.released.read_bytes())
         except FileExistsError:
             continue
+        replace_file(Folder(folder).base(chapter), chapter.released.read_bytes())
         new.append(target)
     return new

@@ -22,11 +22,12 @@ import nbformat
 import yaml
 from nbformat import NotebookNode
 
+from grader.core.course import CourseError
 from grader.core.offlimits import describe_rule
 from grader.engine.budget import Budget, changed
 
 
-class SourceError(Exception):
+class SourceError(CourseError):
     """A source that cannot be built; the message says where and what to do."""
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import IPython.core.inputtransformer2  # noqa: F401 (program.py wants it; here, before any fork)
+
 from grader.core.answers import Answer, Role, read_answers
 from grader.core.channel import Transport
 from grader.core.checks import CheckRun, Suite

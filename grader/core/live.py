@@ -6,6 +6,7 @@ import inspect
 import linecache
 import os
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -17,10 +18,12 @@ import torch
 from grader.core.course import Chapter, CourseError, find_course, given_cells
 from grader.core.fork import Fork, Here
 from grader.core.grading import Attempt, ExerciseGrader
+from grader.core.journal import folder_around, verdict_entry, write
 from grader.core.probe import Probe, load_probes
 from grader.core.program import Program, binds
 from grader.core.render import Report, Trouble
 from grader.core.submission import Unreadable, read_notebook
+from grader.core.verdict import Verdict
 
 PRACTICE_SEED = 0
 """Inputs in a live notebook are the same every time, so that a failure stays put while it is
@@ -51,7 +54,16 @@ def grade(exercise: str) -> Report | Trouble:
         return Trouble("Interrupted before there was a verdict.")
     finally:
         torch.set_num_threads(threads)
+    _remember(chapter, verdict, attempt)
     return Report(replace(verdict, notes=(*verdict.notes, *_stale(exercise, attempt))))
+
+
+def _remember(chapter: Chapter, verdict: Verdict, attempt: Attempt) -> None:
+    """Write the verdict into the student's journal, if the kernel works in a student's folder."""
+    with suppress(OSError):  # no verdict is lost because a disk is full
+        folder = folder_around(Path.cwd())
+        if folder is not None:
+            write(folder, [verdict_entry(chapter.id, verdict, attempt.source, "notebook")])
 
 
 def _stale(exercise: str, attempt: Attempt) -> tuple[str, ...]:

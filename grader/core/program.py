@@ -15,8 +15,6 @@ from enum import Enum
 from functools import lru_cache
 from types import CodeType
 
-from IPython.core.inputtransformer2 import TransformerManager
-
 MAGICS_LIMIT = 50
 """Most magics and shell lines of a cell that are transformed: IPython reads the whole cell again for
 each, and gives up at 500."""
@@ -83,6 +81,9 @@ def plain_python(source: str) -> str:
         source = rest if first.split()[0] in ("%%time", "%%timeit", "%%capture", "%%prun") else ""
     if len(_MAGIC.findall(source)) > MAGICS_LIMIT:
         return source
+    # here, not above: it takes half a second, and `undertorch --help` needs none of it
+    from IPython.core.inputtransformer2 import TransformerManager
+
     try:
         return str(TransformerManager().transform_cell(source))
     except Exception:  # IPython raises of several kinds on what it cannot read

@@ -51,7 +51,7 @@ class Rebuilt:
 
 def read_notebook(path: Path) -> dict[str, Any]:
     """Return a notebook of format 4 from a file that may be anything. Raises `Unreadable`."""
-    text = _read_regular(path).decode("utf-8", errors="replace").removeprefix("\ufeff")
+    text = read_regular(path).decode("utf-8", errors="replace").removeprefix("\ufeff")
     if not text.strip():
         raise Unreadable("the notebook is empty")
     try:
@@ -63,7 +63,8 @@ def read_notebook(path: Path) -> dict[str, Any]:
     return _as_version_4(data)
 
 
-def _read_regular(path: Path) -> bytes:
+def read_regular(path: Path) -> bytes:
+    """Return the bytes of an ordinary file of bearable size. Raises `Unreadable` for all else."""
     try:
         # neither follow a link nor wait for the other end of a pipe
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -145,7 +146,7 @@ def rebuild(
     notes: dict[str, list[str]] = {}
     places: dict[str, int] = {}
     for exercise in chapter.exercises:
-        place, said = _find(exercise.id, submitted["cells"])
+        place, said = find_solution(exercise.id, submitted["cells"])
         if place is not None:
             places[exercise.id] = place
         if said:
@@ -167,7 +168,7 @@ def rebuild(
     return Rebuilt(released, programs, sources, {key: tuple(said) for key, said in notes.items()})
 
 
-def _find(exercise: str, cells: Sequence[Mapping[str, Any]]) -> tuple[int | None, str]:
+def find_solution(exercise: str, cells: Sequence[Mapping[str, Any]]) -> tuple[int | None, str]:
     """Return where an exercise's solution cell is, and a note if it took a choice."""
     marked = [
         index

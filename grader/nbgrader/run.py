@@ -21,6 +21,7 @@ from traitlets.log import get_logger
 from grader.core.channel import Transport
 from grader.core.course import Chapter, Exercise, source_of
 from grader.core.evidence import Interview, Raised
+from grader.core.files import with_files
 from grader.core.grading import Attempt, ExerciseGrader
 from grader.core.outcome import Ended, Outcome
 from grader.core.probe import Probe, load_probes
@@ -134,9 +135,10 @@ def take_notebook(run: Run, path: Path, student: str, notes: list[str]) -> Noteb
     said: dict[str, list[str]] = {"": list(notes)}
     intake: dict[str, Any] = {"student": student, "notes": said}
     try:
-        rebuilt = rebuild(run.chapter, read_notebook(found), run.released)
+        joined = with_files(run.chapter, read_notebook(found), found.parent)
+        rebuilt = rebuild(run.chapter, joined.notebook, run.released)
         notebook = rebuilt.notebook
-        for key, more in rebuilt.notes.items():
+        for key, more in [*rebuilt.notes.items(), *joined.notes.items()]:
             said.setdefault(key, []).extend(more)
     except Unreadable as error:
         notebook, intake["unreadable"] = dict(run.released), str(error)

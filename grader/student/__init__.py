@@ -1,0 +1,1 @@
+"""What a student does in a terminal: check, watch, progress, hint, solution, reset, update, learn."""

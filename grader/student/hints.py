@@ -1,0 +1,51 @@
+"""An exercise's hints and its reference solution, as the course's notebooks hold them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from grader.core.answers import Role, read_answers
+from grader.core.course import Chapter, read_reference
+
+_HINT = re.compile(
+    r"<details>\s*<summary>\s*Hint\s+(\d+):\s*(.*?)</summary>(.*?)</details>", re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One hint; its text is Markdown."""
+
+    number: int
+    title: str
+    text: str
+
+
+def hints_of(chapter: Chapter, exercise: str) -> list[Hint]:
+    """Return the hints between an exercise's card and its solution cell, from vague to plain."""
+    found: list[Hint] = []
+    for cell in chapter.notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            found += [
+                Hint(int(number), title.strip(), text.strip())
+                for number, title, text in _HINT.findall(cell["source"])
+            ]
+        elif cell["metadata"].get("nbgrader", {}).get("solution"):
+            if cell["metadata"]["nbgrader"]["grade_id"] == exercise:
+                return found
+            found = []
+    return []
+
+
+def reference_of(chapter: Chapter, exercise: str) -> str:
+    """Return the reference solution, without the marks that nbgrader needs."""
+    source = next(cell.source for cell in read_reference(chapter) if cell.label == exercise)
+    lines = source.split("\n")
+    return "\n".join(line for line in lines if not re.match(r"\s*### (BEGIN|END) SOLUTION", line))
+
+
+def alternates_of(chapter: Chapter, exercise: str) -> list[tuple[str, str]]:
+    """Return other right answers: what each is about, and its text."""
+    answers = read_answers(chapter.answers(exercise))
+    return [(one.explanation, one.source) for one in answers if one.role is Role.ALTERNATE]

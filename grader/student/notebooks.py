@@ -1,0 +1,62 @@
+"""A student's notebook as JSON: read whole, changed in one place, written as Jupyter writes it.
+
+Unlike `grader.core.submission`, which takes from a notebook what may be graded, this keeps
+everything: outputs, attachments, metadata that nobody here knows.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from grader.core.course import CourseError, source_of
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Return a notebook of format 4. Raises `CourseError` for anything else."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise CourseError(f"There is no {path}.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        why = getattr(error, "strerror", None) or "it is not JSON"
+        raise CourseError(f"{path} cannot be read: {why}. Nothing was changed.") from None
+    if not isinstance(data, dict) or data.get("nbformat") != 4 or not _cells_are_good(data):
+        raise CourseError(
+            f"{path} is no notebook of format 4. Nothing was changed. If Jupyter opens it, save it "
+            "there once; that brings it to today's format."
+        )
+    data.setdefault("metadata", {})
+    for cell in data["cells"]:
+        cell["source"] = source_of(cell)
+        cell.setdefault("metadata", {})
+    return data
+
+
+def _cells_are_good(data: dict[str, Any]) -> bool:
+    cells = data.get("cells")
+    return isinstance(cells, list) and all(
+        isinstance(cell, dict)
+        and isinstance(cell.get("cell_type"), str)
+        and isinstance(cell.get("metadata", {}), dict)
+        and isinstance(source_of(cell), str)
+        for cell in cells
+    )
+
+
+def dump(notebook: dict[str, Any]) -> bytes:
+    """Return the bytes of a notebook as nbformat writes them: keys sorted, a line per line."""
+    written = {**notebook, "cells": [_split(cell) for cell in notebook["cells"]]}
+    text = json.dumps(written, ensure_ascii=False, indent=1, sort_keys=True)
+    return (text + "\n").encode("utf-8", "replace")
+
+
+def _split(cell: dict[str, Any]) -> dict[str, Any]:
+    return {**cell, "source": cell["source"].splitlines(keepends=True)}
+
+
+def role_of(cell: dict[str, Any]) -> dict[str, Any]:
+    """Return nbgrader's metadata of a cell that has a name in it, else nothing."""
+    role = cell["metadata"].get("nbgrader")
+    return role if isinstance(role, dict) and isinstance(role.get("grade_id"), str) else {}

@@ -1,0 +1,56 @@
+"""`undertorch learn`: the folder, the page of progress, and how JupyterLab is laid out."""
+
+import json
+
+from grader.core.course import Course
+from grader.core.journal import STATE
+from grader.student.folder import Folder
+from grader.student.lab import lab_command
+from tests.scale.course import CHAPTER, RIGHT
+
+
+def test_a_fresh_folder(student, tiny):
+    said = student.run("learn", "fresh", "--no-open")
+    notebook = student.home / "fresh" / CHAPTER / f"{CHAPTER}.ipynb"
+    assert said.split() == ["new:", f"fresh/{CHAPTER}/{CHAPTER}.ipynb"]
+    assert notebook.read_bytes() == Course(tiny.root).chapter(CHAPTER).released.read_bytes()
+    assert student.run("learn", "fresh", "--no-open") == ""
+
+
+def test_nothing_is_overwritten(student):
+    student.answers(**RIGHT)
+    (student.my / "contents.md").write_text("mine")
+    before = student.notebook.read_bytes()
+    student.run("learn", "--no-open")
+    student.run("progress")
+    assert student.notebook.read_bytes() == before
+    assert (student.my / "contents.md").read_text() == "mine"
+
+
+def test_the_page_follows(student):
+    student.run("learn", "--no-open")
+    page = student.my / "contents.md"
+    assert f"[Tiny]({CHAPTER}/{CHAPTER}.ipynb)" in page.read_text()
+    assert "0 of 2 exercises passed, 0 of 6 points." in page.read_text()
+    student.answers(double=RIGHT["double"])
+    student.run("check", "double")
+    student.run("progress")
+    assert "| Double | `double` | **passed** | 4 of 4 |" in page.read_text()
+
+
+def test_the_first_time_laid_out_then_as_it_was_left(student, tiny):
+    course, folder = Course(tiny.root), Folder(student.my)
+    command = lab_command(course, folder)
+    assert command[-1].endswith("/lab/workspaces/undertorch")
+    (path,) = (student.my / STATE / "workspaces").iterdir()
+    layout = json.loads(path.read_text())["data"]["layout-restorer:data"]
+    assert layout["main"]["current"] == f"notebook:{CHAPTER}/{CHAPTER}.ipynb"
+    path.write_text(path.read_text().replace("false", "true"))
+    left = path.read_text()
+    assert lab_command(course, folder) == command
+    assert path.read_text() == left
+
+
+def test_a_folder_that_cannot_be_made(student):
+    (student.home / "taken").write_text("a file")
+    assert "taken cannot be used" in student.run("learn", "taken", "--no-open", status=2)
