@@ -192,23 +192,22 @@ print("pinned only if there is a GPU:", batch.is_pinned() == torch.accelerator.i
 #
 # Batches come in order, so one slow batch holds the rest back; unless `in_order=False` says otherwise.
 import multiprocessing
-import time
 
 from torch.utils.data import DataLoader
 
-second_is_done = multiprocessing.Event()
+another_came = multiprocessing.Event()
 
 
 def load(samples):
     if samples[0] == 0:
-        second_is_done.wait()
-        time.sleep(0.5)
-    else:
-        second_is_done.set()
+        another_came.wait(5)  # a slow batch: five seconds, or until another has arrived
     return samples[0]
 
 
 for in_order in (True, False):
-    second_is_done.clear()
-    loader = DataLoader(range(2), num_workers=2, collate_fn=load, in_order=in_order)
-    print(list(loader))
+    another_came.clear()
+    order = []
+    for batch in DataLoader(range(2), num_workers=2, collate_fn=load, in_order=in_order):
+        order.append(batch)
+        another_came.set()
+    print(order)
