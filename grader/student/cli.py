@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import json
-import textwrap
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from grader.core.course import CourseError, find_course
+from grader.student.printing import (
+    Working,
+    as_data,
+    err,
+    out,
+    passed,
+    refuse,
+    show_code,
+    show_head,
+    show_summary,
+    show_update,
+    show_verdict,
+)
 
 if TYPE_CHECKING:
-    from rich.syntax import Syntax
-
     from grader.student.check import Checked, Checker
     from grader.student.folder import Folder
     from grader.student.targets import Target
-    from grader.student.update import Updated
     from grader.student.work import Work
 
 app = typer.Typer()
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
 
 PANEL = "For students"
 
@@ -82,14 +88,6 @@ OneExercise = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a script, and nothing else.")]
 
 
-def _refuse(message: str, as_json: bool = False) -> NoReturn:
-    """Say what is wrong and how to mend it; end with status 2."""
-    if as_json:
-        typer.echo(json.dumps({"error": message}))
-    err.print(Text("undertorch: ", "red") + Text(message), soft_wrap=True)
-    raise typer.Exit(2)
-
-
 @app.command(rich_help_panel=PANEL)
 def learn(
     folder: Annotated[Path, typer.Argument(help="Your copy of the notebooks.")] = Path("my"),
@@ -113,14 +111,14 @@ def learn(
 
     course, mine = find_course(), Folder(folder)
     if not course.chapters():
-        _refuse(f"{course.root} holds no chapters. Run: undertorch build")
+        refuse(f"{course.root} holds no chapters. Run: undertorch build")
     try:
         for path in fill_folder(course, folder):
             out.print(f"new: {path}", soft_wrap=True)
         write_contents(course, mine, progress(course, mine))
         command = lab_command(course, mine)
     except OSError as error:
-        _refuse(f"{folder} cannot be used: {error.strerror}.")
+        refuse(f"{folder} cannot be used: {error.strerror}.")
     if open_lab:
         raise typer.Exit(subprocess.call(command))
 
@@ -141,23 +139,23 @@ def check(what: What = None, as_json: Json = False) -> None:
     try:
         targets = find_targets(find_course(), what or [])
     except CourseError as error:
-        _refuse(str(error), as_json)
+        refuse(str(error), as_json)
     checked, troubles = _check_all(targets, quiet=as_json)
     if as_json:
-        typer.echo(json.dumps(_as_data(checked, troubles), indent=1))
+        typer.echo(json.dumps(as_data(checked, troubles), indent=1))
     else:
-        _summary(checked)
+        show_summary(checked)
     for trouble in troubles:
         err.print(Text("undertorch: ", "red") + Text(trouble), soft_wrap=True)
     if troubles:
         raise typer.Exit(2)
-    if not all(_passed(item) for item in checked):
+    if not all(passed(item) for item in checked):
         raise typer.Exit(1)
 
 
 def _check_all(targets: Sequence[Target], quiet: bool) -> tuple[list[Checked], list[str]]:
     """Check every target and show each verdict as it comes; return them, and what went wrong."""
-    with _Working(quiet) as working:
+    with Working(quiet) as working:
         working.on("loading PyTorch")
         from grader.student.check import Checker
         from grader.student.work import read_work
@@ -172,7 +170,9 @@ def _check_all(targets: Sequence[Target], quiet: bool) -> tuple[list[Checked], l
                 continue
             if not quiet:
                 working.off()
-                _head(work.notebook if work.notebook.exists() else work.judged(target.exercises[0]))
+                show_head(
+                    work.notebook if work.notebook.exists() else work.judged(target.exercises[0])
+                )
             verdicts = checker.check(work, target.exercises)
             for number, exercise in enumerate(target.exercises, 1):
                 working.on(f"checking {exercise} ({number} of {len(target.exercises)})")
@@ -180,118 +180,8 @@ def _check_all(targets: Sequence[Target], quiet: bool) -> tuple[list[Checked], l
                 checked.append(item)
                 working.off()
                 if not quiet:
-                    show(item, whole=target.named)
+                    show_verdict(item, whole=target.named)
     return checked, troubles
-
-
-class _Working:
-    """A line at the bottom of a terminal that says what is going on; nothing anywhere else.
-
-    Not rich's status: that has a thread, and this process forks.
-    """
-
-    def __init__(self, quiet: bool = False) -> None:
-        self._shows = err.is_terminal and not quiet
-        self._shown = False
-
-    def __enter__(self) -> _Working:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        self.off()
-
-    def on(self, text: str) -> None:
-        self.off()
-        if self._shows:
-            err.print(Text(f"… {text}", "dim"), end="", no_wrap=True)
-            err.file.flush()
-            self._shown = True
-
-    def off(self) -> None:
-        if self._shown:
-            err.file.write("\r\x1b[2K")
-            err.file.flush()
-            self._shown = False
-
-
-def _head(path: Path) -> None:
-    from grader.student.folder import shown
-
-    age = max(time.time() - path.stat().st_mtime, 0)
-    out.print(Text(f"{shown(path)}, saved {_ago(age)}", "bold"), soft_wrap=True)
-
-
-def _ago(seconds: float) -> str:
-    for length, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds >= length:
-            number = int(seconds // length)
-            return f"{number} {name}{'' if number == 1 else 's'} ago"
-    return "just now"
-
-
-_STYLES = {"passed": "green", "not attempted": "dim"}
-
-
-def show(item: Checked, whole: bool) -> None:
-    """Print a verdict: all of it, or one line for what passed and the first failure of what did not."""
-    from grader.core.render import points_text, to_text
-
-    verdict = item.verdict
-    style = _STYLES.get(str(verdict.outcome), "red")
-    if not whole and str(verdict.outcome) in _STYLES:
-        line = Text("  ") + Text(f"{verdict.outcome}  ", style)
-        line += Text(f"{verdict.exercise}  {points_text(verdict)}")
-        lines = [line, *(Text(f"    {note}") for note in verdict.notes)]
-    else:
-        failed = [one for one in verdict.checks if one.message]
-        if not whole:  # a page per exercise would bury the others
-            verdict = replace(verdict, checks=tuple(failed[:1]))
-        head, *rest = to_text(verdict).split("\n")
-        if not whole and len(failed) > 1:
-            more = len(failed) - 1
-            rest.append(
-                f"  {more} more {'check' if more == 1 else 'checks'} failed. "
-                f"To see all: undertorch check {verdict.exercise}"
-            )
-        lines = [Text(f"{verdict.exercise}  ", "bold") + Text(head, style)]
-        lines += [Text(line, _style_of(line)) for line in rest]
-    for line in lines:
-        out.print(line, soft_wrap=True)
-
-
-def _style_of(line: str) -> str:
-    return {"✓": "green", "✗": "red"}.get(line.strip()[:1], "")
-
-
-def _passed(item: Checked) -> bool:
-    return str(item.verdict.outcome) == "passed"
-
-
-def _summary(checked: Sequence[Checked]) -> None:
-    if len(checked) < 2:
-        return
-    passed = sum(map(_passed, checked))
-    points = sum(item.verdict.points for item in checked)
-    most = sum(item.verdict.max_points for item in checked)
-    out.print(f"{passed} of {len(checked)} exercises passed, {points:g} of {most:g} points.")
-
-
-def _as_data(checked: Sequence[Checked], troubles: Sequence[str]) -> dict[str, Any]:
-    return {
-        "passed": all(map(_passed, checked)) and not troubles,
-        "points": sum(item.verdict.points for item in checked),
-        "max_points": sum(item.verdict.max_points for item in checked),
-        "exercises": [
-            {
-                "chapter": item.chapter.id,
-                "file": str(item.judged),
-                "seconds": round(item.seconds, 3),
-                **item.verdict.to_data(),
-            }
-            for item in checked
-        ],
-        "errors": list(troubles),
-    }
 
 
 @app.command(rich_help_panel=PANEL)
@@ -308,8 +198,8 @@ def watch(what: What = None) -> None:
     try:
         targets = find_targets(find_course(), what or [])
     except CourseError as error:
-        _refuse(str(error))
-    with _Working() as working:
+        refuse(str(error))
+    with Working() as working:
         working.on("loading PyTorch")
         from grader.student.check import Checker
         from grader.student.watch import Watcher
@@ -334,7 +224,7 @@ def _tell_round(
     for work, names in changed:
         out.print(Text(f"\n{time.strftime('%H:%M:%S')}  {work.notebook.parent.name}", "dim"))
         for item in checker.check(work, names):
-            show(item, whole=str(item.verdict.outcome) != "passed")
+            show_verdict(item, whole=str(item.verdict.outcome) != "passed")
     for trouble in troubles:
         err.print(Text("undertorch: ", "red") + Text(trouble), soft_wrap=True)
 
@@ -371,7 +261,7 @@ def show_progress(
         folder = find_folder()
         found = progress(course, folder)
     except CourseError as error:
-        _refuse(str(error), as_json)
+        refuse(str(error), as_json)
     write_contents(course, folder, found)
     shown = [one for one in found if one.chapter == chosen or not chosen]
     if as_json:
@@ -405,13 +295,13 @@ def hint(
     try:
         chapter, exercise = find_exercise(find_course(), exercise)
     except CourseError as error:
-        _refuse(str(error))
+        refuse(str(error))
     hints, folder = hints_of(chapter, exercise), _folder_or_none()
     log = journal.read(folder.root) if folder else []
     seen = [e.number for e in log if (e.kind, e.exercise) == ("hint", exercise)]
     wanted = number or max(seen, default=0) + 1
     if number > len(hints):
-        _refuse(f"{exercise} has {len(hints)} hints.")
+        refuse(f"{exercise} has {len(hints)} hints.")
     if not hints:
         out.print(f"{exercise} has no hints.")
         raise typer.Exit(1)
@@ -463,7 +353,7 @@ def solution(
         chapter, exercise = find_exercise(find_course(), exercise)
         folder = _folder_or_none() if anyway else find_folder()
     except CourseError as error:
-        _refuse(str(error))
+        refuse(str(error))
     log = journal.read(folder.root) if folder else []
     seen = [entry for entry in log if entry.exercise == exercise]
     tried = any(e.kind == "verdict" and e.outcome != "not attempted" for e in seen)
@@ -483,17 +373,9 @@ def solution(
     for words, source in answers:
         if words:
             out.print(Text(f"\n{words}\n"), soft_wrap=True)
-        _print_code(source, Syntax)
+        show_code(source, Syntax)
     if folder:
         journal.write(folder.root, [journal.Entry("solution", chapter.id, exercise, time.time())])
-
-
-def _print_code(source: str, syntax: type[Syntax]) -> None:
-    """Print code in colours on a terminal; elsewhere as it is, to be piped into a file."""
-    if out.is_terminal:
-        out.print(syntax(source.strip("\n"), "python", background_color="default"))
-    else:
-        typer.echo(source.strip("\n"))
 
 
 @app.command(rich_help_panel=PANEL)
@@ -516,7 +398,7 @@ def reset(
         folder = find_folder()
         kept = put_back(folder, chapter, exercise)
     except CourseError as error:
-        _refuse(str(error))
+        refuse(str(error))
     if not kept:
         out.print(f"{exercise} already holds its stub.")
         return
@@ -556,39 +438,12 @@ def update(
         course, folder = find_course(), find_folder()
         chosen = [find_chapter(course, word) for word in chapters or []] or course.chapters()
     except CourseError as error:
-        _refuse(str(error), as_json)
+        refuse(str(error), as_json)
     found = [bring_up(folder, chapter, dry=dry_run) for chapter in chosen]
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in found], indent=1, default=str))
     else:
         for one in found:
-            _tell_update(one, dry_run)
+            show_update(one, dry_run)
     if any(one.state == TROUBLE for one in found):
         raise typer.Exit(2)
-
-
-def _tell_update(one: Updated, dry: bool) -> None:
-    from grader.student.folder import shown
-
-    report = one.report
-    style = {"updated": "green", "new": "green", "not updated": "red"}.get(one.state, "dim")
-    state = f"would be {one.state}" if dry and one.state in ("updated", "new") else one.state
-    out.print(Text(f"{one.chapter}  ", "bold") + Text(state, style), soft_wrap=True)
-    if one.trouble:
-        out.print(Text(f"  {one.trouble}"), soft_wrap=True)
-    if one.state == "updated":
-        counts = (
-            (report.added, "new"), (report.changed, "changed"), (report.removed, "removed")
-        )  # fmt: skip
-        said = ", ".join(f"{number} {word}" for number, word in counts if number)
-        answers, own = len(report.answers), report.own
-        yours = f"{answers} {'answer' if answers == 1 else 'answers'}, "
-        yours += f"{own} other {'cell' if own == 1 else 'cells'}"
-        out.print(
-            f"  the course's cells: {said or 'as before'}; kept of yours: {yours}", soft_wrap=True
-        )
-    for sentence in report.said:
-        out.print(Text(textwrap.indent(sentence, "  ")), soft_wrap=True)
-    if one.kept:
-        out.print(f"  As it was: {shown(one.kept)}", soft_wrap=True)
-        out.print("  If the notebook is open, reload it from disk before you go on.")

@@ -46,6 +46,6 @@ def _page(course: Course, folder: Folder, found: Sequence[Progress]) -> Iterator
             yield f"{one.trouble}\n"
         yield "| exercise | | | points |\n|---|---|---|--:|"
         for row in one.rows:
-            points = f"{row.points:g} of {row.max_points:g}"
-            yield f"| {row.title} | `{row.exercise}` | {_WORDS[row.state]} | {points} |"
+            earned = f"{row.points:g} of {row.max_points:g}"
+            yield f"| {row.title} | `{row.exercise}` | {_WORDS[row.state]} | {earned} |"
         yield ""
