@@ -54,6 +54,14 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *args: object) -> None:
         """Say nothing: pytest's output is for failures."""
 
+    def do_GET(self) -> None:
+        """Serve a file; a browser asks for an icon where the page names none, and that is no fault."""
+        if self.path == "/favicon.ico":
+            self.send_response(204)
+            self.end_headers()
+        else:
+            super().do_GET()
+
     def handle(self) -> None:
         """Let a page be closed while it is still loading."""
         with suppress(ConnectionError):
