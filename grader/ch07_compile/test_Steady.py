@@ -93,8 +93,8 @@ def test_rows(steady_steps, rng):
 @claimed
 def test_columns(steady_steps, rng):
     """Rows are dynamic in the first graph, columns are not."""
-    steps = [numbered(rng, [3, 5], [0.5], columns=columns) for columns in (4, 6)]
-    for got in steady_steps.ask(steps).value:
+    for columns in (4, 6):
+        (got,) = steady_steps.ask([numbered(rng, [3, 5], [0.5], columns=columns)]).value
         symbolic = got["symbolic"][:1]
         assert_equal(symbolic, [[True, False]], "Whether rows and columns are symbols, in a graph.")
 

@@ -401,8 +401,8 @@ print("graphs:", explained.graph_count, " breaks:", explained.graph_break_count)
 # depends on data.
 #
 # `torch.cond(predicate, yes, no, operands)` is the `if` that stays in the graph. It takes a boolean
-# tensor of one element and runs one arm. Both arms must return tensors of the same shape and dtype,
-# and neither may return an operand itself.
+# tensor of one element and runs one arm. Both arms must return tensors of the same shape, dtype and
+# order of strides, and neither may return an operand itself.
 #
 # **Predict.** `torch.where` also chooses. In `choice` below both of its branches are computed, and the
 # one that is not chosen has an infinite slope at 0. What is the gradient? Write it as text, such as
@@ -431,7 +431,7 @@ predict(..., gradient_at_zero)
 #   positive and the mean is a NaN, and where `x` has infinities;
 # - where `size` does not exceed the limit, no matrix product is computed.
 #
-# Do not change `x`. `w` and `x` have the same dtype, a floating-point one.
+# Do not change `x`. `w` and `x` have the same dtype, a floating-point one, and any layout.
 #
 # <details><summary>Hint 1: the constant</summary>
 #
@@ -440,7 +440,8 @@ predict(..., gradient_at_zero)
 # </details>
 # <details><summary>Hint 2: the arms</summary>
 #
-# The second arm has nothing to do; let it return `x.clone()`.
+# The second arm has nothing to do; let it return a copy of `x`. A product is contiguous, so the copy
+# must be: `x.clone(memory_format=torch.contiguous_format)`.
 #
 # </details>
 # <details><summary>Hint 3: a mean of some</summary>
@@ -461,8 +462,13 @@ def one_graph(x: torch.Tensor, w: torch.Tensor, limit: float) -> tuple[torch.Ten
     """
     ### BEGIN SOLUTION
     size = x.detach().abs().max()  # detached: as a Python number it had no gradient either
-    # Only the arm that is taken runs. An arm may not return an operand itself, so it is copied.
-    x = torch.cond(size > limit, lambda: (x @ w) / size, lambda: x.clone())
+    # Only the arm that is taken runs. An arm may not return an operand itself, so it is copied;
+    # a product is contiguous, and both arms must have strides in the same order.
+    x = torch.cond(
+        size > limit,
+        lambda: (x @ w) / size,
+        lambda: x.clone(memory_format=torch.contiguous_format),
+    )
     positive = x > 0
     # As many elements as before, zeros where one must not count: the shape is known.
     mean = torch.where(positive, x, 0).sum() / positive.sum()

@@ -14,7 +14,9 @@ def one_graph(x, w, limit):
 # constant for `backward`: detach it.
 def one_graph(x, w, limit):
     size = x.abs().max()
-    x = torch.cond(size > limit, lambda: (x @ w) / size, lambda: x.clone())
+    x = torch.cond(
+        size > limit, lambda: (x @ w) / size, lambda: x.clone(memory_format=torch.contiguous_format)
+    )
     positive = x > 0
     mean = torch.where(positive, x, 0).sum() / positive.sum()
     return x - mean, size.detach()
@@ -25,7 +27,11 @@ def one_graph(x, w, limit):
 def one_graph(x, w, limit):
     size = x.abs().max()
     fixed = size.detach()
-    x = torch.cond(fixed > limit, lambda: (x @ w) / fixed, lambda: x.clone())
+    x = torch.cond(
+        fixed > limit,
+        lambda: (x @ w) / fixed,
+        lambda: x.clone(memory_format=torch.contiguous_format),
+    )
     positive = x > 0
     mean = torch.where(positive, x, 0).sum() / positive.sum()
     return x - mean, size
@@ -46,7 +52,9 @@ def one_graph(x, w, limit):
 # You divide by the number of all elements. The mean is over the positive ones: count them.
 def one_graph(x, w, limit):
     size = x.detach().abs().max()
-    x = torch.cond(size > limit, lambda: (x @ w) / size, lambda: x.clone())
+    x = torch.cond(
+        size > limit, lambda: (x @ w) / size, lambda: x.clone(memory_format=torch.contiguous_format)
+    )
     positive = x > 0
     return x - torch.where(positive, x, 0).mean(), size
 
@@ -56,7 +64,9 @@ def one_graph(x, w, limit):
 # zero, a NaN. Choose with `torch.where`.
 def one_graph(x, w, limit):
     size = x.detach().abs().max()
-    x = torch.cond(size > limit, lambda: (x @ w) / size, lambda: x.clone())
+    x = torch.cond(
+        size > limit, lambda: (x @ w) / size, lambda: x.clone(memory_format=torch.contiguous_format)
+    )
     positive = x > 0
     return x - (x * positive).sum() / positive.sum(), size
 
@@ -66,9 +76,22 @@ def one_graph(x, w, limit):
 # and so in yours: without a break there is no reason to answer otherwise.
 def one_graph(x, w, limit):
     size = x.detach().abs().max()
-    x = torch.cond(size > limit, lambda: (x @ w) / size, lambda: x.clone())
+    x = torch.cond(
+        size > limit, lambda: (x @ w) / size, lambda: x.clone(memory_format=torch.contiguous_format)
+    )
     positive = x > 0
     mean = torch.where(positive, x, 0).sum() / positive.sum().clamp(min=1)
+    return x - mean, size
+
+
+# %% mistake: keeps_strides
+# Your arm returns a copy that keeps the strides of `x`. Where `x` is transposed, the arms do not
+# agree, and `torch.cond` refuses: make the copy contiguous.
+def one_graph(x, w, limit):
+    size = x.detach().abs().max()
+    x = torch.cond(size > limit, lambda: (x @ w) / size, lambda: x.clone())
+    positive = x > 0
+    mean = torch.where(positive, x, 0).sum() / positive.sum()
     return x - mean, size
 
 
@@ -77,7 +100,11 @@ def one_graph(x, w, limit):
 # limit.
 def one_graph(x, w, limit):
     size = x.detach().abs().max()
-    x = torch.cond(size >= limit, lambda: (x @ w) / size, lambda: x.clone())
+    x = torch.cond(
+        size >= limit,
+        lambda: (x @ w) / size,
+        lambda: x.clone(memory_format=torch.contiguous_format),
+    )
     positive = x > 0
     mean = torch.where(positive, x, 0).sum() / positive.sum()
     return x - mean, size
@@ -87,7 +114,9 @@ def one_graph(x, w, limit):
 # You take the size after the product. It is the size of the input.
 def one_graph(x, w, limit):
     size = x.detach().abs().max()
-    x = torch.cond(size > limit, lambda: (x @ w) / size, lambda: x.clone())
+    x = torch.cond(
+        size > limit, lambda: (x @ w) / size, lambda: x.clone(memory_format=torch.contiguous_format)
+    )
     positive = x > 0
     mean = torch.where(positive, x, 0).sum() / positive.sum()
     return x - mean, x.detach().abs().max()
@@ -98,7 +127,9 @@ def one_graph(x, w, limit):
 def one_graph(x, w, limit):
     x = x.detach()
     size = x.abs().max()
-    x = torch.cond(size > limit, lambda: (x @ w) / size, lambda: x.clone())
+    x = torch.cond(
+        size > limit, lambda: (x @ w) / size, lambda: x.clone(memory_format=torch.contiguous_format)
+    )
     positive = x > 0
     mean = torch.where(positive, x, 0).sum() / positive.sum()
     return x - mean, size
@@ -109,7 +140,9 @@ def one_graph(x, w, limit):
 # not positive either.
 def one_graph(x, w, limit):
     size = x.detach().abs().max()
-    x = torch.cond(size > limit, lambda x, w, s: (x @ w) / s, lambda x, w, s: x + 0, (x, w, size))
+    x = torch.cond(
+        size > limit, lambda x, w, s: (x @ w) / s, lambda x, w, s: x.contiguous() + 0, (x, w, size)
+    )
     return x - x.masked_fill(~(x > 0), torch.nan).nanmean(), size
 
 
@@ -121,7 +154,7 @@ def one_graph(x, w, limit):
         return torch.mm(x, w).div(size)
 
     def untouched(x, w, size):
-        return x.mul(1)
+        return torch.empty(x.shape, dtype=x.dtype).copy_(x)
 
     size = torch.linalg.vector_norm(x.detach(), ord=torch.inf)
     y = torch.cond(torch.gt(size, limit), multiplied, untouched, (x, w, size))
