@@ -172,7 +172,8 @@ def one_graph_runs(student, cases):
             found.append(
                 {
                     "result": result.detach(),
-                    "size": size,
+                    "size": size.detach(),
+                    "size requires grad": size.requires_grad,
                     "gradients": [x.grad, w.grad],
                     "graphs": len(graphs),
                     "products": products[-1] if products else None,
