@@ -1,0 +1,1 @@
+"""Chapter 7: probes, checks and known answers."""
