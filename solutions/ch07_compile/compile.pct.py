@@ -13,12 +13,19 @@
 # %% [markdown] chapter="ch07_compile"
 # title: Dynamo and AOTAutograd
 # summary: >-
-#   `torch.compile` reads your function's bytecode while it runs, writes the tensor operations down
-#   as a graph, and keeps a list of conditions under which the graph may be used again. In this
-#   chapter you watch it capture, make it capture more, and predict when it starts over. Then you
-#   write passes that change graphs, split a graph into forward and backward, and decide what is
-#   saved between them.
-# preload: [torch._dynamo, torch._dynamo.backends.registry, torch._functorch.aot_autograd, torch._higher_order_ops.cond, torch.fx, torch.export]
+#   `torch.compile` reads your function's bytecode, writes the tensor operations down as a graph, and
+#   keeps a list of conditions under which the graph may be used again. In this chapter you watch it
+#   capture, make it capture more, and predict when it starts over. Then you write passes that change
+#   graphs, split a graph into forward and backward, and decide what is saved between them.
+# preload:
+#   - torch._dynamo
+#   - torch._functorch.aot_autograd
+#   - torch._higher_order_ops.cond
+#   - torch._inductor.compiler_bisector
+#   - torch.export
+#   - torch.fx.experimental.proxy_tensor
+#   - functorch.compile
+#   - networkx
 
 # %% [markdown]
 # ## How to work
@@ -30,19 +37,35 @@
 # Nobody grades a guess.
 
 # %%
+import itertools
 import logging
+import math
 import operator
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+import networkx
 import torch
 import torch._dynamo
-from torch import nn
+from functorch.compile import (
+    aot_function,
+    default_partition,
+    make_boxed_func,
+    min_cut_rematerialization_partition,
+    nop,
+)
+from torch import fx, nn
+from torch._functorch import config as functorch_config
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
 from grader import grade, predict
+
+aten = torch.ops.aten
 
 # Dynamo warns of graph breaks and of the recompile limit. Here they are made on purpose.
 logging.getLogger("torch._dynamo").setLevel(logging.ERROR)
@@ -1134,3 +1157,2114 @@ for _ in range(3):
     doubled(torch.ones(2))
     story.append("called")
 print(story)
+
+# %% [markdown]
+# ## A graph to work on
+#
+# What a compiler works on is neither Python nor machine code but something between: an
+# **intermediate representation**, IR for short. PyTorch's is an `fx.Graph`: a list of nodes, each
+# of which names one call and the nodes whose values it takes. `make_fx` runs a function once and
+# writes down every ATen operator that it meets.
+
+
+# %%
+def example(x):
+    return (x.t() * 2 + 1).sum(dim=0)
+
+
+captured = make_fx(example)(torch.ones(2, 3))
+for node in captured.graph.nodes:
+    print(f"{node.name:10} {node.op:14} {node.target!s:18} {node.args}")
+
+# %% [markdown]
+# `2` and `1` are in the list, and so is `dim=0`, as `[0]`. The list is in an order in which it can
+# be run. A value may be used many times, so what the arguments draw is a graph; nothing ever
+# points forward, so it has no cycle.
+#
+# There are six kinds of nodes:
+#
+# | `op` | `target` | value |
+# |---|---|---|
+# | `placeholder` | a name | the next argument |
+# | `get_attr` | a dotted name | an attribute of the module that owns the graph |
+# | `call_function` | a function | `target(*args, **kwargs)` |
+# | `call_method` | a name | that method of the first of `args`, with the others |
+# | `call_module` | a dotted name | that submodule, called with `args` and `kwargs` |
+# | `output` | `"output"` | `args[0]` is what the graph returns |
+#
+# How a graph was captured decides what is in it. `fx.symbolic_trace` hands your function a proxy
+# and sees only what touches the proxy. `make_fx` watches the dispatcher and sees every operator.
+#
+# **Predict.** `noisy` adds new noise at each call. In how many of the two captures does it still,
+# when they are called twice?
+
+
+# %%
+def noisy(x):
+    return x + torch.rand(3)
+
+
+def differs(module):
+    return not torch.equal(module(torch.zeros(3)), module(torch.zeros(3)))
+
+
+predict(
+    ...,
+    lambda: [
+        name
+        for name, capture in [
+            ("symbolic_trace", fx.symbolic_trace),
+            ("make_fx", lambda f: make_fx(f)(torch.zeros(3))),
+        ]
+        if differs(capture(noisy))
+    ],
+)
+
+# %% [markdown]
+# No proxy touches `torch.rand(3)`, so `symbolic_trace` ran it, and its result became a constant of
+# the graph. No error, no warning.
+
+# %% [markdown] exercise="interpret"
+# title: Run a graph
+# minutes: 30
+# difficulty: 2
+# points: 6
+# prerequisites: []
+# teaches: >-
+#   what a graph is: nodes run one after the other, and values live from their node to their last use.
+# leaves out: default values of placeholders, hooks of the interpreter, errors with a node's name.
+# off limits: [torch.fx.Interpreter, torch.fx.GraphModule, torch.fx.Graph.python_code]
+
+# %% [markdown]
+# A graph can be turned into Python text and run, or walked. `fx.Interpreter` walks. It is the base
+# of many tools: run each node on fake tensors and you have the shapes, on a clock and you have a
+# profile. You write the walk.
+#
+# Arguments are nested: a node may sit in a list, in a dict, in a slice.
+
+# %%
+graph = fx.Graph()
+x = graph.placeholder("x")
+rows = graph.call_function(operator.getitem, (x, slice(None, graph.call_method("dim", (x,)))))
+both = graph.call_function(aten.cat.default, ([rows, x],))
+graph.output({"both": both})
+print(both.args, both.all_input_nodes, "|", rows.args, rows.all_input_nodes)
+
+# %% [markdown]
+# `fx.map_arg(arguments, f)` returns the same nest with each node replaced by what `f` gives for it.
+#
+# **Predict.** The graph above: how many values must be alive when `cat` runs, its own result
+# not counted?
+
+# %%
+predict(..., lambda: len(both.all_input_nodes))
+
+# %% [markdown]
+# The number that `dim` gave is not among them: its last use is over.
+#
+# **Write `interpret(graph, root, *args)`.** Run `graph` and return what its output node says, in the
+# structure it has there.
+#
+# - `args` are the values of the placeholders, in order. `root` is the module whose attributes
+#   `get_attr` and `call_module` name, with dots for nesting: `block.inner.layer`.
+# - Every node runs once, in the order of `graph.nodes`, whether its value is used or not.
+# - Hold no value after its last use. When a node has run, what no later node takes must be free.
+# - Leave the graph as it is.
+#
+# <details><summary>Hint 1: an environment</summary>
+#
+# A dict from node to value is all the state there is. Read arguments with
+# `fx.map_arg(node.args, values.__getitem__)`.
+#
+# </details>
+# <details><summary>Hint 2: the last use</summary>
+#
+# Walk the graph once before you run it. `node.all_input_nodes` names what a node takes; the last
+# node that names a value is where it ends. A node that nobody uses ends at itself.
+#
+# </details>
+# <details><summary>Hint 3: what holds a value</summary>
+#
+# A local variable holds a value as well as a dict does. If the arguments of the node before are
+# still in a variable while this one runs, they are alive.
+#
+# </details>
+
+
+# %% solution="interpret"
+def interpret(graph: fx.Graph, root: nn.Module, *args: Any) -> Any:
+    """Run a graph and return what its output node says.
+
+    args: values of the placeholders, in order
+    """
+    ### BEGIN SOLUTION
+    last_use = {}
+    for node in graph.nodes:
+        last_use[node] = node  # a value that nobody uses goes at once
+        for source in node.all_input_nodes:
+            last_use[source] = node
+    ends: dict[fx.Node, list[fx.Node]] = {}
+    for source, user in last_use.items():
+        ends.setdefault(user, []).append(source)
+
+    values: dict[fx.Node, Any] = {}
+    supplied = iter(args)
+
+    def run(node: fx.Node) -> Any:
+        # a function of its own: its variables hold the arguments no longer than the call
+        positional = fx.map_arg(node.args, values.__getitem__)
+        named = fx.map_arg(node.kwargs, values.__getitem__)
+        match node.op:
+            case "placeholder":
+                return next(supplied)
+            case "get_attr":
+                return operator.attrgetter(node.target)(root)
+            case "call_function":
+                return node.target(*positional, **named)
+            case "call_method":
+                receiver, *others = positional
+                return getattr(receiver, node.target)(*others, **named)
+            case "call_module":
+                return root.get_submodule(node.target)(*positional, **named)
+        return positional[0]  # the output node
+
+    for node in graph.nodes:
+        values[node] = run(node)
+        if node.op == "output":
+            return values[node]
+        for source in ends.get(node, ()):
+            del values[source]
+    return None  # a graph without an output node
+    ### END SOLUTION
+
+
+# %% grade="interpret"
+grade("interpret")
+
+# %% [markdown] exercise="remove_dead"
+# title: Remove what nobody misses
+# minutes: 25
+# difficulty: 3
+# points: 6
+# prerequisites: [interpret]
+# teaches: >-
+#   that a call without users may still act, and how an operator's schema tells.
+# leaves out: submodules, and tensors that are written to and then never read.
+# off limits: [torch.fx.Graph.eliminate_dead_code, torch.fx.Node.is_impure, torch._library.utils.is_impure]
+
+# %% [markdown]
+# A **pass** is a function that changes a graph and keeps what it computes. The first is the
+# simplest to say: a call whose result nobody uses is dead, and dead code can go.
+#
+# Nobody uses the results of these either:
+
+# %%
+graph = fx.Graph()
+x = graph.placeholder("x")
+graph.call_function(print, (x,))
+graph.call_function(torch.relu_, (x,))
+graph.call_method("add_", (x, 1))
+graph.call_function(aten.add_.Tensor, (x, 1))
+graph.call_function(aten.rand_like.default, (x,))
+graph.output(x)
+for node in graph.nodes:
+    if node.op.startswith("call"):
+        print(node.op, getattr(node.target, "__name__", node.target))
+
+# %% [markdown]
+# **Predict.** `Graph.eliminate_dead_code` is PyTorch's own pass. How many of the five does it keep?
+
+# %%
+graph.eliminate_dead_code()
+predict(..., lambda: sum(node.op.startswith("call") for node in graph.nodes))
+
+# %% [markdown]
+# Two. The three it removed print something or write to the caller's tensor. Its documentation warns
+# of just that: about functions and methods of Python nobody can know what they do. About an ATen
+# operator one can, because it has a **schema**.
+
+# %%
+for op in [
+    aten.add_.Tensor,
+    aten.add.out,
+    aten.add.Tensor,
+    aten._assert_async.msg,
+    aten.rand_like.default,
+]:
+    drawn = torch.Tag.nondeterministic_seeded in op.tags
+    print(f"writes {op._schema.is_mutable!s:5} returns {len(op._schema.returns)} random {drawn}")
+print(aten.add.out._schema)
+
+# %% [markdown]
+# `Tensor(a!)` marks an argument that the operator writes to. A tag tells that an operator draws
+# random numbers. One that returns nothing can only be there for its effect.
+#
+# A schema is a promise, and not every operator keeps it. In training mode `native_batch_norm`
+# writes to its running statistics, and its schema has no exclamation mark:
+
+# %%
+running = torch.zeros(3)
+aten.native_batch_norm.default(
+    torch.ones(2, 3), None, None, running, torch.ones(3), True, 0.5, 1e-5
+)
+print(aten.native_batch_norm.default._schema.is_mutable, running)
+
+# %% [markdown]
+# That is an old operator. AOTAutograd replaces it by one that returns the new statistics.
+#
+# **Write `remove_dead(gm)`.** Change `gm.graph` in place, so that every node whose value no
+# remaining node takes is gone, except these, which stay:
+#
+# - `placeholder` and `output` nodes;
+# - operators (`torch._ops.OpOverload`) that write to an argument, draw random numbers (the tag) or
+#   return nothing, by their schema;
+# - every other function, method or submodule, about which nothing is known; but
+#   `operator.getitem`, which takes a result from a tuple, counts as harmless.
+#
+# Afterwards `gm(...)` must run the new graph. `eliminate_dead_code` and `is_impure` are off limits.
+#
+# <details><summary>Hint 1: which end first</summary>
+#
+# When a call goes, the ones before it may lose their last user. Meet each node after all its users.
+#
+# </details>
+# <details><summary>Hint 2: the tools</summary>
+#
+# `node.users` is empty when nobody takes the value. `graph.erase_node(node)` refuses to erase a
+# node that still has users. Walk over a copy of the list, or over `reversed(graph.nodes)`.
+#
+# </details>
+# <details><summary>Hint 3: the module's code</summary>
+#
+# A `GraphModule` runs Python text that was written from its graph. `gm.recompile()` writes it anew.
+#
+# </details>
+
+
+# %% solution="remove_dead"
+def remove_dead(gm: fx.GraphModule) -> None:
+    """Erase the nodes of a graph that nobody uses and that have no effect, in place."""
+    ### BEGIN SOLUTION
+
+    def acts(node: fx.Node) -> bool:
+        if node.op == "get_attr" or node.target is operator.getitem:
+            return False
+        if not isinstance(node.target, torch._ops.OpOverload):
+            return True  # placeholders and the output too
+        op = node.target
+        drawn = torch.Tag.nondeterministic_seeded in op.tags
+        return op._schema.is_mutable or drawn or not op._schema.returns
+
+    # From the end, so that a dead node's inputs have lost this user when their turn comes.
+    for node in reversed(gm.graph.nodes):
+        if not node.users and not acts(node):
+            gm.graph.erase_node(node)
+    gm.recompile()
+    ### END SOLUTION
+
+
+# %% grade="remove_dead"
+grade("remove_dead")
+
+# %% [markdown] exercise="share"
+# title: Compute once what occurs twice
+# minutes: 45
+# difficulty: 4
+# points: 7
+# prerequisites: [remove_dead]
+# teaches: >-
+#   when two calls are one: same operator, same arguments with the same types, no random numbers, and
+#   memory that nobody wrote to meanwhile.
+# leaves out: >-
+#   results that must stay two tensors because the caller gets both; defaults that are spelled out in
+#   one call and left out in the other.
+# off limits: [torch._functorch.compile_utils.fx_graph_cse, torch.fx.passes.dialect.common.cse_pass.CSEPass]
+
+# %% [markdown]
+# Programs compute the same thing twice all the time: an attention mask in every layer, a `x.float()`
+# in every norm. To capture is not to improve: the graph holds what the program said.
+
+# %%
+captured = make_fx(lambda x: torch.sin(x) + torch.sin(x))(torch.ones(2))
+print([str(node.target) for node in captured.graph.nodes if node.op == "call_function"])
+
+# %% [markdown]
+# To find such repetitions and keep one of each is **common subexpression elimination**, CSE. The
+# recipe that is told is short: two nodes are one if their operator and their inputs are the same.
+# Each word of it has a trap. Inputs are not only tensors:
+
+# %%
+x = torch.arange(3)
+for constant in (1, 1.0, True):
+    print(
+        constant == 1, hash(constant) == hash(1), (x + constant).dtype, ((x > 0) + constant).dtype
+    )
+
+# %% [markdown]
+# Equal to Python, equal as keys of a dict, and three different operators' worth of results.
+#
+# And tensors are not only names. A tensor is memory, and memory can change between two calls, also
+# under another name:
+
+# %%
+x = torch.zeros(2)
+view = x.view(2)
+before = x.cos()
+view.add_(1)
+print(before, x.cos())
+
+# %% [markdown]
+# The schema knows that too. `Tensor(a)` on an argument and on the result: the result is a view of
+# the argument. `Tensor(a!)`: and it is written.
+
+# %%
+for op in (aten.t.default, aten.add_.Tensor, aten.split.Tensor, aten.sin.default):
+    print(op._schema)
+
+# %% [markdown]
+# **Predict.** In this program, which of the calls of `cos` could be left out, if you number them
+# from 0? Answer with a list.
+
+# %%
+numbers = torch.tensor([1.0, 2.0])
+
+
+def five_cosines(x):
+    first = torch.cos(x)
+    second = torch.cos(x)
+    third = torch.cos(x + 0)
+    x.add_(1)
+    return first, second, third, torch.cos(x), torch.cos(x)
+
+
+def same_results(skipped):
+    """Say whether result number `skipped` equals one before it, from the same memory state."""
+    results = five_cosines(numbers.clone())
+    earlier = results[:skipped] if skipped < 3 else results[3:skipped]
+    return skipped != 2 and any(torch.equal(results[skipped], one) for one in earlier)
+
+
+predict(..., lambda: [n for n in range(5) if same_results(n)])
+
+# %% [markdown]
+# The third takes `x + 0`, another node. The fourth reads `x` after the write.
+#
+# **Write `share(gm)`.** Every call in `gm.graph` is a `call_function` of an ATen operator or of
+# `operator.getitem`. Change the graph in place, so that each call that repeats an earlier one is
+# gone and its users take the earlier one's value. A call repeats an earlier one if all of this holds:
+#
+# - The operator is the same, and so are positional and keyword arguments: the same values of nodes
+#   (after sharing), and constants of the same type and value. `0.0` is not `-0.0`. The order of
+#   keyword arguments does not matter.
+# - It draws no random numbers and writes to nothing.
+# - None of the memory it reads was written to since the earlier call.
+# - The memory of its result and of the earlier result is never written to, anywhere in the graph.
+#
+# Nodes share memory where the schema says so, at any number of views' distance; a `getitem` shares
+# with what it takes from. Two results that the graph returns may become one tensor.
+# Afterwards `gm(...)` must run the new graph, and a second `share(gm)` finds nothing to do.
+#
+# <details><summary>Hint 1: a key</summary>
+#
+# Make a hashable key from the operator and its arguments, and keep a dict from key to the first
+# node that had it. If you replace as you go, later arguments name the shared node already.
+#
+# </details>
+# <details><summary>Hint 2: constants</summary>
+#
+# In the key, put `(type(value), repr(value))` in place of each constant. Go into lists, tuples and
+# dicts.
+#
+# </details>
+# <details><summary>Hint 3: memory</summary>
+#
+# Give each node the node that owns its memory: itself, or its base's owner. Count the writes to each
+# owner as you go; the count, beside each node in the key, says in which state it was read. Which
+# owners are ever written to, find out in a walk before.
+#
+# </details>
+
+
+# %% solution="share"
+def share(gm: fx.GraphModule) -> None:
+    """Let each call that repeats an earlier one give way to it, in place."""
+    ### BEGIN SOLUTION
+
+    def marked(node: fx.Node) -> list[tuple[fx.Node, bool]]:
+        """Return the arguments that share memory with the result or are written; and whether."""
+        if node.target is operator.getitem:
+            return [(node.args[0], False)]
+        if node.op != "call_function":
+            return []
+        arguments = node.target._schema.arguments
+        given = dict(zip([a.name for a in arguments], node.args, strict=False)) | node.kwargs
+        return [
+            (given[a.name], a.alias_info.is_write)
+            for a in arguments
+            if a.alias_info and a.name in given
+        ]
+
+    def state(value: Any) -> Any:
+        """Return an argument as part of a key: what it is, and in which state it is read."""
+        if isinstance(value, fx.Node):
+            return value, writes.get(owner[value], 0)
+        if isinstance(value, list | tuple):
+            return tuple(map(state, value))
+        return type(value), repr(value)  # neither 1, 1.0 and True nor the two zeros are equal so
+
+    owner: dict[fx.Node, fx.Node] = {}
+    written = set()
+    for node in gm.graph.nodes:
+        owner[node] = node
+        for source, is_write in marked(node):
+            owner[node] = owner[source]
+            if is_write:
+                written.add(owner[source])
+
+    writes: dict[fx.Node, int] = {}
+    first: dict[Any, fx.Node] = {}
+    for node in [node for node in gm.graph.nodes if node.op == "call_function"]:
+        drawn = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+        # what writes shares memory with what it writes to, so this keeps writes too
+        if not drawn and owner[node] not in written:
+            key = (node.target, state(node.args), state(sorted(node.kwargs.items())))
+            if key in first:
+                node.replace_all_uses_with(first[key])
+                gm.graph.erase_node(node)
+                continue
+            first[key] = node
+        for source, is_write in marked(node):
+            if is_write:
+                writes[owner[source]] = writes.get(owner[source], 0) + 1
+    gm.recompile()
+    ### END SOLUTION
+
+
+# %% grade="share"
+grade("share")
+
+# %% [markdown]
+# PyTorch's own pass for this is `torch._functorch.compile_utils.fx_graph_cse`. AOTAutograd runs it
+# after functionalization, when hardly a write is left; it is more careful than yours in one place:
+# results that the caller gets stay tensors of their own.
+
+# %% [markdown] exercise="fold_constants"
+# title: Compute before the first call
+# minutes: 35
+# difficulty: 4
+# points: 8
+# prerequisites: [share]
+# teaches: >-
+#   that constant inputs do not make a constant: the operator must be deterministic, and the tensor
+#   must be one that nobody trains or writes to.
+# leaves out: >-
+#   whether it pays: a large `full` takes no memory before it runs, and much when it is stored.
+# off limits: [torch.fx.experimental.const_fold.split_const_subgraphs, torch._inductor.constant_folding.constant_fold]
+
+# %% [markdown]
+# A position table, a mask, the scale of a quantized weight: parts of a graph depend on no input.
+# They can be computed once and stored. This is **constant folding**, and it is told like this: a
+# node whose inputs are all constants can be folded. Here is a node that has no inputs at all.
+
+# %%
+captured = make_fx(lambda x: x + torch.rand(3))(torch.zeros(3))
+for node in captured.graph.nodes:
+    if node.op == "call_function":
+        random = torch.Tag.nondeterministic_seeded in node.target.tags
+        print(node.target, "inputs:", node.all_input_nodes, "random:", random)
+
+# %% [markdown]
+# Fold it and every call adds the same "noise". You have seen a capture do that.
+#
+# What is a constant, then? An attribute of the module that stays what it is. A **parameter** does
+# not, an optimizer moves it. A **buffer** does not either if the graph writes to it, as batch norm
+# does with its running mean. In a functional graph such a write is a `copy_` at the end.
+#
+# **Predict.** Three numbers are stored in a module and one call depends on each. How many of the
+# three calls may be folded?
+
+
+# %%
+class Three(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trained = nn.Parameter(torch.tensor(1.0))
+        self.register_buffer("mean", torch.tensor(1.0))
+        self.register_buffer("table", torch.tensor(1.0))
+
+    def forward(self, x):
+        scale, shift, fixed = self.trained * 2, self.mean * 2, self.table * 2
+        with torch.no_grad():
+            self.mean.copy_(x.mean())
+        return x * scale + shift + fixed
+
+
+def changes_in_training():
+    """Count the attributes that a training step changes."""
+    model = Three()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    model(torch.tensor([5.0])).sum().backward()
+    optimizer.step()
+    return sum(bool(value != before[name]) for name, value in model.state_dict().items())
+
+
+predict(..., lambda: 3 - changes_in_training())
+
+# %% [markdown]
+# **Write `fold_constants(gm)`.** The calls in `gm.graph` are ATen operators and `operator.getitem`;
+# the only ones that write to memory are `aten.copy_.default` calls, into what a `get_attr` node
+# reads. Change graph and module in place:
+#
+# - **Constant** are `get_attr` nodes of tensors that are no `nn.Parameter` and that no `copy_` writes
+#   to; and calls whose inputs are all constant (or that have none), which draw no random numbers.
+# - No constant call is left. Where another node takes the value of one, it takes it from a `get_attr`
+#   node that reads a new tensor of the module.
+# - Only values that such a node takes are stored, each once, and each is a tensor: of a call with
+#   several results store those that are taken. The new names must be free.
+# - No constant node is left whose value nobody takes. Attributes that the module had stay in it.
+#
+# Afterwards `gm(...)` must run the new graph.
+#
+# <details><summary>Hint 1: two walks</summary>
+#
+# Walk forward and keep a dict from constant node to its value. Then look at each constant call: does
+# anyone take it who is not constant?
+#
+# </details>
+# <details><summary>Hint 2: a new attribute</summary>
+#
+# `gm.register_buffer(name, tensor)`, then `graph.get_attr(name)` inside
+# `with graph.inserting_before(node)`, then `node.replace_all_uses_with(...)`.
+#
+# </details>
+# <details><summary>Hint 3: several results</summary>
+#
+# `sort` gives a tuple, and only `getitem` takes it, which is a constant as well. So the tuple itself
+# never has to be stored, if you treat `getitem` like any other call.
+#
+# </details>
+
+
+# %% solution="fold_constants"
+def fold_constants(gm: fx.GraphModule) -> None:
+    """Compute what depends on constants alone, once, and store it in the module."""
+    ### BEGIN SOLUTION
+    graph = gm.graph
+    written = {node.args[0].target for node in graph.nodes if node.target is aten.copy_.default}
+    constant: dict[fx.Node, Any] = {}
+    for node in graph.nodes:
+        if node.op == "get_attr":
+            tensor = getattr(gm, node.target)
+            if node.target not in written and not isinstance(tensor, nn.Parameter):
+                constant[node] = tensor
+        elif node.op == "call_function":
+            drawn = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+            # `copy_` takes a node that is not constant, so that it stays by this test too
+            if not drawn and all(source in constant for source in node.all_input_nodes):
+                args, kwargs = fx.map_arg((node.args, node.kwargs), constant.__getitem__)
+                constant[node] = node.target(*args, **kwargs)
+
+    for node, value in constant.items():
+        needed = any(user not in constant for user in node.users)
+        if node.op == "call_function" and needed:
+            number = 0
+            while hasattr(gm, f"folded_{number}"):
+                number += 1
+            gm.register_buffer(f"folded_{number}", value)
+            with graph.inserting_before(node):
+                # constant users follow too, and go in a moment
+                node.replace_all_uses_with(graph.get_attr(f"folded_{number}"))
+    for node in reversed(constant):
+        if not node.users:
+            graph.erase_node(node)
+    gm.recompile()
+    ### END SOLUTION
+
+
+# %% grade="fold_constants"
+grade("fold_constants")
+
+# %% [markdown] exercise="simplify"
+# title: Find the calls that change nothing
+# minutes: 35
+# difficulty: 4
+# points: 7
+# prerequisites: [remove_dead]
+# teaches: >-
+#   that the rules of algebra hold for real numbers, and which of them hold for dtypes and bits.
+# leaves out: >-
+#   rules that give nearly the same, such as `(x + y) - y`; the bits of a NaN; who owns the memory of
+#   the result.
+# off limits: []
+
+# %% [markdown]
+# `x + 0` is `x`. `x * 1` is `x`. Compilers have a long list of such rules, and in a tensor program
+# nearly each of them is wrong for some `x`.
+
+# %%
+x = torch.tensor([-0.0, 3.0])
+whole = torch.tensor([5])
+print((x + 0).tolist(), (whole * 1.0).dtype, (torch.tensor([torch.inf]) * 0).item())
+print((torch.tensor(1.0) + 1e8) - 1e8)
+
+# %% [markdown]
+# The zero lost its sign, the whole number became a float, zero times infinity is not zero, and what
+# was added and taken away again took all of `x` with it. `1 / -0.0` is minus infinity, so even the
+# sign of a zero can travel far.
+#
+# A pass that rewrites must therefore know what it has before it. Nodes carry that as
+# `node.meta["val"]`: a tensor without numbers that has the dtype and the shape of the node's value.
+# `make_fx` puts it there if it traces with `tracing_mode="fake"`; the graphs of AOTAutograd have it
+# as well.
+
+# %%
+captured = make_fx(lambda x: (x > 0) * 2, tracing_mode="fake")(torch.ones(2, 3))
+for node in captured.graph.nodes:
+    if node.op == "call_function":
+        print(node.target, node.meta["val"].dtype, tuple(node.meta["val"].shape))
+
+# %% [markdown]
+# **Predict.** Which of the five give back every bit of `x`, for each float `x` that is not NaN?
+# Answer with a list of texts.
+
+# %%
+x = torch.tensor([0.0, -0.0, 1e-45, -2.5, torch.inf])
+five = {
+    "x + 0": x + 0,
+    "x + -0.0": x + -0.0,
+    "x - 0": x - 0,
+    "x - -0.0": x - -0.0,
+    "x / 1": x / 1,
+}
+predict(
+    ...,
+    lambda: [
+        text for text, y in five.items() if torch.equal(x.view(torch.int32), y.view(torch.int32))
+    ],
+)
+
+# %% [markdown]
+# **Write `simplify(gm)`.** The graph has no writes and no random numbers, its calls are ATen
+# operators, and each node has `meta["val"]`. Take out each call of one of the forms below **whose
+# result always has the dtype, the shape and the bits of an earlier node's value**, for every value
+# that `x` can have at its dtype; users take that earlier value. (NaNs need no care.)
+#
+# | form | may be |
+# |---|---|
+# | `add.Tensor`, `sub.Tensor`, `mul.Tensor`, `div.Tensor` of `x` and a Python number, with no keyword argument | `x` |
+# | `neg`, `t`, `bitwise_not`, `logical_not` of the same operator's result on `x` | `x` |
+# | `abs`, `relu` of the same operator's result | that result |
+# | `expand` of `x` | `x` |
+# | `_to_copy` of `x` with `dtype` and no other argument | `x` |
+#
+# When the calls between them are gone, others may have become neighbours: take those out too. At
+# the end no call is left that nobody uses, and `gm(...)` runs the new graph.
+#
+# <details><summary>Hint 1: dtype first</summary>
+#
+# If `node.meta["val"]` and its argument's differ in dtype or shape, no rule applies. That settles
+# bools and most mixtures of whole numbers and floats.
+#
+# </details>
+# <details><summary>Hint 2: two zeros</summary>
+#
+# Among floats only one zero can be added without a trace, and only one subtracted: look at the
+# prediction. Whole numbers have but one zero. `math.copysign(1, number)` tells zeros apart.
+#
+# </details>
+# <details><summary>Hint 3: one walk is enough</summary>
+#
+# If you replace as you walk forward, each call sees its arguments as they are after all earlier
+# changes. Then remove what has no users, from the end.
+#
+# </details>
+
+
+# %% solution="simplify"
+def simplify(gm: fx.GraphModule) -> None:
+    """Take out calls whose result is an earlier value, bit by bit, in place."""
+    ### BEGIN SOLUTION
+    undo_themselves = (
+        aten.neg.default,
+        aten.t.default,
+        aten.bitwise_not.default,
+        aten.logical_not.default,
+    )
+
+    def is_neutral(op: Any, number: float, is_float: bool) -> bool:
+        """Say whether a number leaves every `x` as it is, the dtype being the same."""
+        if op in (aten.mul.Tensor, aten.div.Tensor):
+            return number == 1
+        if number != 0:
+            return False
+        if not is_float:
+            return op in (aten.add.Tensor, aten.sub.Tensor)
+        # -0.0 + 0.0 is 0.0: floats have one zero that may be added, and the other to subtract
+        is_minus_zero = math.copysign(1.0, number) < 0
+        return op is (aten.add.Tensor if is_minus_zero else aten.sub.Tensor)
+
+    def earlier(node: fx.Node) -> fx.Node | None:
+        """Return the node whose value a call repeats."""
+        x, *others = node.args
+        was, now = x.meta["val"], node.meta["val"]
+        same = was.dtype is now.dtype and was.shape == now.shape
+        if node.target is aten._to_copy.default:
+            return x if same and node.kwargs.keys() == {"dtype"} else None
+        if node.target is aten.expand.default:
+            return x if same else None
+        if node.target is x.target and node.target in (aten.abs.default, aten.relu.default):
+            return x
+        if node.target is x.target and node.target in undo_themselves:
+            (inner,) = x.args
+            return inner if inner.meta["val"].dtype is now.dtype else None
+        arithmetic = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor)
+        if node.target in arithmetic and same and not node.kwargs:
+            (number,) = others
+            if not isinstance(number, fx.Node):
+                return x if is_neutral(node.target, number, was.is_floating_point()) else None
+        return None
+
+    for node in gm.graph.nodes:
+        if node.op == "call_function" and (found := earlier(node)) is not None:
+            node.replace_all_uses_with(found)
+    for node in reversed(gm.graph.nodes):
+        if node.op == "call_function" and not node.users:
+            gm.graph.erase_node(node)
+    gm.recompile()
+    ### END SOLUTION
+
+
+# %% grade="simplify"
+grade("simplify")
+
+# %% [markdown] exercise="replace_pattern"
+# title: Match a pattern and put another in its place
+# minutes: 45
+# difficulty: 4
+# points: 6
+# prerequisites: [interpret, share]
+# teaches: >-
+#   subgraph matching: what a placeholder may stand for, why values inside a match must be private,
+#   and what happens where matches overlap.
+# leaves out: patterns with several results, and operands that may change places.
+# off limits: [torch.fx.replace_pattern, torch.fx.subgraph_rewriter.replace_pattern, torch.fx.subgraph_rewriter.replace_pattern_with_filters, torch.fx.passes.utils.matcher_utils.SubgraphMatcher]
+
+# %% [markdown]
+# The library has a fast `silu(x)`, and the model says `x * sigmoid(x)`. The rewrite takes a
+# **pattern**, a small graph, looks for it in a large one, and puts a **replacement** in its place.
+# Attention is found in models like this, and convolutions followed by batch norm.
+
+
+# %%
+def silu_pattern(a):
+    return a * torch.sigmoid(a)
+
+
+pattern = make_fx(silu_pattern)(torch.ones(2)).graph
+for node in pattern.nodes:
+    print(node.op, node.name, node.args)
+
+# %% [markdown]
+# The placeholder `a_1` is a hole: it stands for any value. But it is one hole, used twice. In
+# `x * sigmoid(y)` there is no match unless `x` and `y` are the same node.
+#
+# What if somebody else uses a value inside the match? Then it must be computed all the same, and
+# the rewrite saves nothing. Such a match is none.
+#
+# **Predict.** `torch.fx.replace_pattern` does this for a living. How many matches has the pattern
+# in this function?
+
+
+# %%
+def three_candidates(x, y):
+    first = x * torch.sigmoid(x)
+    gate = torch.sigmoid(y)
+    second = y * gate
+    third = x * torch.sigmoid(first)
+    return first + second + third + gate
+
+
+def count_matches():
+    traced = fx.symbolic_trace(three_candidates)
+    return len(fx.replace_pattern(traced, silu_pattern, nn.functional.silu))
+
+
+predict(..., count_matches)
+
+# %% [markdown]
+# The second leaks `gate`, the third has two different values for `a`.
+#
+# **Write `replace_pattern(gm, pattern, replacement)`.** `pattern` and `replacement` are `fx.Graph`s
+# with the same number of placeholders, which correspond by their order. Each returns one node's
+# value; the pattern's is that of a call, and each of its nodes leads there. Change `gm.graph` in
+# place and return the number of matches.
+#
+# Walk over the nodes that `gm.graph` has when you begin, from first to last. Where the pattern's last
+# call matches the node, as the graph stands by then, the match is replaced at once. A match:
+#
+# - A call of the pattern stands for a node with the same `op`, the same `target`, as many arguments
+#   and the same keywords, whose arguments match in turn, in lists too.
+# - A placeholder stands for any node or constant, for the same one wherever it occurs. A pattern's
+#   constant stands for itself. Constants are the same if type and `repr` are.
+# - A value inside the match, that of any call but the last, has no user outside the match.
+# - No node of the match came in with a replacement.
+#
+# Calls of the replacement are copied in where the last node stood; all who took that node's value take
+# the new one, and the matched nodes go. The replacement may return a placeholder, if that stands for
+# a node. `pattern` and `replacement` stay as they are, and `gm(...)` runs the new graph.
+#
+# <details><summary>Hint 1: from the end</summary>
+#
+# Start at the pattern's last call and go down its arguments, beside those of the node. Keep a dict from
+# pattern node to what it stands for. Meet a pattern node again, and it must stand for the same.
+#
+# </details>
+# <details><summary>Hint 2: users</summary>
+#
+# `node.users` has the output node among its keys. The values of your dict under the pattern's calls
+# are the nodes of the match: every user of all but the last must be one of them.
+#
+# </details>
+# <details><summary>Hint 3: copying</summary>
+#
+# `graph.node_copy(node, f)` copies a node from another graph; `f` says what each of its arguments is
+# here. Inside `with graph.inserting_before(node)` it comes to stand there.
+#
+# </details>
+
+
+# %% solution="replace_pattern"
+def replace_pattern(gm: fx.GraphModule, pattern: fx.Graph, replacement: fx.Graph) -> int:
+    """Replace each match of a pattern, in place, and return how many there were."""
+    ### BEGIN SOLUTION
+
+    def is_same(one: Any, other: Any) -> bool:
+        if isinstance(one, fx.Node) or isinstance(other, fx.Node):
+            return one is other
+        return type(one) is type(other) and repr(one) == repr(other)
+
+    def match(model: Any, found: Any, stands_for: dict[fx.Node, Any]) -> bool:
+        """Say whether `found` matches, and write down what the pattern's nodes stand for."""
+        if isinstance(model, list | tuple):
+            return (
+                isinstance(found, list | tuple)
+                and len(model) == len(found)
+                and all(match(*pair, stands_for) for pair in zip(model, found, strict=True))
+            )
+        if not isinstance(model, fx.Node):
+            return is_same(model, found)
+        if model in stands_for:
+            return is_same(stands_for[model], found)
+        stands_for[model] = found
+        if model.op == "placeholder":
+            return True
+        return (
+            isinstance(found, fx.Node)
+            and found not in new
+            and (model.op, model.target) == (found.op, found.target)
+            and match(model.args, found.args, stands_for)
+            and match(sorted(model.kwargs.items()), sorted(found.kwargs.items()), stands_for)
+        )
+
+    def copy_in(stands_for: dict[fx.Node, Any]) -> Any:
+        """Copy the replacement's calls and return its value."""
+        supplied = iter(stands_for[node] for node in pattern.nodes if node.op == "placeholder")
+        values: dict[fx.Node, Any] = {}
+        for node in replacement.nodes:
+            if node.op == "placeholder":
+                values[node] = next(supplied)
+            elif node.op != "output":
+                values[node] = gm.graph.node_copy(node, values.__getitem__)
+                new.add(values[node])
+        return values[last(replacement)]
+
+    def last(graph: fx.Graph) -> fx.Node:
+        return next(iter(reversed(graph.nodes))).args[0]
+
+    new: set[fx.Node] = set()
+    count = 0
+    for node in list(gm.graph.nodes):
+        stands_for: dict[fx.Node, Any] = {}
+        if not match(last(pattern), node, stands_for):
+            continue
+        calls = [one for one in pattern.nodes if one.op not in ("placeholder", "output")]
+        # two equal calls of the pattern may have found one node
+        body = list(dict.fromkeys(stands_for[one] for one in calls))
+        if any(user not in body for one in body if one is not node for user in one.users):
+            continue
+        count += 1
+        with gm.graph.inserting_before(node):
+            node.replace_all_uses_with(copy_in(stands_for))
+        for one in reversed(body):  # users before what they use
+            gm.graph.erase_node(one)
+    gm.recompile()
+    return count
+    ### END SOLUTION
+
+
+# %% grade="replace_pattern"
+grade("replace_pattern")
+
+# %% [markdown] exercise="fuse"
+# title: Group calls into kernels
+# minutes: 45
+# difficulty: 5
+# points: 6
+# prerequisites: [interpret]
+# teaches: >-
+#   vertical and horizontal fusion, and the one condition for both: the kernels can be put in an order.
+# leaves out: >-
+#   kernels that hold a sum or a product beside pointwise calls; how many registers a kernel needs;
+#   whether calls that read nothing in common are better off together.
+# off limits: []
+
+# %% [markdown]
+# A pointwise call reads its inputs from memory, does one addition per element, and writes its
+# result back. The addition is free; the reading and writing is what takes time. So compilers
+# **fuse** calls into one **kernel**, a loop over the elements that keeps values in registers:
+#
+# - **vertical** fusion joins a call with one that takes its result, which then need not be written;
+# - **horizontal** fusion joins calls that are independent. They share a launch, and what both read is
+#   read once.
+#
+# What a kernel computes and how its loop runs are two decisions. `compute` and `loop_nest` in
+# chapter 3 kept them apart: the first said what an element is, the second in which order elements
+# come. Fusion sits between the two. It decides which calls share a loop, and leaves it to the
+# **schedule** to say how that loop is tiled, unrolled or spread over threads.
+#
+# Operators say of themselves whether they are pointwise:
+
+# %%
+for op in [
+    aten.sin.default,
+    aten.add.Tensor,
+    aten.sum.dim_IntList,
+    aten.mm.default,
+    aten.t.default,
+]:
+    print(op, torch.Tag.pointwise in op.tags)
+
+# %% [markdown]
+# Softmax is a hard case for so simple a rule. `exp` and `div` are pointwise, of the same shape, and
+# one takes the result of the other. But the sum stands between them, and needs all of `exp` before
+# the first element of `div` can be computed.
+
+
+# %%
+def softmax(x):
+    shifted = x - x.amax(1, keepdim=True)
+    powers = shifted.exp()
+    return powers / powers.sum(1, keepdim=True)
+
+
+captured = make_fx(softmax, tracing_mode="fake")(torch.ones(4, 8))
+calls = [node for node in captured.graph.nodes if node.op == "call_function"]
+print([str(node.target).removeprefix("aten.") for node in calls])
+
+# %% [markdown]
+# **Predict.** Five calls, of which `amax` and `sum` are not pointwise. How many kernels are left?
+
+# %%
+predict(..., lambda: sum(torch.Tag.pointwise not in node.target.tags for node in calls) + 2)
+
+# %% [markdown]
+# `sub` and `exp` share one. `div` could share it only by waiting for `sum`, which waits for it.
+#
+# **Write `fuse(graph)`.** The graph has no writes and no random numbers; its calls are ATen operators
+# with one result; nodes have `meta["val"]`. Return a list of kernels, each a list of nodes:
+#
+# - Each `call_function` node is in exactly one kernel.
+# - A kernel of several calls has only operators with the tag `pointwise`, and their results all have
+#   the same shape. Shapes of inputs do not matter: what is smaller is broadcast as it is read.
+# - The kernels can run one after the other in the order of your list: a call comes after all calls
+#   whose values it takes, in an earlier kernel or earlier in its own.
+# - No two of your kernels could be one: if the two are joined, some rule above cannot be kept in
+#   any order of kernels.
+#
+# Several answers may be right. Leave the graph as it is.
+#
+# <details><summary>Hint 1: a graph of kernels</summary>
+#
+# Draw an arrow from kernel to kernel where a call in one takes a value of the other. There is an
+# order if and only if the arrows make no cycle. `graphlib.TopologicalSorter` finds one or the other.
+#
+# </details>
+# <details><summary>Hint 2: greedy</summary>
+#
+# Begin with each call on its own. Join any two that may be joined, and go on until no two may.
+#
+# </details>
+# <details><summary>Hint 3: more than once</summary>
+#
+# Two kernels that could not be joined may be joinable later, when what stood between them has joined
+# one of the two. So go over all pairs again until a whole round finds nothing.
+#
+# </details>
+
+
+# %% solution="fuse"
+def fuse(graph: fx.Graph) -> list[list[fx.Node]]:
+    """Return the calls of a graph, grouped into kernels in an order in which they can run."""
+    ### BEGIN SOLUTION
+    place = {node: number for number, node in enumerate(graph.nodes)}
+
+    def in_order(kernels: list[list[fx.Node]]) -> list[list[fx.Node]] | None:
+        """Return kernels in an order in which they can run, or None if there is none."""
+        home = {node: number for number, kernel in enumerate(kernels) for node in kernel}
+        needs = {
+            number: {home[s] for node in kernel for s in node.all_input_nodes if s in home}
+            for number, kernel in enumerate(kernels)
+        }
+        # within a kernel values are passed on: that is no reason to wait
+        needs = {number: others - {number} for number, others in needs.items()}
+        try:
+            return [kernels[number] for number in TopologicalSorter(needs).static_order()]
+        except CycleError:
+            return None
+
+    def kind(kernel: list[fx.Node]) -> Any:
+        """Return what two kernels must have in common to be joined."""
+        node = kernel[0]
+        return node.meta["val"].shape if torch.Tag.pointwise in node.target.tags else node
+
+    kernels = [[node] for node in graph.nodes if node.op == "call_function"]
+    found = True
+    while found:
+        found = False
+        for one, other in itertools.combinations(kernels, 2):
+            if kind(one) == kind(other):
+                both = sorted(one + other, key=place.__getitem__)
+                rest = [kernel for kernel in kernels if kernel is not one and kernel is not other]
+                ordered = in_order([both, *rest])
+                if ordered is not None:
+                    kernels, found = ordered, True
+                    break
+    return kernels
+    ### END SOLUTION
+
+
+# %% grade="fuse"
+grade("fuse")
+
+# %% [markdown]
+# What is gained can be counted before anything runs: the number of launches, and the values that go
+# through memory. Per kernel, each value from outside is read once, and each value that is used
+# outside is written once.
+
+
+# %%
+def gelu(x, bias):
+    x = x + bias
+    inner = (x + x * x * x * 0.044715) * 0.7978845608
+    return x * 0.5 * (torch.tanh(inner) + 1), x.sum()
+
+
+def traffic(graph, kernels):
+    """Return how many numbers go through memory."""
+    numbers = 0
+    for kernel in kernels:
+        taken = {source for node in kernel for source in node.all_input_nodes} - set(kernel)
+        given = {node for node in kernel if set(node.users) - set(kernel)}
+        numbers += sum(node.meta["val"].numel() for node in taken | given)
+    return numbers
+
+
+captured = make_fx(gelu, tracing_mode="fake")(torch.ones(64, 256), torch.ones(256))
+calls = [node for node in captured.graph.nodes if node.op == "call_function"]
+pointwise = [node for node in calls if torch.Tag.pointwise in node.target.tags]
+others = [[node] for node in calls if node not in pointwise]
+for name, kernels in [
+    ("one kernel per call", [[node] for node in calls]),
+    ("one for all pointwise calls", [pointwise, *others]),
+]:
+    print(f"{name:28} {len(kernels):2} kernels, {traffic(captured.graph, kernels):>9,} numbers")
+
+# %% [markdown]
+# The numbers count what a kernel reads and writes, not what a cache saves. They are a reason to fuse,
+# not a promise of speed; a profiler has the last word.
+
+# %% [markdown] exercise="merge_matmuls"
+# title: One product instead of three
+# minutes: 45
+# difficulty: 5
+# points: 6
+# prerequisites: [fuse]
+# teaches: >-
+#   that to merge calls means to move calls: what may be merged, and where the result must stand.
+# leaves out: biases, batches, products that share the right operand, and whether it pays.
+# off limits: []
+
+# %% [markdown]
+# An attention layer multiplies the same `x` by three weights. Side by side the weights are one
+# matrix, and one large product keeps a processor busier than three small ones:
+#
+# $$x\,[\,W_q \;\; W_k \;\; W_v\,] = [\,xW_q \;\; xW_k \;\; xW_v\,]$$
+#
+# As many multiplications as before, `x` read once, one launch. It is horizontal fusion for matrices.
+
+# %%
+x, wq, wk, wv = (torch.arange(n * 6.0).reshape(n, -1) for n in (1, 6, 6, 6))
+product = x @ torch.cat([wq, wk, wv], 1)
+print(torch.equal(product, torch.cat([x @ wq, x @ wk, x @ wv], 1)), product.shape)
+
+# %% [markdown]
+# In a graph there is more to it than the algebra. A weight may itself be the result of a call, and
+# that call may come after the first product. Or it may *need* the first product:
+
+
+# %%
+def chained(x, w1, w2):
+    first = x @ w1
+    return x @ (w2 + first.t())
+
+
+captured = make_fx(chained, tracing_mode="fake")(
+    torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2)
+)
+for node in captured.graph.nodes:
+    if node.op == "call_function":
+        print(node.name, node.target, node.args)
+
+# %% [markdown]
+# Both products take `x`, and no order of calls lets one product do both.
+#
+# **Predict.** `a = x @ v`, `p = y @ w`, `q = y @ sin(a)`, `b = x @ cos(p)`. `a` and `b` share `x`, `p`
+# and `q` share `y`; in neither pair one needs the other. What is the smallest number of products?
+
+# %%
+four = {"a": [], "p": [], "q": ["a"], "b": ["p"]}
+
+
+def smallest():
+    """Try both merges, alone and together."""
+    best = len(four)
+    for merges in [[("a", "b")], [("p", "q")], [("a", "b"), ("p", "q")]]:
+        home = {name: next((m for m in merges if name in m), name) for name in four}
+        needs = {}
+        for name, others in four.items():
+            needs.setdefault(home[name], set()).update(home[other] for other in others)
+        with suppress(CycleError):
+            best = min(best, len(list(TopologicalSorter(needs).static_order())))
+    return best
+
+
+predict(..., smallest)
+
+# %% [markdown]
+# Either pair may be merged. Merge one, and the other two depend on each other.
+#
+# **Write `merge_matmuls(gm)`.** The graph has no writes and no random numbers, its calls are ATen
+# operators with one result, and its nodes have `meta["val"]`. Change it in place:
+#
+# - `aten.mm.default` calls with the same node as left operand become one `mm`, of that node and a
+#   `cat` of their right operands along dimension 1. Users of each take its columns of the product.
+# - At the end there are no two `mm` calls left with the same left operand of which neither needs the
+#   other's value, directly or through other calls. Where two merges exclude each other, either is
+#   right.
+# - All products together do as many multiplications as before.
+# - Nodes stand in an order in which they can run; move them where it takes that. `gm(...)` runs the
+#   new graph.
+#
+# <details><summary>Hint 1: what may be merged</summary>
+#
+# Collect all that a product needs: its inputs, theirs, and so on. A group may be merged if no member
+# needs another. Look again after each merge, on the graph as it is by then.
+#
+# </details>
+# <details><summary>Hint 2: where it stands</summary>
+#
+# Put the new product where the first of the group stood. Whatever the other weights need and stands
+# after that, move before it, in the order it has: `first.prepend(node)`. None of that needs a member of
+# the group, or the group could not have been merged.
+#
+# </details>
+# <details><summary>Hint 3: columns</summary>
+#
+# `node.meta["val"].shape[1]` is the width of each old product, and `aten.slice.Tensor(product, 1, start,
+# end)` its columns.
+#
+# </details>
+
+
+# %% solution="merge_matmuls"
+def merge_matmuls(gm: fx.GraphModule) -> None:
+    """Merge products of one matrix into one product, as far as their order allows, in place."""
+    ### BEGIN SOLUTION
+    graph = gm.graph
+
+    def needs(nodes: list[fx.Node]) -> set[fx.Node]:
+        """Return all nodes whose values must be there before those of `nodes`."""
+        found: set[fx.Node] = set()
+        waiting = [source for node in nodes for source in node.all_input_nodes]
+        while waiting:
+            node = waiting.pop()
+            if node not in found:
+                found.add(node)
+                waiting += node.all_input_nodes
+        return found
+
+    def group_of(first: fx.Node, products: list[fx.Node]) -> list[fx.Node]:
+        """Return products of the same matrix, from `first` on, that do not need each other."""
+        group: list[fx.Node] = []
+        for node in products[products.index(first) :]:
+            # what stands before cannot need `node`, so that one direction is enough
+            if node.args[0] is first.args[0] and needs([node]).isdisjoint(group):
+                group.append(node)
+        return group
+
+    def merge(group: list[fx.Node]) -> None:
+        first, ahead = group[0], needs(group)
+        nodes = list(graph.nodes)
+        for node in nodes[nodes.index(first) :]:
+            if node in ahead:
+                first.prepend(node)
+        with graph.inserting_before(first):
+            weights = graph.call_function(aten.cat.default, ([n.args[1] for n in group], 1))
+            product = graph.call_function(aten.mm.default, (first.args[0], weights))
+            start = 0
+            for node in group:
+                end = start + node.meta["val"].shape[1]
+                columns = graph.call_function(aten.slice.Tensor, (product, 1, start, end))
+                node.replace_all_uses_with(columns)
+                start = end
+        for node in group:
+            graph.erase_node(node)
+
+    while True:
+        products = [node for node in graph.nodes if node.target is aten.mm.default]
+        groups = (group_of(first, products) for first in products)
+        group = next((group for group in groups if len(group) > 1), None)
+        if group is None:
+            break
+        merge(group)
+    gm.recompile()
+    ### END SOLUTION
+
+
+# %% grade="merge_matmuls"
+grade("merge_matmuls")
+
+# %% [markdown]
+# ## Two graphs from one
+#
+# Dynamo hands over a graph of the forward pass. Training needs a backward pass too. AOTAutograd
+# makes it **ahead of time**: it runs the forward and autograd's backward once, on fake tensors, and
+# writes down every operator of both. The result is one graph, the **joint graph**. It takes the
+# inputs, called **primals**, and the gradients of the outputs, called **tangents**. It returns the
+# outputs, and then a gradient for each primal, or `None`.
+#
+# A **partitioner** then cuts the joint graph into a forward graph and a backward graph. What the
+# forward computes and the backward needs goes over the cut: it is **saved**.
+#
+# `aot_function` does all this for a plain function, without Dynamo. It takes the partitioner as an
+# argument, so a partitioner of your own can look at the joint graph. `nop` is a compiler that returns
+# the graph as it is.
+
+
+# %%
+def look(joint, joint_inputs, *, num_fwd_outputs, **options):
+    for node in joint.graph.nodes:
+        if node.op != "output":
+            print(f"{node.name:12}{node.op:15}{node.target!s:26}{list(node.all_input_nodes)}")
+    print("returns", joint.graph.output_node().args[0], " forward outputs:", num_fwd_outputs)
+    return default_partition(joint, joint_inputs, num_fwd_outputs=num_fwd_outputs, **options)
+
+
+def scaled_sine(x, scale):
+    return (x * scale).sin()
+
+
+x, scale = torch.ones(2, 3, requires_grad=True), torch.full((3,), 2.0)
+traced = aot_function(scaled_sine, fw_compiler=nop, bw_compiler=nop, partition_fn=look)
+traced(x, scale).sum().backward()
+
+# %% [markdown]
+# The names are for reading. What counts is where a node stands: which inputs it comes from, and which
+# outputs need it. Find the cosine. No tangent goes into it, and no forward output comes out of it. It
+# may be computed in the forward, and saved, or in the backward, from what the forward saved. Such
+# nodes are what partitioners play with.
+#
+# Functions that change their inputs in place are no trouble: the joint graph is **functional**, it
+# changes nothing. What should be in the input afterwards is one more output. The code around the graph
+# copies it there. `num_fwd_outputs` counts it.
+
+
+# %%
+def counted(count, x):
+    count.add_(1)
+    return count * x
+
+
+traced = aot_function(counted, fw_compiler=nop, bw_compiler=nop, partition_fn=look)
+count = torch.zeros(2)
+traced(count, torch.ones(2, requires_grad=True))
+print(count)
+
+# %% [markdown]
+# **Predict.** A function returns `x.sin()`, `x > 0` and `x.detach()`; `x` requires grad. How many
+# tangents does its joint graph take?
+
+
+# %%
+def tangents_of_three():
+    def several(x):
+        return x.sin(), x > 0, x.detach()
+
+    seen = []
+
+    def count_tangents(joint, joint_inputs, **options):
+        seen.append(len(joint_inputs[1]))
+        return default_partition(joint, joint_inputs, **options)
+
+    traced = aot_function(several, fw_compiler=nop, bw_compiler=nop, partition_fn=count_tangents)
+    traced(torch.ones(2, requires_grad=True))
+    return seen[0]
+
+
+predict(..., tangents_of_three)
+
+# %% [markdown] exercise="read_joint"
+# title: Read a joint graph
+# minutes: 25
+# difficulty: 2
+# points: 7
+# prerequisites: []
+# teaches: >-
+#   what a joint graph takes and returns, and which of its nodes belong to the forward, to the
+#   backward, or to whichever of them the partitioner likes.
+# leaves out: dynamic shapes, tensor subclasses.
+# off limits: []
+
+# %% [markdown]
+# **Write `read_joint(function, *inputs)`.** Capture the joint graph of `function` and return a dict:
+#
+# | key | value |
+# |---|---|
+# | `"primals"` | number of primals |
+# | `"tangents"` | number of tangents |
+# | `"outputs"` | number of forward outputs, changed inputs included |
+# | `"gradients"` | a list with one `bool` for each primal, in order: does the joint graph return a gradient for it? |
+# | `"forward"` | operators that the forward outputs need |
+# | `"backward"` | operators that depend on a tangent |
+# | `"either"` | all other operators |
+#
+# The last three are lists of `str(node.target)` for nodes with `node.op == "call_function"`, one entry
+# for each node, in any order. At least one input requires grad, and at least one output has a gradient.
+#
+# `function` may change its own inputs in place. The tensors in `inputs` must be unchanged when
+# `read_joint` returns.
+#
+# <details><summary>Hint 1: who are the tangents?</summary>
+#
+# The placeholders are the primals, then the tangents. `joint_inputs` is a pair of lists, one
+# for each.
+#
+# </details>
+# <details><summary>Hint 2: two walks</summary>
+#
+# From the forward outputs walk up, over `node.all_input_nodes`: what you meet is forward. Nodes come
+# in an order in which inputs come first, so one pass down the list finds all that depend on a tangent.
+#
+# </details>
+# <details><summary>Hint 3: inputs left alone</summary>
+#
+# While the graph is traced, `function` gets fake tensors. It is the call of the compiled function that
+# changes your inputs. Call it on copies, or leave before it happens: an exception raised in
+# `partition_fn` comes out of the call.
+#
+# </details>
+
+
+# %% solution="read_joint"
+def read_joint(function: Callable, *inputs: torch.Tensor) -> dict:
+    """Return how many inputs and outputs a joint graph has, and which operators belong where.
+
+    inputs: tensors, at least one of which requires grad; they are not changed
+    """
+
+    ### BEGIN SOLUTION
+    class Seen(Exception):
+        """Ends the call before the compiled function runs."""
+
+    found = []
+
+    def see(joint, joint_inputs, *, num_fwd_outputs, **options):
+        found.append((joint.graph, len(joint_inputs[0]), num_fwd_outputs))
+        raise Seen
+
+    with suppress(Seen):
+        aot_function(function, fw_compiler=nop, bw_compiler=nop, partition_fn=see)(*inputs)
+    graph, primals, outputs = found[0]
+    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+    returned = graph.output_node().args[0]
+
+    forward, waiting = set(), [one for one in returned[:outputs] if one is not None]
+    while waiting:  # up, from the outputs
+        node = waiting.pop()
+        if node not in forward:
+            forward.add(node)
+            waiting += node.all_input_nodes
+    backward = set(placeholders[primals:])
+    for node in graph.nodes:  # down, from the tangents
+        if backward.intersection(node.all_input_nodes):
+            backward.add(node)
+
+    operators = {"forward": [], "backward": [], "either": []}
+    for node in graph.nodes:
+        if node.op == "call_function":
+            kind = "forward" if node in forward else "backward" if node in backward else "either"
+            operators[kind].append(str(node.target))
+    return {
+        "primals": primals,
+        "tangents": len(placeholders) - primals,
+        "outputs": outputs,
+        "gradients": [one is not None for one in returned[outputs:]],
+        **operators,
+    }
+    ### END SOLUTION
+
+
+# %% grade="read_joint"
+grade("read_joint")
+
+# %% [markdown]
+# ## Smaller operators first
+#
+# ATen has some two thousand operators. A backend does not want to know them all, so many are
+# **decomposed** into a few simple ones. A table says how: an operator, and a function of the same
+# arguments. When does this happen, before the joint graph is cut or after?
+
+
+# %%
+def operators_seen(table):
+    """Return the operators that the partitioner gets to see."""
+    seen = []
+
+    def cut(joint, joint_inputs, **options):
+        seen.extend(str(n.target) for n in joint.graph.nodes if n.op == "call_function")
+        return default_partition(joint, joint_inputs, **options)
+
+    traced = aot_function(torch.nn.functional.silu, nop, nop, cut, table)
+    traced(torch.ones(3, requires_grad=True)).sum().backward()
+    return seen
+
+
+def silu(x):
+    return x * x.sigmoid()
+
+
+def silu_backward(grad, x):
+    gate = x.sigmoid()
+    return grad * gate * (1 + x * (1 - gate))
+
+
+print(operators_seen({}))
+print(operators_seen({aten.silu.default: silu, aten.silu_backward.default: silu_backward}))
+
+# %% [markdown]
+# Before. Decompositions are applied while the joint graph is traced, so a partitioner can save or
+# recompute the parts of what was one operator.
+#
+# **Predict.** Only `silu` is in the table, as `x * x.sigmoid()`, which autograd can differentiate. Is
+# `silu_backward` still in the joint graph, `True` or `False`?
+
+# %%
+predict(..., lambda: "aten.silu_backward.default" in operators_seen({aten.silu.default: silu}))
+
+# %% [markdown]
+# Autograd comes first: it sees `silu` and calls for `silu_backward`. The table is looked up below it. So
+# each operator that should go needs its own entry, those of the backward too.
+
+# %% [markdown]
+# ## What the cut costs
+#
+# A saved tensor stays in memory from forward to backward. Something that is recomputed costs time
+# instead. The partitioner decides. Two of them come with PyTorch: `default_partition` saves all that
+# the backward reads of the forward's values, and `min_cut_rematerialization_partition` looks for the
+# cut with the fewest bytes. `aot_function` takes the first one unless you say otherwise;
+# `torch.compile` takes the second.
+
+
+# %%
+def costs_of(function, partition_fn, *inputs):
+    """Return the bytes that go over the cut, and the number of operators on each side."""
+    costs = {}
+
+    def forward_compiler(module, inputs):
+        # the first result is the function's own; it stands before what is saved
+        values = [node.meta["val"] for node in module.graph.output_node().args[0][1:]]
+        costs["saved bytes"] = sum(value.numel() * value.element_size() for value in values)
+        costs["forward"] = calls_in(module.graph)
+        return make_boxed_func(module.forward)
+
+    def backward_compiler(module, inputs):
+        costs["backward"] = calls_in(module.graph)
+        return make_boxed_func(module.forward)
+
+    aot_function(function, forward_compiler, backward_compiler, partition_fn)(*inputs).backward()
+    return costs
+
+
+def calls_in(graph):
+    return sum(node.op == "call_function" for node in graph.nodes)
+
+
+def six_sines(x):
+    for _ in range(6):
+        x = x.sin()
+    return x.sum()
+
+
+x = torch.ones(1000, requires_grad=True)
+print(costs_of(six_sines, default_partition, x))
+
+# %% [markdown]
+# **Predict.** The min-cut partitioner saves one tensor of 4,000 bytes: `x` itself. How many operators
+# does its backward run? The one above ran 13.
+
+# %%
+predict(..., lambda: costs_of(six_sines, min_cut_rematerialization_partition, x)["backward"])
+
+# %% [markdown]
+# Fewer bytes, more operators. A min-cut saves memory, and time only where reading memory takes
+# longer than computing: several pointwise operators fused into one kernel read their input once.
+#
+# One more thing follows from the cut. The backward graph is called by one node of autograd, and
+# nobody recorded how it computes. So there is nothing to differentiate a second time:
+
+# %%
+compiled = torch.compile(lambda x: (x**4).sum(), backend="aot_eager")
+x = torch.ones(3, requires_grad=True)
+(gradient,) = torch.autograd.grad(compiled(x), x, create_graph=True)
+try:
+    torch.autograd.grad(gradient.sum(), x)
+except RuntimeError as error:
+    print(str(error).split(". ")[0])
+
+# %% [markdown] exercise="partition"
+# title: Cut a joint graph in two
+# minutes: 45
+# difficulty: 4
+# points: 8
+# prerequisites: [read_joint]
+# teaches: >-
+#   how a forward and a backward graph are made from a joint graph, what must be saved, what may be
+#   recomputed, and why random operators run once.
+# leaves out: choosing what to save; symbolic sizes; operators that change their inputs.
+# off limits: [functorch.compile.default_partition, functorch.compile.min_cut_rematerialization_partition, torch._functorch.partitioners.default_partition, torch._functorch.partitioners.min_cut_rematerialization_partition]
+
+# %% [markdown]
+# **Write `partition(joint, joint_inputs, *, num_fwd_outputs, may_save)`.** It returns a pair of
+# `fx.GraphModule`s, forward and backward.
+#
+# - The **forward** takes the primals. It returns the forward outputs, and after them the saved values.
+# - The **backward** takes the saved values in the same order, and after them the tangents. It returns
+#   what the joint graph returns after the forward outputs, `None` included.
+#
+# A policy says what may be saved: `may_save(node)` returns a `bool` for a node of the joint graph.
+# The backward goes up from the gradients and takes what may be saved; the rest it computes.
+#
+# - A primal may always be saved.
+# - Any other value may be saved if the forward outputs need it (so it is computed anyway), and
+#   `may_save` allows it.
+# - An operator may return a tuple, such as `aten.max.dim`. A tuple cannot be saved. Its items can: if the
+#   forward runs such an operator, every `operator.getitem` of it counts as needed by the forward.
+# - What comes from a random operator that the forward runs is saved, whatever `may_save` says. Run
+#   again, it would draw other numbers. `torch.Tag.nondeterministic_seeded in node.target.tags` is true
+#   of random operators.
+#
+# Save only what the backward reads, and each value once. Each graph runs only what it needs. Do not
+# change the joint graph. `node.meta` must come along, for PyTorch reads it afterwards.
+#
+# <details><summary>Hint 1: three sets</summary>
+#
+# First, what the forward outputs need: a walk up to the primals. Then, what the backward meets: a walk
+# up from the gradients that stops at what may be saved. Where it stopped is what is saved. Last, the
+# forward needs a little more than at first: the items that are saved.
+#
+# </details>
+# <details><summary>Hint 2: building a graph</summary>
+#
+# Make an empty `fx.Graph()`. Add `graph.placeholder(name)` for each input, and keep a dict from old nodes
+# to new ones. Go through the joint graph in order and copy what belongs there by
+# `graph.node_copy(node, copies.__getitem__)`, which copies `meta` too. End with `graph.output(...)` and
+# `fx.GraphModule(joint, graph)`.
+#
+# </details>
+# <details><summary>Hint 3: items</summary>
+#
+# The item that the backward needs of `native_dropout` is its mask. The forward outputs do not need it:
+# no walk up from them meets it. Add to the first set every `getitem` whose input is in it, before you ask
+# what is kept. And an item of a random operator is random itself.
+#
+# </details>
+
+
+# %% solution="partition"
+def partition(
+    joint: fx.GraphModule,
+    joint_inputs: tuple[Sequence, Sequence],
+    *,
+    num_fwd_outputs: int,
+    may_save: Callable[[fx.Node], bool],
+) -> tuple[fx.GraphModule, fx.GraphModule]:
+    """Return the forward and the backward of a joint graph.
+
+    joint_inputs: primals and tangents, as fake tensors
+    may_save: says of a node whether its value may be saved
+    """
+    ### BEGIN SOLUTION
+    nodes = list(joint.graph.nodes)
+    placeholders = [node for node in nodes if node.op == "placeholder"]
+    count = len(joint_inputs[0])
+    primals, tangents = placeholders[:count], placeholders[count:]
+    returned = joint.graph.output_node().args[0]
+    outputs, gradients = returned[:num_fwd_outputs], returned[num_fwd_outputs:]
+
+    def walk_up(starts, stops):
+        met, waiting = set(), [one for one in starts if one is not None]
+        while waiting:
+            node = waiting.pop()
+            if node not in met:
+                met.add(node)
+                if not stops(node):
+                    waiting += node.all_input_nodes
+        return met
+
+    def is_random(node):
+        if node.target is operator.getitem:
+            return is_random(node.args[0])
+        return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+
+    computed = walk_up(outputs, lambda node: False)
+    for node in nodes:  # an item of what is computed costs nothing
+        if node.target is operator.getitem and node.args[0] in computed:
+            computed.add(node)
+
+    def is_kept(node):
+        if node in placeholders:
+            return True
+        if node not in computed or isinstance(node.meta["val"], (tuple, list)):
+            return False
+        return is_random(node) or may_save(node)
+
+    late = walk_up(gradients, is_kept)
+    saved = [node for node in nodes if node in late and is_kept(node) and node not in tangents]
+    early = walk_up([*outputs, *saved], lambda node: False)
+
+    def module(inputs, body, results):
+        graph, copies = fx.Graph(), {}
+        for node in inputs:
+            copies[node] = graph.placeholder(node.name)
+            copies[node].meta = node.meta.copy()
+        for node in nodes:
+            if node in body and node not in copies:
+                copies[node] = graph.node_copy(node, copies.__getitem__)
+        graph.output(tuple(copies.get(node) for node in results))
+        return fx.GraphModule(joint, graph)
+
+    forward = module(primals, early, [*outputs, *saved])
+    return forward, module([*saved, *tangents], late, gradients)
+    ### END SOLUTION
+
+
+# %% grade="partition"
+grade("partition")
+
+# %% [markdown]
+# Now a policy is one line: everything, nothing, or only what is dear to compute again, which are
+# matrix products. Each tensor below has 256 bytes.
+
+
+# %%
+def small_network(x, first, second):
+    return ((x @ first).sigmoid().sin().exp() @ second).sum()
+
+
+def cut_by(policy):
+    def cut(joint, joint_inputs, *, num_fwd_outputs, **options):
+        return partition(joint, joint_inputs, num_fwd_outputs=num_fwd_outputs, may_save=policy)
+
+    return cut
+
+
+tensors = [torch.ones(8, 8, requires_grad=True) for _ in range(3)]
+policies = {
+    "everything": lambda node: True,
+    "products": lambda node: node.target is aten.mm.default,
+    "nothing": lambda node: False,
+}
+for name, policy in policies.items():
+    print(f"{name:11}", costs_of(small_network, cut_by(policy), *tensors))
+
+# %% [markdown]
+# ## The cheapest cut
+#
+# Which values should be saved, so that the fewest bytes go over the cut? This is a problem with a
+# name. Think of water that flows from the primals to the nodes that depend on a tangent. Each value is
+# a pipe as wide as its bytes. Saving a value closes its pipe. The cheapest set of pipes that stops all
+# water is a **minimum cut**, and it is found in polynomial time.
+#
+# `networkx` knows minimum cuts of edges. An edge without a capacity is infinitely wide: it is never cut.
+
+# %%
+pipes = networkx.DiGraph()
+pipes.add_edge("source", "a")
+pipes.add_edge("a", "b", capacity=3)
+pipes.add_edge("b", "c", capacity=1)
+pipes.add_edge("a", "c", capacity=1)
+pipes.add_edge("c", "sink")
+width, (upper, lower) = networkx.minimum_cut(pipes, "source", "sink")
+print(width, sorted(upper), sorted(lower))
+
+# %% [markdown]
+# The graph has widths at its edges; our widths belong to nodes. So a node becomes two, one for what
+# goes in and one for what comes out, with an edge between them that is as wide as its bytes.
+
+# %% [markdown] exercise="min_cut"
+# title: Find the cheapest cut
+# minutes: 45
+# difficulty: 5
+# points: 7
+# prerequisites: [partition]
+# teaches: >-
+#   recomputation as a minimum cut: what the network's pipes, source and sink are, and which operators
+#   must never run twice.
+# leaves out: >-
+#   the time that recomputation costs; operators that return tuples; PyTorch's further rules, which
+#   forbid some recomputation for speed.
+# off limits: [functorch.compile.min_cut_rematerialization_partition, torch._functorch.partitioners.min_cut_rematerialization_partition, torch._functorch.partitioners.solve_min_cut]
+
+# %% [markdown]
+# **Write `min_cut(joint, joint_inputs, *, num_fwd_outputs, heavy)`.** Return a list of the nodes to be
+# saved, each once, with the fewest bytes in all. If several sets have as few, return any of them. A node
+# has `value.numel() * value.element_size()` bytes, where `value` is `node.meta["val"]`, a tensor.
+#
+# - Any node that depends on no tangent may be saved: a primal, what the forward outputs need, or what only
+#   the backward needs.
+# - The backward gets the saved values and the tangents. All else it computes. It has no primal that is not
+#   saved.
+# - If the forward outputs need a node, and its `target` is in the set `heavy`, or it is a random operator
+#   (`torch.Tag.nondeterministic_seeded in node.target.tags`), the backward must not compute it again.
+#
+# The backward must compute every node that depends on a tangent, and every gradient that is not `None`.
+# Do not change the joint graph. No operator in it returns a tuple.
+#
+# <details><summary>Hint 1: the source</summary>
+#
+# The source stands for what the backward cannot get by computing. That is the primals, and the operators
+# that must not run again. An edge without capacity leads from the source into each of them.
+#
+# </details>
+# <details><summary>Hint 2: the sink</summary>
+#
+# The nodes that depend on a tangent are all one: the sink. Whatever they read has an edge without capacity
+# to the sink.
+#
+# </details>
+# <details><summary>Hint 3: reading the cut</summary>
+#
+# `minimum_cut` returns the width and two sets of nodes. A value is saved if its inward half is in the first
+# set and its outward half in the second. Add source and sink as nodes first: there may be no edge to them.
+#
+# </details>
+
+
+# %% solution="min_cut"
+def min_cut(
+    joint: fx.GraphModule,
+    joint_inputs: tuple[Sequence, Sequence],
+    *,
+    num_fwd_outputs: int,
+    heavy: Collection[Callable],
+) -> list[fx.Node]:
+    """Return the nodes of a joint graph to save, with the fewest bytes.
+
+    joint_inputs: primals and tangents
+    heavy: operators that must not be computed again
+    """
+    ### BEGIN SOLUTION
+    nodes = [node for node in joint.graph.nodes if node.op != "output"]
+    placeholders = [node for node in nodes if node.op == "placeholder"]
+    returned = joint.graph.output_node().args[0]
+    count = len(joint_inputs[0])
+
+    late = set(placeholders[count:])
+    for node in nodes:  # inputs come first, so one pass is enough
+        if late.intersection(node.all_input_nodes):
+            late.add(node)
+    needed, waiting = set(), list(returned[:num_fwd_outputs])
+    while waiting:
+        node = waiting.pop()
+        if node not in needed:
+            needed.add(node)
+            waiting += node.all_input_nodes
+
+    def cannot_repeat(node):
+        if node.op == "placeholder":
+            return True
+        is_random = torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+        return node in needed and (node.target in heavy or is_random)
+
+    pipes = networkx.DiGraph()
+    pipes.add_nodes_from(["source", "sink"])
+    early = [node for node in nodes if node not in late]
+    for node in early:
+        value = node.meta["val"]
+        width = value.numel() * value.element_size()
+        pipes.add_edge(("in", node), ("out", node), capacity=width)
+        if cannot_repeat(node):
+            pipes.add_edge("source", ("in", node))
+        for user in node.users:
+            if user in late:
+                pipes.add_edge(("out", node), "sink")
+            elif user.op != "output":
+                pipes.add_edge(("out", node), ("in", user))
+        if node in returned[num_fwd_outputs:]:
+            pipes.add_edge(("out", node), "sink")
+    _, (upper, lower) = networkx.minimum_cut(pipes, "source", "sink")
+    return [node for node in early if ("in", node) in upper and ("out", node) in lower]
+    ### END SOLUTION
+
+
+# %% grade="min_cut"
+grade("min_cut")
+
+# %% [markdown]
+# Put the two together: your cut decides, your partition builds. Beside it stands PyTorch's.
+
+
+# %%
+def cheapest(joint, joint_inputs, *, num_fwd_outputs, **options):
+    saved = min_cut(joint, joint_inputs, num_fwd_outputs=num_fwd_outputs, heavy={aten.mm.default})
+    return partition(
+        joint, joint_inputs, num_fwd_outputs=num_fwd_outputs, may_save=lambda node: node in saved
+    )
+
+
+def shrinking(x):
+    return x.sum(1).sin().exp().sum()
+
+
+examples = [
+    (six_sines, [torch.ones(1000, requires_grad=True)]),
+    (small_network, tensors),
+    (shrinking, [torch.ones(1000, 4, requires_grad=True)]),
+]
+for function, inputs in examples:
+    for cut in (default_partition, min_cut_rematerialization_partition, cheapest):
+        print(f"{function.__name__:14}{cut.__name__:37}", costs_of(function, cut, *inputs))
+
+# %% [markdown]
+# PyTorch saves more than it must, on purpose. It has rules that forbid some recomputation because it
+# would take too long: reductions, such as the sum over rows in `shrinking`, and long chains of pointwise
+# operators. Switch these rules off, and its cut has as many bytes as yours. (The switches are part of
+# PyTorch's inside. These are their names in torch 2.13.0.)
+
+# %%
+rules = {
+    "ban_recompute_reductions": False,
+    "ban_recompute_used_far_apart": False,
+    "ban_recompute_long_fusible_chains": False,
+    "ban_recompute_materialized_backward": False,
+    "ban_recompute_not_in_allowlist": False,
+}
+for function, inputs in examples:
+    with functorch_config.patch(rules):
+        theirs = costs_of(function, min_cut_rematerialization_partition, *inputs)
+    ours = costs_of(function, cheapest, *inputs)
+    print(f"{function.__name__:14}", theirs["saved bytes"], ours["saved bytes"])
+
+# %% [markdown]
+# ## A budget of memory
+#
+# There is a setting for those who need memory more than time: `activation_memory_budget`, from 1
+# (PyTorch's usual cut) to 0 (recompute all, from the inputs). Between them PyTorch chooses what to
+# recompute by the estimated running time that it costs.
+#
+# **Predict.** With a budget of 0, how many bytes does `shrinking` save? With a budget of 1 it is 8,000.
+
+
+# %%
+def bytes_under(budget, function, inputs):
+    with functorch_config.patch(activation_memory_budget=budget):
+        return costs_of(function, min_cut_rematerialization_partition, *inputs)["saved bytes"]
+
+
+predict(..., lambda: bytes_under(0, *examples[2]))
+
+# %%
+for function, inputs in examples:
+    saved = [bytes_under(budget, function, inputs) for budget in (1, 0.5, 0)]
+    print(f"{function.__name__:14} budget 1, 0.5, 0: {saved}")
+
+# %% [markdown]
+# A budget of 0 is a rule, not a minimum: it keeps the inputs and nothing else. Where the inputs are
+# larger than what is made of them, it costs memory and time.
+
+# %% [markdown]
+# ## An operator of your own
+#
+# Some code is not meant to be traced: a call into another library, or a loop over many rows that would
+# be unrolled into thousands of nodes. Here is a filter. Each row of the result is the row of `x` plus a
+# part of the result's row before.
+
+
+# %%
+def filtered(x, keep):
+    rows, last = [], [0.0] * x.shape[1]
+    for row in x.tolist():  # plain Python numbers: nothing that Dynamo could put into a graph
+        last = [keep * before + now for before, now in zip(last, row, strict=True)]
+        rows.append(last)
+    return torch.tensor(rows, dtype=x.dtype)
+
+
+x = torch.tensor([[1.0, 8.0], [0.0, 0.0], [0.0, 4.0]])
+print(filtered(x, 0.5).tolist())
+try:
+    torch.compile(filtered, backend="eager", fullgraph=True)(x, 0.5)
+except Exception as error:
+    print(type(error).__name__)
+
+# %% [markdown]
+# `torch.library.custom_op` makes an **operator** of a function. Dynamo and AOTAutograd put it into their
+# graphs as one node and do not look inside. So they must be told what they would have found there:
+#
+# - whether it changes an argument (`mutates_args`);
+# - what comes out, by shape, dtype and strides, for inputs without values: the **fake kernel**;
+# - how the gradient is computed: the **backward**, and what it needs from the forward.
+#
+# None of it is checked when you declare it. A fake kernel that promises other strides than the operator
+# returns gives wrong results much later, in a kernel that trusted them. `torch.library.opcheck` compares
+# promises with facts.
+
+
+# %%
+@torch.library.custom_op("undertorch::plus_one", mutates_args=())
+def plus_one(x: torch.Tensor) -> torch.Tensor:
+    return x.contiguous() + 1
+
+
+@plus_one.register_fake
+def _(x):
+    return torch.empty_like(x)  # keeps the strides of x
+
+
+def check_of(x):
+    return torch.library.opcheck(plus_one, (x,), raise_exception=False)["test_faketensor"]
+
+
+print(check_of(torch.ones(2, 3)))
+
+# %% [markdown]
+# **Predict.** Is the same check content with a transposed input, `"SUCCESS"`, or does it return an error,
+# `"OpCheckError"`?
+
+# %%
+predict(..., lambda: check_of(torch.ones(2, 3)) and type(check_of(torch.ones(2, 3).t())).__name__)
+
+# %% [markdown] exercise="custom_op"
+# title: Make an operator that compiles
+# minutes: 30
+# difficulty: 3
+# points: 7
+# prerequisites: [read_joint]
+# teaches: >-
+#   custom operators: the fake kernel, the backward, what is saved, and what an operator must not do.
+# leaves out: >-
+#   operators that change their arguments; results whose shape depends on values; other devices.
+# off limits: []
+
+# %% [markdown]
+# **Write `make_smooth()`.** It registers an operator `undertorch::smooth` and returns it, so that
+# `smooth = make_smooth(); smooth(x, keep)` works. It takes `x`, of shape `(rows, features)` and of dtype
+# float32 or float64, and a `float`. Its result has the shape and dtype of `x`, is contiguous, and shares no
+# memory with `x`:
+#
+# > result[0] = x[0], result[t] = keep · result[t-1] + x[t]
+#
+# - `x` may have any strides, no rows, or one. It is not changed.
+# - Gradients flow to `x`, not to `keep`. The backward needs no tensor from the forward: save none.
+# - `torch.compile(..., fullgraph=True)` takes it, as one node, with static and dynamic shapes.
+# - `torch.library.opcheck` finds nothing wrong.
+#
+# Use tensor operations inside if you like. Nobody looks there.
+#
+# <details><summary>Hint 1: the backward</summary>
+#
+# What arrives at row t of the gradient goes to row t, and, times `keep`, to row t-1, and so on upwards.
+# That is the same filter, from the last row to the first.
+#
+# </details>
+# <details><summary>Hint 2: the fake kernel</summary>
+#
+# It gets `x` without values and returns a tensor without values. `torch.empty_like(x)` keeps the strides
+# of a transposed `x`. `x.new_empty(x.shape)` is contiguous.
+#
+# </details>
+# <details><summary>Hint 3: registering</summary>
+#
+# `op.register_autograd(backward, setup_context=setup)`, with `setup(ctx, inputs, output)` and
+# `backward(ctx, grad)`. Numbers go into attributes of `ctx`. `backward` returns a value for each input of
+# the operator: `None` for `keep`. The decorated function needs type annotations.
+#
+# </details>
+
+
+# %% solution="custom_op"
+def make_smooth() -> Callable[[torch.Tensor, float], torch.Tensor]:
+    """Register `undertorch::smooth` and return it: a filter along the first dimension."""
+    ### BEGIN SOLUTION
+
+    @torch.library.custom_op("undertorch::smooth", mutates_args=())
+    def smooth(x: torch.Tensor, keep: float) -> torch.Tensor:
+        result = x.clone(memory_format=torch.contiguous_format)  # never x itself
+        for at in range(1, len(result)):
+            result[at] += keep * result[at - 1]
+        return result
+
+    @smooth.register_fake
+    def promise(x, keep):
+        return x.new_empty(x.shape)  # contiguous, as the real one is
+
+    def setup(ctx, inputs, output):
+        ctx.keep = inputs[1]  # a linear filter: its derivative needs no values
+
+    def backward(ctx, grad):
+        # the same operator, so that the backward graph has one node for it too
+        return smooth(grad.flip(0), ctx.keep).flip(0), None
+
+    smooth.register_autograd(backward, setup_context=setup)
+    return smooth
+    ### END SOLUTION
+
+
+# %% grade="custom_op"
+grade("custom_op")
+
+# %% [markdown]
+# ## Where the graphs go
+#
+# In training, `torch.compile` hands your two graphs to Inductor, which writes kernels: C++ on a CPU,
+# Triton on a GPU. Everything in this chapter ran without it. If you have a C++ compiler, try this in a
+# cell of your own:
+#
+# ```python
+# import time
+# from torch._inductor import metrics
+#
+# def chain(x):
+#     return (x.sin() * 2).exp() + 1
+#
+# metrics.reset()
+# compiled, x = torch.compile(chain), torch.ones(1000)
+# for attempt in ("first", "second"):
+#     start = time.perf_counter()
+#     compiled(x)
+#     print(attempt, time.perf_counter() - start)
+# print("kernels:", metrics.generated_kernel_count)
+# ```
+#
+# Four operators become one kernel: they were fused. And the first call takes seconds, for it traces,
+# cuts, writes and compiles. Whoever times that call times the compiler.

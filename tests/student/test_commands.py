@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -177,19 +178,21 @@ def test_reset_of_a_cell_that_is_gone(student):
     assert "undertorch update" in student.run("reset", "double", status=2)
 
 
+UNDERTORCH = Path(sys.executable).with_name("undertorch")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(shell):
     """The shell's own way to ask: what begins with `pro`?"""
     words = {"COMP_WORDS": "undertorch pro", "COMP_CWORD": "1"}
     fish = {"_TYPER_COMPLETE_ARGS": "undertorch pro", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     ask = {"_UNDERTORCH_COMPLETE": f"complete_{shell}"} | words | fish
-    command = ["undertorch"]
-    said = subprocess.run(command, env=os.environ | ask, capture_output=True, text=True)
+    said = subprocess.run([UNDERTORCH], env=os.environ | ask, capture_output=True, text=True)
     assert "progress" in said.stdout
 
 
 def test_completion_knows_exercises_and_chapters(student):
     words = {"COMP_WORDS": "undertorch hint dou", "COMP_CWORD": "2"}
     environment = os.environ | {"_UNDERTORCH_COMPLETE": "complete_bash"} | words
-    said = subprocess.run(["undertorch"], env=environment, capture_output=True, text=True)
+    said = subprocess.run([UNDERTORCH], env=environment, capture_output=True, text=True)
     assert said.stdout.split() == ["double"]

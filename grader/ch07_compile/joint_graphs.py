@@ -1,0 +1,143 @@
+"""Random programs and random joint graphs, both as data; and the fewest bytes that a cut may have."""
+
+from collections.abc import Iterable
+
+import networkx
+import torch
+
+
+def draw_joint_program(
+    rng: torch.Generator, kinds: list[str], steps: int, inputs: int = 3
+) -> list[tuple]:
+    """Draw steps each of which takes the result before; the values are all (n, n) or broadcast."""
+    drawn = []
+    for step in range(steps):
+        kind = kinds[int(torch.randint(len(kinds), (), generator=rng))]
+        last = inputs + step - 1 if step else 0
+        other = int(torch.randint(inputs + step, (), generator=rng))
+        drawn.append((kind, last, other) if kind in ("mul", "add") else (kind, last))
+    return drawn
+
+
+def draw_cut_graph(
+    rng: torch.Generator,
+    kinds: list[str],
+    dtypes: list[str],
+    forward: int = 5,
+    either: int = 2,
+    backward: int = 4,
+) -> dict:
+    """Return a joint graph: its nodes, each (name, kind, inputs, elements, dtype), and what it returns.
+
+    The graph is never run, so shapes need not fit together.
+    """
+
+    def pick(things: list) -> object:
+        return things[int(torch.randint(len(things), (), generator=rng))]
+
+    def size() -> tuple:
+        return pick([1, 3, 16, 40, 100]), pick(dtypes)
+
+    nodes = [(f"p{at}", "primal", [], *size()) for at in range(3)]
+    nodes += [("t0", "tangent", [], *size())]
+    early, late = ["p0", "p1", "p2"], ["t0"]
+    for at in range(forward + either + backward):
+        name = f"n{at}"
+        kind = pick(kinds) if at < forward + either else pick(["sin", "add"])
+        count = {"full": 0, "add": 2, "mm": 2, "cat": 3}.get(kind, 1)
+        if at < forward:
+            inputs = [early[-1], *[pick(early) for _ in range(count)]][:count]
+        elif at < forward + either:
+            inputs = [pick(early) for _ in range(count)]
+        else:
+            kind, inputs = "add", [late[-1], pick(early)]
+        nodes.append((name, kind, inputs, *size()))
+        (early if at < forward + either else late).append(name)
+    return {
+        "nodes": nodes,
+        "outputs": [f"n{forward - 1}"],
+        "gradients": [late[-1], None, late[-2] if len(late) > 2 else None],
+    }
+
+
+def cut_rules(
+    nodes: list[dict], returned: list, outputs: int, primals: int, heavy: list[str]
+) -> tuple[set[str], set[str], set[str]]:
+    """Return the names that depend on a tangent, that may not be computed late, that must be there.
+
+    The last are what the nodes that depend on a tangent read, and gradients that depend on none.
+    """
+    places = [node["name"] for node in nodes if node["op"] == "placeholder"]
+    late = joint_results(nodes, places[primals:])
+    forward = joint_origins(nodes, returned[:outputs])
+    banned = set(places[:primals])
+    banned |= {
+        n["name"] for n in nodes if n["name"] in forward and (n["random"] or n["target"] in heavy)
+    }
+    wanted = {one for n in nodes if n["name"] in late for one in n["inputs"]} - late
+    wanted |= {name for name in returned[outputs:] if name and name not in late}
+    return late, banned, wanted
+
+
+def cut_problem(names: list[str], nodes: list[dict], rules: tuple) -> str:
+    """Return what is wrong with a choice of what to save; empty if the backward can be computed."""
+    late, banned, wanted = rules
+    by_name = {node["name"]: node for node in nodes}
+    if len(names) != len(set(names)):
+        return "A node is named twice."
+    for name in names:
+        if name not in by_name:
+            return f"The graph has no node {name}."
+        if name in late:
+            return f"{name} depends on a tangent: the forward cannot save it."
+    met, waiting = set(names), list(wanted)
+    while waiting:
+        name = waiting.pop()
+        if name not in met:
+            if name in banned:
+                return (
+                    f"The backward needs {name}, which is not saved and may not be computed again."
+                )
+            met.add(name)
+            waiting += by_name[name]["inputs"]
+    return ""
+
+
+def fewest_bytes(nodes: list[dict], rules: tuple) -> int:
+    """Return the bytes of the cheapest cut."""
+    late, banned, wanted = rules
+    network = networkx.DiGraph()
+    network.add_nodes_from(["source", "sink"])
+    for node in nodes:
+        name = node["name"]
+        if name in late:
+            continue
+        network.add_edge(("before", name), ("after", name), capacity=node["bytes"])
+        for one in node["inputs"]:
+            network.add_edge(("after", one), ("before", name))
+        if name in banned:
+            network.add_edge("source", ("before", name))
+        if name in wanted:
+            network.add_edge(("after", name), "sink")
+    return networkx.minimum_cut_value(network, "source", "sink")
+
+
+def joint_origins(record: list[dict], targets: Iterable[str | None]) -> set[str]:
+    """Return the names of all nodes that those in `targets` are computed from, themselves included."""
+    inputs = {node["name"]: node["inputs"] for node in record}
+    met, waiting = set(), [name for name in targets if name is not None]
+    while waiting:
+        name = waiting.pop()
+        if name not in met:
+            met.add(name)
+            waiting += inputs[name]
+    return met
+
+
+def joint_results(record: list[dict], sources: Iterable[str]) -> set[str]:
+    """Return the names of all nodes that are computed from those in `sources`, themselves included."""
+    found = set(sources)
+    for node in record:
+        if found.intersection(node["inputs"]):
+            found.add(node["name"])
+    return found
