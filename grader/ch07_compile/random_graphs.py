@@ -127,26 +127,57 @@ def _text(value: Any) -> str:
     return value[1:] if isinstance(value, str) and value.startswith("%") else repr(value)
 
 
+def drawn(steps: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return a graph as a verdict draws it (see `grader.core.graph.Node`)."""
+    nodes = []
+    for name, op, target, args, kwargs in steps:
+        given = [_text(arg) for arg in args] + [f"{k}={_text(v)}" for k, v in kwargs.items()]
+        names = [one[1:] for one in _values((args, kwargs)) if str(one).startswith("%")]
+        short = target.removeprefix("aten.").removesuffix(".default")
+        nodes.append({"name": name, "op": op, "target": short, "inputs": names,
+                      "arguments": ", ".join(given)})  # fmt: skip
+    return nodes
+
+
+def _values(value: Any) -> list[Any]:
+    """Return what stands in arguments, however deep."""
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    if isinstance(value, tuple | list):
+        return [one for part in value for one in _values(part)]
+    return [value]
+
+
 def run_steps(steps: Any, inputs: Any, attributes: Any = None) -> list[dict[str, Any]]:
     """Return what two runs of a graph give and leave in its inputs. Raises what torch raises."""
     with torch.random.fork_rng(devices=[]):
         return run_twice(module_from_steps(steps, attributes or {}), inputs)
 
 
-def assert_same_runs(got: Any, expected: Any, steps: Any) -> None:
-    """Fail unless two runs gave the same bits and left the same bits in their inputs."""
-    where = f"The graph was: {as_text(steps)}"
+LONG = 12
+"""Nodes of a graph that a sentence does not hold any more; it is only drawn."""
+
+
+def assert_same_runs(got: Any, expected: Any, steps: Any, now: Any = None) -> None:
+    """Fail unless two runs gave the same bits and left the same bits in their inputs.
+
+    now: the steps that a pass made of `steps`
+    """
+    where = f" The graph was: {as_text(steps)}" if len(steps) <= LONG else ""
+    graphs = [("the graph", drawn(steps))] + ([("after your pass", drawn(now))] if now else [])
     for number, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
         for part in ("outputs", "inputs"):
-            assert_equal(len(mine[part]), len(theirs[part]), f"The number of {part}. {where}")
+            count = f"The number of {part}.{where}"
+            assert_equal(len(mine[part]), len(theirs[part]), count, graphs=graphs)
             for at, (one, other) in enumerate(zip(mine[part], theirs[part], strict=True)):
                 try:
                     assert_same_bits(one, other)
                 except Mismatch as mismatch:
                     which = f"{part[:-1]} {at} of run {number + 1}"
                     raise Mismatch(
-                        f"{which[0].upper()}{which[1:]} differs: {mismatch.what} {where}",
+                        f"{which[0].upper()}{which[1:]} differs: {mismatch.what}{where}",
                         mismatch.rows,
+                        graphs=graphs,
                     ) from None
 
 
@@ -156,13 +187,15 @@ def assert_equivalent(got: Any, steps: Any, inputs: Any, attributes: Any = None)
     got: what `probes.apply_twice` gave
     """
     expected = run_steps(steps, inputs, attributes)
-    assert_same_runs(got["runs"], expected, steps)
+    assert_same_runs(got["runs"], expected, steps, got["once"])
     # the graph that came back is run here too
     here = run_steps(got["once"], inputs, got["attributes"])
-    assert_same_runs(here, expected, steps)
+    assert_same_runs(here, expected, steps, got["once"])
     assert_equal(got["recompiled"], True, "The module's code is that of the new graph.")
+    graphs = [("after the first", drawn(got["once"])), ("after the second", drawn(got["twice"]))]
     assert_equal(
         as_text(got["twice"]),
         as_text(got["once"]),
         f"A second run of the pass changed the graph again. It was: {as_text(steps)}",
+        graphs=graphs,
     )

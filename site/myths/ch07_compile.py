@@ -1,6 +1,6 @@
 # Compiling: claims, what is true, and programs that show it.
 
-# %% a-print-costs-nothing
+# %% a-print-costs-nothing one_graph
 # A `print` in a compiled function costs nothing but the printing.
 #
 # The compiler gives up there: one graph before it, one after it. `fullgraph=True` refuses.
@@ -14,7 +14,7 @@ found = torch._dynamo.explain(noisy)(torch.ones(1))
 print(found.graph_count, "graphs,", found.graph_break_count, "break")
 
 
-# %% dynamo-optimises
+# %% dynamo-optimises a-graph-to-work-on
 # TorchDynamo's graph is optimised code.
 #
 # It is what your function called, twice if you called it twice. Optimising comes later.
@@ -25,7 +25,7 @@ def backend(graph, inputs):
 
 torch.compile(lambda x: torch.sin(x) + torch.sin(x), backend=backend)(torch.ones(1))
 
-# %% all-branches
+# %% all-branches eager-and-static-graphs
 # The graph of a function holds both branches of an `if`.
 #
 # Only the one that was taken; guards watch over the condition. The other branch is another graph.
@@ -46,7 +46,7 @@ for flag in (True, True, False):
     either(torch.ones(1), flag)
 print(graphs)
 
-# %% traces-branch
+# %% traces-branch eager-and-static-graphs
 # A traced function does for every input what the function does.
 #
 # `jit.trace` keeps the branch of its example.
@@ -63,7 +63,7 @@ traced = torch.jit.trace(absolute, torch.ones(1))
 print(absolute(torch.tensor([-2.0])).item(), traced(torch.tensor([-2.0])).item())
 
 
-# %% loops-stay-loops
+# %% loops-stay-loops eager-and-static-graphs
 # A loop in the source is a loop in the graph.
 #
 # Dynamo unrolls it: as many operations as there were rounds.
@@ -81,7 +81,7 @@ def count(x):
 
 count(torch.ones(1))
 
-# %% each-shape-recompiles
+# %% each-shape-recompiles recompiles
 # Every new shape is compiled anew.
 #
 # The second one is. It is then compiled for any size, and the third needs nothing.
@@ -99,7 +99,7 @@ for length in (3, 4, 5, 6):
     print(len(compiled), end=" ")
 print()
 
-# %% numbers-never-recompile
+# %% numbers-never-recompile recompiles
 # Changing a global number costs no compilation.
 #
 # Dynamo reads a global as a constant and guards it. Each new value is a new graph.
@@ -120,7 +120,7 @@ for scale in (1, 2, 3):
     scaled(torch.ones(1))
 print(len(compiled), "graphs")
 
-# %% hooks-after-compiling
+# %% hooks-after-compiling what-a-guard-does-not-see
 # A hook that is added to a compiled model runs.
 #
 # Not if the model was already called: guards do not look at hooks, by default.
@@ -133,7 +133,7 @@ layer.register_forward_hook(lambda module, args, output: ran.append(True))
 compiled(torch.ones(1))
 print(ran)
 
-# %% twice-differentiable
+# %% twice-differentiable what-the-cut-costs
 # What autograd can do twice, a compiled function can.
 #
 # Backward was compiled without a backward of its own.
@@ -145,7 +145,7 @@ try:
 except RuntimeError as error:
     print(str(error)[:66])
 
-# %% random-is-constant
+# %% random-is-constant fold_constants
 # What depends on no input may be folded into a constant.
 #
 # Not what is random. `symbolic_trace` runs it once while tracing, and so folds it.
@@ -154,7 +154,7 @@ import torch.fx
 traced = torch.fx.symbolic_trace(lambda x: x + torch.rand(3))
 print(torch.equal(traced(torch.zeros(3)), traced(torch.zeros(3))))
 
-# %% same-op-same-inputs
+# %% same-op-same-inputs share
 # Two nodes of the same operation on the same inputs are the same node.
 #
 # Their other arguments count, too; and what is random is never the same.
@@ -162,7 +162,7 @@ x = torch.arange(6.0).reshape(2, 3)
 print(x.sum(0).shape == x.sum(1).shape)
 print(torch.equal(torch.rand_like(x), torch.rand_like(x)))
 
-# %% decompositions-come-last
+# %% decompositions-come-last smaller-operators-first
 # Decompositions are applied to the finished graphs, before they are compiled.
 #
 # They are applied while the joint graph is traced. What splits it into forward and backward already sees their result.
@@ -187,7 +187,7 @@ for table in ({}, get_decompositions(ops)):
     )
     f(torch.ones(1, requires_grad=True)).sum().backward()
 
-# %% the-partitioner-saves-memory
+# %% the-partitioner-saves-memory what-the-cut-costs
 # AOTAutograd saves as little for backward as it can.
 #
 # A min-cut partitioner does. `aot_function` by itself takes one that saves every step of a chain.

@@ -63,7 +63,7 @@ from torch._functorch import config as functorch_config
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
-from grader import grade, predict
+from grader import grade, predict, show_graph
 
 aten = torch.ops.aten
 
@@ -144,12 +144,12 @@ except RuntimeError as error:
 
 
 # %%
-def show_graph(graph_module, example_inputs):
+def print_graph(graph_module, example_inputs):
     print([f"{node.op}: {node.name}" for node in graph_module.graph.nodes])
     return graph_module
 
 
-@torch.compile(backend=show_graph)
+@torch.compile(backend=print_graph)
 def unrolled(x, times):
     for _ in range(times):
         x = x + 1
@@ -1175,6 +1175,12 @@ def example(x):
 captured = make_fx(example)(torch.ones(2, 3))
 for node in captured.graph.nodes:
     print(f"{node.name:10} {node.op:14} {node.target!s:18} {node.args}")
+
+# %% [markdown]
+# `show_graph` draws it, here and wherever you have a graph:
+
+# %%
+show_graph(captured)
 
 # %% [markdown]
 # `2` and `1` are in the list, and so is `dim=0`, as `[0]`. The list is in an order in which it can
@@ -2480,6 +2486,25 @@ traced = aot_function(scaled_sine, fw_compiler=nop, bw_compiler=nop, partition_f
 traced(x, scale).sum().backward()
 
 # %% [markdown]
+# The same as a picture. Cut corners mark what needs a tangent, and a double frame what has to be kept
+# for it if nothing is computed twice.
+
+
+# %%
+def joint_of(function, *inputs):
+    joints = []
+
+    def keep(joint, joint_inputs, **options):
+        joints.append(joint)
+        return default_partition(joint, joint_inputs, **options)
+
+    aot_function(function, fw_compiler=nop, bw_compiler=nop, partition_fn=keep)(*inputs)
+    return joints[0]
+
+
+show_graph(joint_of(scaled_sine, x, scale))
+
+# %% [markdown]
 # The names are for reading. What counts is where a node stands: which inputs it comes from, and which
 # outputs need it. Find the cosine. No tangent goes into it, and no forward output comes out of it. It
 # may be computed in the forward, and saved, or in the backward, from what the forward saved. Such
@@ -2491,12 +2516,12 @@ traced(x, scale).sum().backward()
 
 
 # %%
-def counted(count, x):
+def counting_up(count, x):
     count.add_(1)
     return count * x
 
 
-traced = aot_function(counted, fw_compiler=nop, bw_compiler=nop, partition_fn=look)
+traced = aot_function(counting_up, fw_compiler=nop, bw_compiler=nop, partition_fn=look)
 count = torch.zeros(2)
 traced(count, torch.ones(2, requires_grad=True))
 print(count)
