@@ -106,6 +106,15 @@ def test_chains(kernels_fused, inputs):
         gives("%g"),
     ]
     compare(kernels_fused, steps, inputs, 3)
+    # the first kernel by its first call runs last: its second call takes the product
+    waiting = [
+        *reads("x0", "x1"),
+        call("a", "sin", "%x0"),
+        call("m", "mm", "%x0", "%x1"),
+        call("b", "add.Tensor", "%a", "%m"),
+        gives("%b"),
+    ]
+    compare(kernels_fused, waiting, inputs, 2)
 
 
 def test_siblings(kernels_fused, inputs):

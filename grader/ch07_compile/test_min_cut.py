@@ -116,7 +116,13 @@ def test_random(joint_min_cut, rng):
 
 def test_either(joint_min_cut, rng):
     """What only the backward needs may be saved as well; and if it is heavy, may be computed there."""
-    compare(joint_min_cut, several(rng, ["sin", "mm"], ["f32"], forward=2, either=5), HEAVY)
+    graphs = several(rng, ["sin", "mm"], ["f32"], forward=2, either=5)
+    # a large product of a small input, which only the backward reads
+    nodes = [("p0", "primal", [], 8, "f32"), ("t0", "tangent", [], 100, "f32")]
+    nodes += [("n0", "sin", ["p0"], 8, "f32"), ("n1", "mm", ["p0", "p0"], 100, "f32")]
+    nodes += [("n2", "add", ["t0", "n1"], 100, "f32")]
+    graphs.append({"nodes": nodes, "outputs": ["n0"], "gradients": ["n2"]})
+    compare(joint_min_cut, graphs, HEAVY)
 
 
 def test_lists_and_constants(joint_min_cut, rng):
