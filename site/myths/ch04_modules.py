@@ -160,7 +160,7 @@ print(model(torch.ones(1)).item(), nn.Sequential(*model.children())(torch.ones(1
 from torch import nn
 
 layer = nn.Linear(2, 2)
-layer.register_full_backward_hook(lambda module, grad_in, grad_out: (grad_in[0] * 0,))
+layer.register_full_backward_hook(lambda module, grad_in, grad_out: (torch.zeros_like(grad_in[0]),))
 x = torch.ones(1, 2, requires_grad=True)
 layer(x).sum().backward()
 print(x.grad.tolist(), layer.weight.grad.tolist())
