@@ -99,8 +99,9 @@ build: .venv/.ready ## Build notebooks and site pages from solutions/*/*.pct.py
 
 # ── Proving it ───────────────────────────────────────────────────────────────
 
-# Two workers: CI has two cores. Tests of a file stay on one worker (tests/conftest.py). pytest's 5 means that no test carries the marker.
-test: .venv/.ready system ## Check everything, within twenty minutes on two cores
+# Four workers on CI's two cores: the proofs of programs that hang mostly wait. Tests of a file stay on one
+# worker (tests/conftest.py). pytest's 5 means that no test carries the marker.
+test: .venv/.ready system ## Check everything, in about half an hour on two cores
 	$(call step,'ruff')
 	@ruff check --quiet . && ruff format --check --quiet .
 	$(call step,'mypy --strict')
@@ -108,7 +109,7 @@ test: .venv/.ready system ## Check everything, within twenty minutes on two core
 	$(call step,'Notebooks and pages are those of their sources')
 	@undertorch build --check
 	$(call step,'Tests of Undertorch')
-	@pytest -q -n 2 --dist loadgroup -m 'not alone'
+	@pytest -q -n 4 --dist loadgroup -m 'not alone'
 	@pytest -q -m alone || [ $$? = 5 ]
 	$(call step,'The reference notebooks run again')
 	@pytest -q -n 2 --dist loadfile --nbval --nbval-current-env solutions

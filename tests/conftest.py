@@ -7,10 +7,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from playwright.sync_api import Browser, BrowserContext
 
 from tests.browser import DESK, ROOT, Watch, chromium, serve, watched_page
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("undertorch", deadline=None)
+hypothesis.settings.load_profile("undertorch")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,7 +15,7 @@ from tests import references
 reference = partial(references.reference, "ch01_formats")
 SEEDS = st.integers(0, 2**32 - 1)
 COUNT = 100_000
-few = settings(max_examples=20, derandomize=True, deadline=None, database=None)
+few = settings(max_examples=20, derandomize=True, database=None)
 
 
 def floats(seed):

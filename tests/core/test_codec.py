@@ -34,7 +34,6 @@ from tests.strategies import DENSE_DTYPES, layouts, relatives, tensors, values
 ours = functools.partial(
     settings,
     derandomize=True,
-    deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
 )

@@ -433,7 +433,7 @@ DATA = st.recursive(
 )
 
 
-@settings(max_examples=150, derandomize=True, deadline=None, database=None)
+@settings(max_examples=150, derandomize=True, database=None)
 @given(st.dictionaries(st.sampled_from(list(HONEST)), DATA, max_size=3))
 def test_no_reply_crashes_the_grader(fields):
     asked = hostile({**HONEST, **fields})

@@ -260,7 +260,7 @@ def courses(edits):
     return new
 
 
-@settings(derandomize=True, max_examples=400, deadline=None)
+@settings(derandomize=True, max_examples=400)
 @given(
     st.lists(st.tuples(STUDENT, PLACE, PLACE), max_size=8),
     st.lists(st.tuples(COURSE, PLACE, PLACE), max_size=5),
