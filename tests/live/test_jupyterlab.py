@@ -71,9 +71,9 @@ def test_a_student_solves_an_exercise(lab, browser):
     with browser.new_page() as page:
         page.set_viewport_size({"width": 1300, "height": 1000})
         page.goto(lab, wait_until="domcontentloaded")
-        page.wait_for_selector(
-            ".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=1000 * START_SECONDS
-        )
+        # The indicator says idle before there is a kernel, and a cell run then opens a dialog.
+        kernel = page.locator(".jp-KernelName", has_text="Python 3")
+        kernel.wait_for(timeout=1000 * START_SECONDS)
 
         def cell(text):
             return page.locator(".jp-CodeCell", has_text=text).first
@@ -88,7 +88,8 @@ def test_a_student_solves_an_exercise(lab, browser):
             page.keyboard.press("Control+Enter")
             return chosen
 
-        run("from grader import grade")
+        imported = run("from grader import grade")
+        imported.locator(".jp-InputPrompt", has_text="[1]:").wait_for(timeout=1000 * START_SECONDS)
         run("def round_to_bf16", _typed(wrong))
         graded = run('grade("round_to_bf16")')
         told = "You dropped the lower sixteen bits"
