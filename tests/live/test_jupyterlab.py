@@ -60,6 +60,11 @@ def _typed(source):
     return "\n".join(line.strip() for line in source.splitlines() if line.strip())
 
 
+def _saved(response):
+    """Whether the server says that the notebook is written: two saves at once end in a question."""
+    return response.request.method == "PUT" and "/api/contents/" in response.url
+
+
 @pytest.mark.alone
 def test_a_student_solves_an_exercise(lab, browser):
     wrong = answers_of(CHAPTER, Role.MISTAKE)["round_to_bf16"]
@@ -99,8 +104,9 @@ def test_a_student_solves_an_exercise(lab, browser):
         graded = run('grade("round_to_bf16")')
         graded.locator(".ut-good", has_text="6 of 6 points").first.wait_for(timeout=60_000)
 
-        page.keyboard.press("Control+s")
-        page.get_by_role("button", name="Validate").click()
+        with page.expect_response(_saved, timeout=60_000):
+            page.keyboard.press("Control+s")
+        page.get_by_role("button", name="Validate").click()  # saves, too
         # the other exercises still hold their stubs
         dialog = page.locator(".jp-Dialog", has_text="Validation Results")
         dialog.wait_for(timeout=120_000)
