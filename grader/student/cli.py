@@ -103,8 +103,8 @@ def learn(
     """
     import subprocess
 
-    from grader.learn import fill_folder
     from grader.student.contents import write_contents
+    from grader.student.fill import fill_folder
     from grader.student.folder import Folder
     from grader.student.lab import lab_command
     from grader.student.progress import progress

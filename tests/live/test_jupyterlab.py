@@ -11,7 +11,7 @@ import pytest
 from grader.authoring.sample import answers_of, reference_sources
 from grader.core.answers import Role
 from grader.core.course import Course
-from grader.learn import fill_folder
+from grader.student.fill import fill_folder
 from tests import ROOT
 
 COURSE = Course(ROOT)

@@ -1,0 +1,143 @@
+"""The commands of an instructor, which `undertorch` lists beside its others."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from grader.core.course import CourseError, find_course
+
+app = typer.Typer()
+out = Console(highlight=False)
+
+PANEL = "For instructors"
+
+ChapterArgument = Annotated[str, typer.Argument(help="A chapter's id, e.g. ch01_formats.")]
+
+
+@app.command(rich_help_panel=PANEL)
+def scores(chapter: ChapterArgument) -> None:
+    """Show the last grading of a chapter: students, points, outcomes, diagnosis, feedback pages."""
+    from grader.instructor.scores import read_scores, table
+
+    chosen = find_course().chapter(chapter)
+    rows = read_scores(chosen)
+    if not rows:
+        raise CourseError(f"Nothing is graded yet. Run: nbgrader autograde {chapter}")
+    out.print(table(chosen, rows))
+    for row in rows:
+        page = chosen.root / "feedback" / row.student / chapter / f"{chosen.name}.html"
+        if page.is_file():
+            out.print(f"feedback: {page.relative_to(chosen.root)}", soft_wrap=True)
+
+
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--no-sandbox-i-trust-these-submissions",
+        help="Run submissions as they are. For code that is as good as your own.",
+    ),
+]
+
+
+@app.command(rich_help_panel=PANEL)
+def grade(
+    chapter: ChapterArgument,
+    jobs: Annotated[int, typer.Option(min=0, help="Worker processes; 0 is one for each core.")] = 0,
+    student: Annotated[str, typer.Option(help="Only these: a name, or a pattern.")] = "*",
+    force: Annotated[bool, typer.Option("--force", help="Grade what is graded, too.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of all inputs; 0 draws a secret one.")] = 0,
+    trust: Trust = False,
+) -> None:
+    """Grade submissions in parallel, with the same result as nbgrader autograde.
+
+    Interrupt it at any time: what was graded is kept, the same command grades the rest.
+    Exit status: 0 every submission is graded (or needs review, which is said), 1 some are not,
+    128 and the signal's number if interrupted.
+    """
+    from grader.instructor.progress import show_progress, summary
+    from grader.nbgrader.commands import grade_chapter
+
+    find_course().chapter(chapter)
+    with show_progress(out) as report:
+        tally = grade_chapter(
+            find_course().root, chapter, jobs, student, force, seed, trust, report
+        )
+    out.print(summary(tally, chapter), soft_wrap=True, markup=False)
+    if tally.signal:
+        raise typer.Exit(128 + tally.signal)
+    if tally.left:
+        raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=PANEL)
+def regrade(
+    chapter: ChapterArgument,
+    student: Annotated[str, typer.Option(help="Only these: a name, or a pattern.")] = "*",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show it, change nothing.")] = False,
+) -> None:
+    """Apply the present checks and points to kept evidence. No student code runs.
+
+    Shows whose verdict changed and why. Exit status: 0 all evidence could be judged, 1 an exercise
+    needs a real run because its probes or inputs changed.
+    """
+    from grader.instructor.progress import changes_table
+    from grader.nbgrader.commands import regrade_chapter
+    from grader.nbgrader.regrade import Change
+
+    find_course().chapter(chapter)
+    found = list(regrade_chapter(find_course().root, chapter, student, dry_run))
+    changes = [item for item in found if isinstance(item, Change)]
+    out.print(changes_table(changes) if changes else "No verdict changes.")
+    needs_run = [item for item in found if not isinstance(item, Change)]
+    for item in needs_run:
+        what = f"{item.student}, {item.exercise}" if item.exercise else item.student
+        out.print(f"Needs a real run: {what}: {item.why}.", soft_wrap=True, markup=False)
+    if changes and not dry_run:
+        out.print(f"Feedback pages are older now: nbgrader generate_feedback {chapter} --force")
+    if needs_run:
+        out.print(f"To run the code again: undertorch grade {chapter} --force", soft_wrap=True)
+        raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=PANEL)
+def evidence(
+    older_than: Annotated[float, typer.Option(help="Last written at least so many days ago.")] = 0,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete it for good.")] = False,
+) -> None:
+    """List kept evidence with its size, or delete what is old. Grades stay as they are."""
+    from grader.core.store import delete as delete_folder
+    from grader.core.store import kept
+
+    root, total = find_course().root, 0
+    for folder, size in kept(root, older_than):
+        total += size
+        if delete:
+            delete_folder(folder)
+        out.print(f"{size / 2**20:8.2f} MiB  {folder.relative_to(root)}", soft_wrap=True)
+    out.print(f"{total / 2**20:8.2f} MiB  {'deleted' if delete else 'in all'}")
+
+
+@app.command(rich_help_panel=PANEL)
+def doctor() -> None:
+    """Say what this machine can do for a sandbox, and what mends what it lacks."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from grader.engine.doctor import diagnose
+
+    findings = diagnose()
+    shown = Table(box=None, pad_edge=False)
+    for name in ("", "looked at", "found"):
+        shown.add_column(name, no_wrap=name != "found")
+    for finding in findings:
+        sign = Text("ok", "green") if finding.ok else Text("BAD", "red")
+        shown.add_row(sign, finding.name, Text(finding.found))
+    out.print(shown)
+    for finding in findings:
+        if not finding.ok and finding.mend:
+            out.print(f"\n{finding.name}: {finding.mend}", markup=False, soft_wrap=True)
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(1)
