@@ -19,13 +19,17 @@
 #   graphs, split a graph into forward and backward, and decide what is saved between them.
 # preload:
 #   - torch._dynamo
+#   - torch._export.db.logging
 #   - torch._functorch.aot_autograd
 #   - torch._higher_order_ops.cond
 #   - torch._inductor.compiler_bisector
-#   - torch.export
+#   - torch._inductor.lowering
+#   - torch.distributed.tensor.experimental
+#   - torch.export._trace
 #   - torch.fx.experimental.proxy_tensor
 #   - functorch.compile
 #   - networkx
+#   - sympy.combinatorics
 
 # %% [markdown]
 # ## How to work

@@ -17,7 +17,7 @@
 #   the same to the last bit. Nothing enforces that. It follows from a few agreements: who sends
 #   what, when, and in which order. Break one, and the ranks wait for each other for ever, or drift
 #   apart in silence. In this chapter you build the agreements yourself, between real processes.
-# preload: [torch._dynamo, torch.distributed]
+# preload: [torch._dynamo, torch.distributed.optim]
 
 # %% [markdown]
 # ## How to work
