@@ -42,7 +42,6 @@ class Chosen:
     id: str
     timezone: str
     exchange: str
-    anonymous: bool
     late: Late
     chapters: Mapping[str, Assigned]
     extensions: Mapping[str, Mapping[str, datetime]]
@@ -68,7 +67,7 @@ class _Wrong(Exception):
 
 
 def _chosen(data: Mapping[str, Any]) -> Chosen:
-    known = {"course", "timezone", "exchange", "anonymous", "late", "chapters", "extensions"}
+    known = {"course", "timezone", "exchange", "late", "chapters", "extensions"}
     _no_others("", data, known)
     zone = _zone(_text(data, "timezone", "UTC"))
     chapters = {
@@ -81,14 +80,10 @@ def _chosen(data: Mapping[str, Any]) -> Chosen:
     # it becomes a folder's name in the exchange, and nbgrader splits at "+"
     if not re.fullmatch(r"[\w.-]+", name, re.ASCII) or name.startswith("."):
         raise _Wrong(f"course must be letters, digits, '-', '_' and '.', not {name!r}")
-    anonymous = data.get("anonymous", False)
-    if not isinstance(anonymous, bool):
-        raise _Wrong(f"anonymous must be true or false, not {anonymous!r}")
     return Chosen(
         id=name,
         timezone=str(zone),
         exchange=_text(data, "exchange", ""),
-        anonymous=anonymous,
         late=_late(_table("late", data.get("late", {}))),
         chapters=chapters,
         extensions={

@@ -18,7 +18,7 @@ from typing import Any
 from grader.core.course import Chapter, source_of
 from grader.core.needs import needs, provides
 
-_MARKER = re.compile(r"^\s*###\s*(BEGIN|END) SOLUTION\s*\n?", re.MULTILINE)
+_MARKER = re.compile(r"^[ \t]*###[ \t]*(BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
 
 
 @dataclass(frozen=True)
