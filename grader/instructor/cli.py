@@ -8,11 +8,14 @@ import typer
 from rich.console import Console
 
 from grader.core.course import CourseError, find_course
+from grader.instructor import course_cli
 
 app = typer.Typer()
 out = Console(highlight=False)
 
 PANEL = "For instructors"
+
+app.add_typer(course_cli.app, name="course", rich_help_panel=PANEL)
 
 ChapterArgument = Annotated[str, typer.Argument(help="A chapter's id, e.g. ch01_formats.")]
 

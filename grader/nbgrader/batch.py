@@ -13,7 +13,7 @@ from typing import Any
 from nbgrader.converters import Autograde
 from nbgrader.utils import rmtree
 
-from grader.core.course import Chapter, Course, CourseError
+from grader.core.course import Chapter, Course, CourseError, course_at
 from grader.core.store import Store
 from grader.nbgrader.intake import take_in
 from grader.nbgrader.register import as_registered, register
@@ -35,7 +35,7 @@ class Batch:
 def open_batch(autograde: Autograde) -> Batch | None:
     """Prepare all submissions that nbgrader found; None for an assignment that is no chapter."""
     directory = autograde.coursedir
-    course = Course(Path(directory.root).resolve())
+    course = course_at(Path(directory.root).resolve())
     try:
         chapter = course.chapter(directory.assignment_id)
     except CourseError:

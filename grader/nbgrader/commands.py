@@ -10,7 +10,7 @@ from nbgrader.apps import AutogradeApp
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 
-from grader.core.course import Course, CourseError
+from grader.core.course import CourseError, course_at
 from grader.nbgrader.batch import Batch
 from grader.nbgrader.parallel import ParallelAutograde, Tally
 from grader.nbgrader.register import as_registered, register
@@ -61,7 +61,7 @@ def regrade_chapter(
 ) -> Iterator[Change | NeedsRun]:
     """Apply the present checks to the kept evidence of a chapter; change nothing if `dry`."""
     app = autograde_app(root, chapter, student)
-    found, directory = Course(root).chapter(chapter), app.coursedir
+    found, directory = course_at(root).chapter(chapter), app.coursedir
     if not dry:
         register(found, directory.db_url, directory.course_id)
     batch = Batch(found, as_registered(found, directory.db_url), {})

@@ -19,6 +19,7 @@ from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solut
 from sqlalchemy.exc import OperationalError
 
 from grader.core.verdict import Verdict
+from grader.nbgrader.late import penalize
 
 LOCK_SECONDS = 30.0
 """How long somebody else may hold the gradebook, a formgrader's save or a backup, before we stop."""
@@ -91,15 +92,7 @@ def save(gradebook: Gradebook, place: Place, marks: Marks, late: AssignLatePenal
             if comment.name in marks.comments:
                 comment.auto_comment = marks.comments[comment.name]
         del cells
-    submitted.late_submission_penalty = None
-    seconds = submitted.assignment.total_seconds_late
-    if seconds > 0:
-        gradebook.db.flush()
-        gradebook.db.refresh(submitted)  # the sum of the new scores
-        late.init_plugin()
-        penalty = late.plugin_inst.late_submission_penalty(place.student, submitted.score, seconds)
-        if penalty is not None:
-            submitted.late_submission_penalty = late._check_late_penalty(submitted, penalty)
+    penalize(gradebook, submitted, late)
     gradebook.db.commit()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import nbformat
 from jupyter_core.application import NoStart
-from nbgrader.apps import AutogradeApp, DbApp
+from nbgrader.apps import AutogradeApp, NbGraderApp
 
 from grader import cli
 from grader.authoring.source import read_source
@@ -105,6 +105,8 @@ class Forked:
             try:
                 status = self._run(root, *command)
             except SystemExit as end:
+                if isinstance(end.code, str):
+                    print(end.code, file=sys.stderr)  # as the interpreter would
                 status = end.code if isinstance(end.code, int) else bool(end.code)
             except BaseException:
                 traceback.print_exc()
@@ -123,7 +125,7 @@ class Forked:
             cli.app(list(arguments))
         warnings.simplefilter("ignore")
         AutogradeApp.clear_instance()  # of a test that graded in our process
-        app = {"autograde": AutogradeApp, "db": DbApp}[arguments[0]].instance()
+        app = NbGraderApp.subcommands[arguments[0]][0].instance()
         app.initialize(list(arguments[1:]))
         with suppress(NoStart):  # a subcommand was started in its place
             app.start()
