@@ -104,7 +104,7 @@ class Notebook:
         """Save, and wait until it is."""
         self.page.keyboard.press("Control+s")
         self.page.wait_for_function(
-            "() => !document.querySelector('.jp-mod-current.jp-mod-dirty, .jp-mod-dirty')",
+            "() => !document.querySelector('.jp-mod-dirty')",
             timeout=PATIENCE,
         )
 

@@ -39,7 +39,7 @@ def choose_dark(page):
     page.get_by_role("menuitem", name="Settings").click()
     page.locator(".lm-Menu-item", has_text="Theme").first.hover()
     page.locator(".lm-Menu-item", has_text="JupyterLab Dark").first.click()
-    page.locator("[data-jp-theme-light=false]").wait_for()
+    page.locator("body[data-jp-theme-light=false]").wait_for(state="attached")
 
 
 @pytest.mark.alone
@@ -57,4 +57,4 @@ def test_a_verdict_is_readable_on_a_desk_and_a_phone_in_either_theme(notebook):
         notebook.page.wait_for_function("(w) => innerWidth === w", arg=width)
         assert verdict.evaluate("(e) => e.scrollWidth <= e.clientWidth")
         box = verdict.bounding_box()
-        assert 0 <= box["x"] and box["x"] + box["width"] <= width
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width
