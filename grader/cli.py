@@ -1,13 +1,15 @@
 """The `undertorch` command: its subcommands are in the `cli` of those who need them.
 
-Exit status: 0 done and well, 1 done and something is wrong, 2 called wrongly; a command that was
-interrupted ends with 128 and the signal's number, as in any shell: 130 for Ctrl-C.
+Exit status: 0 done and well, 1 done and something is wrong, 2 not done: called wrongly, or what it
+needs is missing; a command that was interrupted ends with 128 and the signal's number, as in any
+shell: 130 for Ctrl-C.
 """
 
 from __future__ import annotations
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from grader.authoring import cli as author
 from grader.core.course import CourseError
@@ -22,7 +24,7 @@ app = typer.Typer(
 )
 for who in (student, instructor, author):
     app.add_typer(who.app)
-out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
 
 
 def main() -> None:
@@ -33,8 +35,8 @@ def main() -> None:
     try:
         app()
     except CourseError as error:
-        out.print(f"[red]undertorch:[/red] {error}", markup=True, soft_wrap=True)
-        raise SystemExit(1) from None
+        err.print(Text("undertorch: ", "red") + Text(str(error)), soft_wrap=True)
+        raise SystemExit(2) from None
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from grader import completion
 from grader.core.course import Chapter, Course, CourseError, Exercise, find_course
 
 app = typer.Typer()
@@ -16,12 +17,32 @@ out = Console(highlight=False)
 
 PANEL = "For authors"
 
-ChapterArgument = Annotated[str, typer.Argument(help="A chapter's id, e.g. ch01_formats.")]
+ChapterArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="CHAPTER",
+        autocompletion=completion.chapters,
+        help="A chapter's id, e.g. `ch01_formats`.",
+    ),
+]
+ExerciseArguments = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="EXERCISE", autocompletion=completion.exercises, help="All if left out."
+    ),
+]
 
 
 @app.command(rich_help_panel=PANEL)
 def build(
-    chapter: Annotated[str, typer.Argument(help="A chapter's id, or myths; all if left out.")] = "",
+    chapter: Annotated[
+        str,
+        typer.Argument(
+            metavar="CHAPTER|myths",
+            autocompletion=completion.built,
+            help="A chapter's id, or `myths`; all if left out.",
+        ),
+    ] = "",
     check: Annotated[
         bool,
         typer.Option(
@@ -31,7 +52,11 @@ def build(
         ),
     ] = False,
 ) -> None:
-    """Build notebooks and site pages from the chapters' sources (solutions/*/*.pct.py)."""
+    """Build notebooks and site pages from the chapters' sources, `solutions/*/*.pct.py`.
+
+    Exit status: 0 built, 1 with `--check` something is not its source's, 2 no such chapter, or a
+    source that cannot be built.
+    """
     from grader.authoring.build import build_chapter, build_myths, differing, install, sources
 
     course = find_course()
@@ -54,14 +79,14 @@ def build(
 
 @app.command(rich_help_panel=PANEL)
 def validate(
-    exercises: Annotated[
-        list[str] | None, typer.Argument(help="Exercise ids; all if left out.")
-    ] = None,
+    exercises: ExerciseArguments = None,
     seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 1,
 ) -> None:
     """Run every known answer and say which do not get the verdict that they must get.
 
     Works on what `undertorch build` last built.
+
+    Exit status: 0 all do, 1 some do not, 2 no such exercise.
     """
     from grader.authoring.validate import orphans, prove
 
@@ -96,9 +121,15 @@ app.add_typer(new, name="new", rich_help_panel=PANEL)
 @new.command("exercise")
 def new_exercise(
     chapter: ChapterArgument,
-    exercise: Annotated[str, typer.Argument(help="The function's name, e.g. round_to_bf16.")],
+    exercise: Annotated[
+        str,
+        typer.Argument(metavar="EXERCISE", help="The function's name, e.g. `round_to_bf16`."),
+    ],
 ) -> None:
-    """Add an exercise to a chapter: a section, a probe, checks and known answers to fill in."""
+    """Add an exercise to a chapter: a section, a probe, checks and known answers to fill in.
+
+    Exit status: 0 written, 2 no such chapter, or the name is taken.
+    """
     from grader.authoring.scaffold import scaffold
 
     for path in scaffold(find_course(), chapter, exercise):
@@ -110,9 +141,7 @@ def new_exercise(
 
 @app.command(rich_help_panel=PANEL)
 def trial(
-    exercises: Annotated[
-        list[str] | None, typer.Argument(help="Exercise ids; all if left out.")
-    ] = None,
+    exercises: ExerciseArguments = None,
     seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 1,
     least: Annotated[
         float, typer.Option(help="Least share of mutants killed, per exercise.")
@@ -126,6 +155,9 @@ def trial(
 
     A mutant is the reference solution with one small thing changed. One that passes all checks
     shows what they do not test.
+
+    Exit status: 0 all is as it must be, 1 a wrong verdict, too many survivors, or a stale list of
+    equivalent mutants, 2 no such exercise.
     """
     from grader.authoring.trial import as_page, as_tables, try_exercises
 
@@ -151,6 +183,8 @@ def sample(chapter: ChapterArgument = "ch01_formats") -> None:
     """Hand in a sample class: right, half done, mistaken, crashing and hostile submissions.
 
     Only folders of students whose name starts with `sample-` are written.
+
+    Exit status: 0 written, 2 no such chapter.
     """
     from grader.authoring.sample import hand_in, sample_class
 

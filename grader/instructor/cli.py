@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from grader import completion
 from grader.core.course import CourseError, find_course
 from grader.instructor import course_cli
 
@@ -17,12 +18,29 @@ PANEL = "For instructors"
 
 app.add_typer(course_cli.app, name="course", rich_help_panel=PANEL)
 
-ChapterArgument = Annotated[str, typer.Argument(help="A chapter's id, e.g. ch01_formats.")]
+ChapterArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="CHAPTER",
+        autocompletion=completion.chapters,
+        help="A chapter's id, e.g. `ch01_formats`.",
+    ),
+]
+StudentOption = Annotated[
+    str,
+    typer.Option(
+        autocompletion=completion.students,
+        help="Only these: a name, or a pattern in quotes (`'a*'`).",
+    ),
+]
 
 
 @app.command(rich_help_panel=PANEL)
 def scores(chapter: ChapterArgument) -> None:
-    """Show the last grading of a chapter: students, points, outcomes, diagnosis, feedback pages."""
+    """Show the last grading of a chapter: students, points, outcomes, diagnosis, feedback pages.
+
+    Exit status: 0 shown, 2 no such chapter, or nothing of it is graded yet.
+    """
     from grader.instructor.scores import read_scores, table
 
     chosen = find_course().chapter(chapter)
@@ -49,7 +67,7 @@ Trust = Annotated[
 def grade(
     chapter: ChapterArgument,
     jobs: Annotated[int, typer.Option(min=0, help="Worker processes; 0 is one for each core.")] = 0,
-    student: Annotated[str, typer.Option(help="Only these: a name, or a pattern.")] = "*",
+    student: StudentOption = "*",
     force: Annotated[bool, typer.Option("--force", help="Grade what is graded, too.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of all inputs; 0 draws a secret one.")] = 0,
     trust: Trust = False,
@@ -57,8 +75,9 @@ def grade(
     """Grade submissions in parallel, with the same result as nbgrader autograde.
 
     Interrupt it at any time: what was graded is kept, the same command grades the rest.
+
     Exit status: 0 every submission is graded (or needs review, which is said), 1 some are not,
-    128 and the signal's number if interrupted.
+    2 called wrongly, or there is no sandbox, 128 and the signal's number if interrupted.
     """
     from grader.instructor.progress import show_progress, summary
     from grader.nbgrader.commands import grade_chapter
@@ -78,13 +97,15 @@ def grade(
 @app.command(rich_help_panel=PANEL)
 def regrade(
     chapter: ChapterArgument,
-    student: Annotated[str, typer.Option(help="Only these: a name, or a pattern.")] = "*",
+    student: StudentOption = "*",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show it, change nothing.")] = False,
 ) -> None:
     """Apply the present checks and points to kept evidence. No student code runs.
 
-    Shows whose verdict changed and why. Exit status: 0 all evidence could be judged, 1 an exercise
-    needs a real run because its probes or inputs changed.
+    Shows whose verdict changed and why.
+
+    Exit status: 0 all evidence could be judged, 1 an exercise needs a real run because its probes
+    or inputs changed, 2 no such chapter.
     """
     from grader.instructor.progress import changes_table
     from grader.nbgrader.commands import regrade_chapter
@@ -110,7 +131,12 @@ def evidence(
     older_than: Annotated[float, typer.Option(help="Last written at least so many days ago.")] = 0,
     delete: Annotated[bool, typer.Option("--delete", help="Delete it for good.")] = False,
 ) -> None:
-    """List kept evidence with its size, or delete what is old. Grades stay as they are."""
+    """List kept evidence with its size, or delete what is old. Grades stay as they are.
+
+    What is deleted cannot be regraded without running the code again.
+
+    Exit status: 0 listed or deleted, 2 no course here.
+    """
     from grader.core.store import delete as delete_folder
     from grader.core.store import kept
 
@@ -125,7 +151,10 @@ def evidence(
 
 @app.command(rich_help_panel=PANEL)
 def doctor() -> None:
-    """Say what this machine can do for a sandbox, and what mends what it lacks."""
+    """Say what this machine can do for a sandbox, and what mends what it lacks.
+
+    Exit status: 0 all is well, 1 something is missing; what mends it is said.
+    """
     from rich.table import Table
     from rich.text import Text
 
