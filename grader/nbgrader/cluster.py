@@ -6,14 +6,17 @@ whose answer did not come, for whatever reason, left nothing behind.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import queue
 import secrets
 import select
+import socket
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError
+from concurrent.futures import Future as Answer
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +39,11 @@ from grader.nbgrader.station import (
 )
 from grader.nbgrader.worker import Died, Event, Stopped, Task
 
-CONNECT_SECONDS = 10.0
-"""How long a scheduler may take to answer, at first or after a connection was lost."""
+CONNECT_SECONDS = 30.0
+"""How long a connection may take, at first or again after one was lost."""
+
+ANSWER_SECONDS = 120.0
+"""How long a scheduler may be silent. The first task makes it import torch, a minute on slow disks."""
 
 LOOK_SECONDS = 1.0
 """Between two looks at which workers there are."""
@@ -62,14 +68,17 @@ class Cluster:
                 "Start one (dask scheduler), and name the address that it prints."
             ) from None
         self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
-        self._bell, self._rope = os.pipe()
+        self._bell, self._rope = socket.socketpair()
         self._tasks: dict[Future, Task] = {}
         self._looks: dict[Future, str] = {}
         self._known: set[str] = set()
         self._workers: set[str] = set()
-        self._seen = self._looked = time.monotonic()
+        self._seen, self._looked = time.monotonic(), 0.0
+        self._question: Answer[dict[str, int]] | None = None
+        self._asked = time.monotonic()
+        self._order_id = secrets.token_hex(8)
         order = Order(
-            secrets.token_hex(8), chapter.id, terms, released, pack(chapter),
+            self._order_id, chapter.id, terms, released, pack(chapter),
             os.environ.get(SITE, ""), self._here,
         )  # fmt: skip
         # a task, not scattered data: Dask makes it anew wherever it was lost
@@ -82,7 +91,11 @@ class Cluster:
 
     def has_room(self) -> bool:
         """Are there fewer tasks than the workers that were looked at can take?"""
-        return len(self._tasks) < AHEAD * len(self._workers & self._known)
+        return self._connected and len(self._tasks) < AHEAD * len(self._workers & self._known)
+
+    @property
+    def _connected(self) -> bool:
+        return bool(self._client.status == "running")
 
     def give(self, task: Task) -> None:
         """Send a submission to whoever is free."""
@@ -95,13 +108,13 @@ class Cluster:
         """Tell the listener, from Dask's thread."""
         self._ended.put(future)
         with contextlib.suppress(OSError):  # closed by now
-            os.write(self._rope, b"!")
+            self._rope.send(b"!")
 
     def listen(self, wake: int) -> Iterator[Event]:
         """Wait for answers, for the descriptor `wake`, or until it is time to look at workers."""
         ready, _, _ = select.select([wake, self._bell], [], [], LOOK_SECONDS)
         if self._bell in ready:
-            os.read(self._bell, 4096)
+            self._bell.recv(4096)
         while not self._ended.empty():
             future = self._ended.get()
             if future in self._looks:
@@ -132,12 +145,10 @@ class Cluster:
 
     def _look_around(self) -> Iterator[Event]:
         """See who is there. Who is new is asked for its versions first."""
-        try:
-            threads = self._client.sync(
-                self._client.scheduler.ncores, callback_timeout=CONNECT_SECONDS
-            )
-        except (OSError, TimeoutError, CancelledError):
-            yield Stopped(f"The Dask scheduler at {self._address} does not answer")
+        threads = self._threads()
+        if threads is None:
+            if not self._connected or time.monotonic() - self._asked > ANSWER_SECONDS:
+                yield Stopped(f"The Dask scheduler at {self._address} does not answer")
             return
         self._workers = set(threads)
         if threads:
@@ -153,12 +164,28 @@ class Cluster:
                     f"The worker {address} has {threads[address]} threads, and judging wants one "
                     "for each worker. Start it with: --nworkers auto --nthreads 1"
                 )
-            future = self._client.submit(
-                identity, self._chapter, workers=[address],
-                key=f"identity-{secrets.token_hex(8)}",
-            )  # fmt: skip
+            key = f"identity-{secrets.token_hex(8)}"
+            future = self._client.submit(identity, self._chapter, workers=[address], key=key)
             self._looks[future] = address
             future.add_done_callback(self._ring)
+
+    def _threads(self) -> dict[str, int] | None:
+        """Return each worker's number of threads, by address; None while there is no answer.
+
+        It is not waited for: a scheduler may be busy for long, and Ctrl-C must still be heard.
+        """
+        if self._question is None:
+            loop = self._client.loop.asyncio_loop
+            ask = self._client.scheduler.ncores()
+            self._question = asyncio.run_coroutine_threadsafe(ask, loop)
+            self._asked = time.monotonic()
+        if not self._question.done():
+            return None
+        question, self._question = self._question, None
+        try:
+            return dict(question.result())
+        except (OSError, CancelledError):
+            return None
 
     def _meet(self, address: str, future: Future) -> Iterator[Event]:
         """Take a worker in, or refuse it and say why."""
@@ -177,16 +204,14 @@ class Cluster:
             self._known.add(address)
 
     def close(self) -> None:
-        """Take back what nobody answered, end the boxes if nobody grades, and leave."""
+        """Leave; who leaves takes its tasks back. End the boxes, unless somebody still grades."""
         with contextlib.suppress(Exception):  # the scheduler may be gone; there is nothing to save
-            if self.busy:
-                self._client.cancel([*self._tasks, *self._looks], asynchronous=False)
-            else:
-                self._client.run(end_order, on_error="ignore")
+            if self._connected and not self.busy:
+                self._client.run(end_order, self._order_id, on_error="ignore")
         with contextlib.suppress(Exception):
             self._client.close(timeout=CONNECT_SECONDS)
-        os.close(self._bell)
-        os.close(self._rope)
+        self._bell.close()
+        self._rope.close()
 
 
 def _same(order: Order) -> Order:

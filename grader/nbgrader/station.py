@@ -15,7 +15,9 @@ import tarfile
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import torch
@@ -54,6 +56,7 @@ class Parcel:
     files: Mapping[str, bytes]
 
 
+@cache
 def identity(chapter: str) -> dict[str, str]:
     """Return what must be the same on two machines for the same verdicts on a chapter."""
     house, digest = Path(grader.__file__).parent, hashlib.sha256()
@@ -94,27 +97,34 @@ class _Station:
     def __init__(self) -> None:
         self._order = ""
         self._run: Run | None = None
+        self._lock = Lock()  # orders are ended from Dask's own thread
 
     def run(self, order: Order) -> Run:
         """Return the run of an order; end that of another. Raises `BoxUnavailable`, `OSError`."""
         if self._run is None or self._order != order.id:
-            self.end()
-            os.environ[SITE] = order.site
-            # Dask clears this folder, also after a worker that was killed
-            root = Path(tempfile.mkdtemp(dir=get_worker().local_directory))
-            with tarfile.open(fileobj=io.BytesIO(order.course)) as archive:
-                archive.extractall(root, filter="data")
-            self._run = Run(Chapter(root, order.chapter), order.terms, order.released)
-            self._order = order.id
-            self._run.start()
+            self.end(self._order)
+            with self._lock:
+                self._order, self._run = order.id, _open(order)
+                self._run.start()
         return self._run
 
-    def end(self) -> None:
-        """End the box and remove the chapter."""
-        if self._run is not None:
-            self._run.close()
-            shutil.rmtree(self._run.chapter.root, ignore_errors=True)
-            self._run = None
+    def end(self, id: str) -> None:
+        """End the box of an order and remove its chapter, if it is the one that is here."""
+        with self._lock:
+            if self._run is not None and self._order == id:
+                self._run.close()
+                shutil.rmtree(self._run.chapter.root, ignore_errors=True)
+                self._run = None
+
+
+def _open(order: Order) -> Run:
+    """Lay out the chapter in a folder of its own."""
+    os.environ[SITE] = order.site
+    # Dask clears this folder, also after a worker that was killed
+    root = Path(tempfile.mkdtemp(dir=get_worker().local_directory))
+    with tarfile.open(fileobj=io.BytesIO(order.course)) as archive:
+        archive.extractall(root, filter="data")
+    return Run(Chapter(root, order.chapter), order.terms, order.released)
 
 
 _station = _Station()
@@ -135,14 +145,14 @@ def grade_parcel(order: Order, parcel: Parcel) -> Done | Stopped:
         shutil.rmtree(store.folder.parent)
         shutil.rmtree(task.notebook.parent)
     except (OSError, BoxUnavailable) as error:
-        _station.end()
+        _station.end(order.id)
         return Stopped(f"The worker {address} cannot go on: {error}")
     return replace(done, record={**done.record, "versions": versions()}, evidence=evidence)
 
 
-def end_order() -> None:
-    """End the box of the last order: the command that sent it is done."""
-    _station.end()
+def end_order(id: str) -> None:
+    """End the box of an order, if it is here: the command that sent it is done."""
+    _station.end(id)
 
 
 def _lay_out(run: Run, parcel: Parcel) -> Path:
