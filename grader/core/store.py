@@ -54,6 +54,16 @@ class Store:
             parts = [packer.compress(part) for part in (index, b"\n", *replies.values())]
             self._write(f"{grade_id}.replies", b"".join([*parts, packer.flush()]))
 
+    def files(self) -> dict[str, bytes]:
+        """Return what `keep` wrote, by file name, to travel to another machine."""
+        return {path.name: path.read_bytes() for path in sorted(self.folder.glob("*.replies"))}
+
+    def take(self, files: Mapping[str, bytes]) -> None:
+        """Write what another machine's store had as `files`, in the place of what is here."""
+        self.begin()
+        for name, content in files.items():
+            self._write(name, content)
+
     def replies(self, grade_id: str) -> dict[str, bytes]:
         """Return the transcript of one grade cell; empty if none was kept."""
         path = self.folder / f"{grade_id}.replies"
@@ -67,8 +77,11 @@ class Store:
         return found
 
     def record(self, record: Mapping[str, Any]) -> None:
-        """Write the record: submission's hash, seed, tier, verdicts; schema and versions added."""
-        whole = {"schema": SCHEMA, **record, "versions": versions()}
+        """Write the record: submission's hash, seed, tier, verdicts; schema added, and versions.
+
+        Versions that the record brings are of the machine that graded, and stay.
+        """
+        whole = {"schema": SCHEMA, **record, "versions": record.get("versions") or versions()}
         self._write("record.json", json.dumps(whole, indent=1).encode("utf-8"))
 
     def read(self) -> dict[str, Any] | None:

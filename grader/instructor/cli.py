@@ -71,8 +71,14 @@ def grade(
     force: Annotated[bool, typer.Option("--force", help="Grade what is graded, too.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of all inputs; 0 draws a secret one.")] = 0,
     trust: Trust = False,
+    scheduler: Annotated[
+        str, typer.Option(help="Address of a Dask scheduler, whose workers grade: tcp://host:8786")
+    ] = "",
 ) -> None:
     """Grade submissions in parallel, with the same result as nbgrader autograde.
+
+    With --scheduler the workers of a Dask cluster grade, on other machines, without shared files;
+    this command alone writes to the gradebook. Who may reach the scheduler may run code there.
 
     Interrupt it at any time: what was graded is kept, the same command grades the rest.
 
@@ -82,10 +88,12 @@ def grade(
     from grader.instructor.progress import show_progress, summary
     from grader.nbgrader.commands import grade_chapter
 
+    if scheduler and jobs:
+        raise typer.BadParameter("has as many workers as Dask has: leave --jobs out")
     find_course().chapter(chapter)
     with show_progress(out) as report:
         tally = grade_chapter(
-            find_course().root, chapter, jobs, student, force, seed, trust, report
+            find_course().root, chapter, jobs, student, force, seed, trust, report, scheduler
         )
     out.print(summary(tally, chapter), soft_wrap=True, markup=False)
     if tally.signal:

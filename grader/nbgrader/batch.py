@@ -15,6 +15,7 @@ from nbgrader.utils import rmtree
 
 from grader.core.course import Chapter, Course, CourseError, course_at
 from grader.core.store import Store
+from grader.nbgrader.gradebook import NAME_LENGTH
 from grader.nbgrader.intake import take_in
 from grader.nbgrader.register import as_registered, register
 from grader.nbgrader.run import INTAKE
@@ -72,6 +73,8 @@ def _take_in(
         # a line break would end nbgrader's whole batch, bytes that are no text its database's
         if not student.isprintable():
             raise OSError(f"{student!a} can be no student's id: rename the folder")
+        if len(student) > NAME_LENGTH:
+            raise OSError(f"a student's id has up to {NAME_LENGTH} characters: rename the folder")
         said = take_in(folder, store.folder / "quarantine", expected)
     except OSError as error:
         autograde.log.error("%a: %s. It is not graded.", student, error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nbgrader.apps import AutogradeApp
@@ -12,6 +13,7 @@ from nbgrader.converters.base import NbGraderException
 
 from grader.core.course import CourseError, course_at
 from grader.nbgrader.batch import Batch
+from grader.nbgrader.gradebook import must_open
 from grader.nbgrader.parallel import ParallelAutograde, Tally
 from grader.nbgrader.register import as_registered, register
 from grader.nbgrader.regrade import Change, NeedsRun, Regrade
@@ -20,7 +22,10 @@ from grader.nbgrader.regrade import Change, NeedsRun, Regrade
 def autograde_app(
     root: Path, chapter: str, student: str = "*", force: bool = False
 ) -> AutogradeApp:
-    """Return nbgrader's autograde as its command line would set it up in the course at `root`."""
+    """Return nbgrader's autograde as its command line would set it up in the course at `root`.
+
+    Raises `CourseError` if the gradebook cannot be opened.
+    """
     os.chdir(root)
     # errors only: our commands say themselves what became of each submission
     arguments = [chapter, f"--student={student}", "--log-level=ERROR", *["--force"] * force]
@@ -28,6 +33,7 @@ def autograde_app(
     app: AutogradeApp = AutogradeApp.instance()
     app.initialize(arguments)
     app.coursedir.assignment_id = chapter
+    must_open(app.coursedir.db_url)
     return app
 
 
@@ -40,8 +46,12 @@ def grade_chapter(
     seed: int,
     trust: bool,
     report: Callable[[Tally], None],
+    scheduler: str = "",
 ) -> Tally:
-    """Grade a chapter's submissions in `jobs` processes, one for each core if 0."""
+    """Grade a chapter's submissions in `jobs` processes, one for each core if 0.
+
+    With a Dask scheduler's address its workers grade them.
+    """
     app = autograde_app(root, chapter, student, force)
     if seed:
         app.config.GradeInBox.seed = seed
@@ -50,10 +60,9 @@ def grade_chapter(
     autograde = ParallelAutograde(coursedir=app.coursedir, parent=app)
     autograde.jobs = jobs or len(os.sched_getaffinity(0))
     autograde.report = report
-    try:
+    autograde.scheduler = scheduler
+    with _nbgrader_says():
         return autograde.start()
-    except NbGraderException as error:
-        raise CourseError(f"{error}.") from None
 
 
 def regrade_chapter(
@@ -63,6 +72,16 @@ def regrade_chapter(
     app = autograde_app(root, chapter, student)
     found, directory = course_at(root).chapter(chapter), app.coursedir
     if not dry:
-        register(found, directory.db_url, directory.course_id)
+        with _nbgrader_says():
+            register(found, directory.db_url, directory.course_id)
     batch = Batch(found, as_registered(found, directory.db_url), {})
     return Regrade(Autograde(coursedir=directory, parent=app), batch, dry=dry)()
+
+
+@contextmanager
+def _nbgrader_says() -> Iterator[None]:
+    """Turn what ends an nbgrader command into what ends ours."""
+    try:
+        yield
+    except NbGraderException as error:
+        raise CourseError(f"{error}.") from None

@@ -24,7 +24,7 @@ class ResetScores(NbGraderPreprocessor):
     ) -> tuple[NotebookNode, dict[str, Any]]:
         """Mark every grade of this submission as not known."""
         with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:
-            forget(gradebook, _place(resources))
+            in_one_transaction(gradebook, lambda: forget(gradebook, _place(resources)))
         return nb, resources
 
 
