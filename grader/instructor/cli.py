@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from grader.core.course import CourseError, find_course
 
 app = typer.Typer()
 out = Console(highlight=False)
+err = Console(highlight=False, stderr=True)
 
 PANEL = "For instructors"
 
@@ -141,3 +143,51 @@ def doctor() -> None:
             out.print(f"\n{finding.name}: {finding.mend}", markup=False, soft_wrap=True)
     if not all(finding.ok for finding in findings):
         raise typer.Exit(1)
+
+
+Anonymous = Annotated[
+    bool, typer.Option("--anonymous", help="Replace names by numbers, drawn anew each time.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
+
+
+@app.command(rich_help_panel=PANEL)
+def report(
+    chapters: Annotated[
+        list[str] | None, typer.Argument(help="Chapters; without any, all that were graded.")
+    ] = None,
+    page: Annotated[
+        Path, typer.Option("--out", help="Where the page is written.", dir_okay=False)
+    ] = Path("report.html"),
+    rows: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Also a row for each exercise of each student.", dir_okay=False),
+    ] = None,
+    anonymous: Anonymous = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put the class on one page: scores, exercises, mistakes, what crashed, is late, needs review.
+
+    Points are the gradebook's, the rest is from the kept evidence. The page is one file and asks
+    nobody for anything. With --json nothing is written but what --csv names.
+    Exit status: 0, or 1 if nothing is graded.
+    """
+    from datetime import date
+
+    from grader.instructor.classroom import anonymous as without_names
+    from grader.instructor.classroom import chapters_to_show, read_classrooms
+    from grader.instructor.progress import track
+    from grader.instructor.report import report_on
+    from grader.instructor.report_files import report_json, report_page, report_rows
+    from grader.instructor.spreadsheet import csv_text, write_whole
+
+    rooms = read_classrooms(chapters_to_show(find_course(), chapters or []), track(err))
+    reports = [report_on(room) for room in (without_names(rooms) if anonymous else rooms)]
+    if rows:
+        write_whole(rows, csv_text(report_rows(reports)))
+        err.print(f"rows: {rows}", soft_wrap=True)
+    if as_json:
+        typer.echo(report_json(reports))
+        return
+    write_whole(page, report_page(reports, day=str(date.today()), anonymous=anonymous))
+    out.print(f"report: {page}", soft_wrap=True)
