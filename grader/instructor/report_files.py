@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from grader.instructor.pages import render
 from grader.instructor.report import GROUPS, Report, group_of
-from grader.instructor.spreadsheet import Value
+from grader.nbgrader.spreadsheet import Value
 
 SIGNS = dict(zip(GROUPS, "✓◐✗·!■?", strict=True))
 """One sign for each group of results, for a row of them."""
