@@ -12,7 +12,7 @@ CLASSES = {
     "no points": "no",
     "not attempted": "idle",
     "ended early": "ended",
-    "blocked": "ended",
+    "blocked": "blocked",
     "unknown": "held",
 }
 """The look of each group of results. Texture and place tell them apart too, and numbers stand beside."""
