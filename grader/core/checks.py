@@ -105,6 +105,10 @@ def generator_for(seed: int, scope: str) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
 
 
+OnError = Callable[["pytest.ExceptionInfo[BaseException]"], None]
+"""Is shown the error of a check, with its traceback."""
+
+
 class Suite:
     """The checks of one `test_<exercise>.py`."""
 
@@ -112,6 +116,7 @@ class Suite:
         self._interview: Interview | None = None
         self._seed = 0
         self._errors: list[BaseException] = []
+        self._on_error: OnError | None = None
         self._exercise = path.stem.removeprefix("test_")
         self._session = _collect(path, [self, probe_fixtures(probes, self._current)])
         self.checks = tuple(_describe(item) for item in self._session.items)
@@ -129,12 +134,14 @@ class Suite:
         seed: int,
         *,
         stop: Callable[[list[CheckRun]], bool] = lambda runs: False,
+        on_error: OnError | None = None,
     ) -> list[CheckRun]:
         """Run the checks against what `interview` can tell, in the file's order.
 
-        `stop` looks at the runs so far, after each, and says whether they are enough.
+        `stop` looks at the runs so far, after each, and says whether they are enough. `on_error` is
+        given each error with its traceback while the check's fixtures still live: a debugger.
         """
-        self._interview, self._seed = interview, seed
+        self._interview, self._seed, self._on_error = interview, seed, on_error
         runs: list[CheckRun] = []
         try:
             for check, item in zip(self.checks, self._session.items, strict=True):
@@ -148,7 +155,7 @@ class Suite:
                 if stop(runs):
                     break
         finally:
-            self._interview = None
+            self._interview = self._on_error = None
         return runs
 
     def _run(self, item: pytest.Item) -> BaseException | None:
@@ -170,6 +177,8 @@ class Suite:
     ) -> pytest.TestReport:
         """In place of pytest's own, which takes 6 ms to print a traceback nobody reads."""
         if call.excinfo is not None:
+            if self._on_error is not None:
+                self._on_error(call.excinfo)
             # a traceback would hold every value of the check, and all that led to it
             self._errors.append(call.excinfo.value.with_traceback(None))
         outcome: Literal["passed", "failed"] = "failed" if call.excinfo else "passed"

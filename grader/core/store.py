@@ -3,7 +3,8 @@
 `record.json` says what was graded, with which seed, versions and tier, and the verdicts;
 `<grade cell>.replies` holds the raw replies, compressed. A change of rubric can so be applied
 without running anyone's code again. The record is written last: where there is none, the
-submission is not graded.
+submission is not graded. `seconds.json` says how long the code was waited for, which differs from
+run to run and so is no part of the record.
 """
 
 from __future__ import annotations
@@ -74,6 +75,20 @@ class Store:
         for key, length in json.loads(index).items():
             found[key] = rest[start : start + length]
             start += length
+        return found
+
+    def keep_seconds(self, seconds: Mapping[str, float]) -> None:
+        """Write how long the code of each grade cell was waited for, in seconds."""
+        self._write(
+            "seconds.json", json.dumps({k: round(v, 3) for k, v in seconds.items()}).encode()
+        )
+
+    def seconds(self) -> dict[str, float]:
+        """Return how long the code of each grade cell was waited for; empty if it is not known."""
+        try:
+            found: dict[str, float] = json.loads((self.folder / "seconds.json").read_text())
+        except FileNotFoundError:
+            return {}
         return found
 
     def record(self, record: Mapping[str, Any]) -> None:

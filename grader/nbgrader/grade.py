@@ -71,6 +71,7 @@ class GradeInBox(NbGraderPreprocessor):
         graded = grade_notebook(run, nb)
         for grade_id, replies in graded.replies.items():
             store.keep(grade_id, replies)
+        store.keep_seconds(graded.seconds)
         resources["graded"] = graded
         return graded.notebook, resources
 

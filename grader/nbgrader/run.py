@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,14 +34,12 @@ from grader.engine.box import Box
 from grader.engine.budget import Budget, changed
 from grader.engine.tiers import BoxUnavailable, choose
 from grader.nbgrader.intake import printable
+from grader.nbgrader.stopwatch import OpenFor, Stopwatch
 
 _CALL = re.compile(r"""^\s*grade\(\s*["'](\w+)["']\s*\)\s*;?\s*$""")
 
 INTAKE = "undertorch_intake"
 """Metadata of a notebook that is rebuilt and not graded yet: what was noted on the way."""
-
-OpenFor = Callable[[str, Budget], Transport]
-"""Opens the transport for a grade cell's exercise, under a budget."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +116,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Graded:
-    """What grading one submission came to. Verdicts and transcripts are by grade cell."""
+    """What grading one submission came to. Verdicts, transcripts and the seconds that its code was
+    waited for are by grade cell.
+    """
 
     notebook: NotebookNode
     record: dict[str, Any]
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     replies: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: object) -> Graded:
         return self
@@ -182,7 +183,7 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
     }
     graded = Graded(nb, record)
     try:
-        attempts = _attempts(run.chapter, nb)
+        attempts = attempts_in(run.chapter, nb)
     except Exception:  # each grade cell then says that it could not be graded
         get_logger().exception("The code of %s could not be taken apart", record["student"])
         attempts = {}
@@ -192,8 +193,10 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
         if not is_tested(cell):
             continue
         name = str(cell.metadata.nbgrader.grade_id)
-        verdict, replies = _one(run, cell, attempts, intake, open_for or run.open)
+        watch = Stopwatch(open_for or run.open)
+        verdict, replies = _one(run, cell, attempts, intake, watch.open)
         graded.verdicts[name], graded.replies[name] = verdict, replies
+        graded.seconds[name] = watch.seconds
         show(cell, verdict)
     record["verdicts"] = [verdict.to_data() for verdict in graded.verdicts.values()]
     return graded
@@ -279,7 +282,7 @@ def _judge(
     )
 
 
-def _attempts(chapter: Chapter, nb: NotebookNode) -> dict[str, Attempt]:
+def attempts_in(chapter: Chapter, nb: NotebookNode) -> dict[str, Attempt]:
     """Return the attempt at each exercise that a rebuilt notebook holds."""
     cells = []
     for number, cell in enumerate(nb.cells):

@@ -104,6 +104,7 @@ def grade_task(run: Run, task: Task) -> Done:
     graded = grade_notebook(run, node)
     for grade_id, replies in graded.replies.items():
         store.keep(grade_id, replies)
+    store.keep_seconds(graded.seconds)
     text = str(nbformat.writes(graded.notebook, version=4))
     marks = marks_of(graded.notebook, graded.verdicts)
     return Done(task.student, text if text.endswith("\n") else text + "\n", marks, graded.record)

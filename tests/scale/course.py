@@ -21,7 +21,7 @@ from nbgrader.api import (
     SubmittedAssignment,
     SubmittedNotebook,
 )
-from nbgrader.apps import AutogradeApp, DbApp, NbGraderApp
+from nbgrader.apps import AutogradeApp, NbGraderApp
 from sqlalchemy import NullPool, create_engine, inspect, select, text
 
 from grader import cli
