@@ -250,8 +250,15 @@ def build_layers(kinds, numbers):
             if kind == "tied":  # shares the first layer's weight, has a bias of its own
                 layer.weight = layers[0].weight
             layers.append(layer.requires_grad_(kind != "fixed"))
+        elif kind == "block":  # its parameters belong to a layer inside of it
+            layers.append(nn.Sequential(*build_layers(["linear"], values[None])))
         else:
-            makers = {"tanh": nn.Tanh, "fails": lambda: Fails(4), "norm": normalize}
+            makers = {
+                "same": nn.Identity,
+                "tanh": nn.Tanh,
+                "fails": lambda: Fails(4),
+                "norm": normalize,
+            }
             layers.append(makers[kind]())
     return layers
 
@@ -285,6 +292,7 @@ def routed(student, kinds, numbers, x, cotangent, frozen, cut):
         "y": y.detach() if isinstance(y, torch.Tensor) else y,
         "grads": [p.grad for p in parameters],
         "x": x.grad,
+        "x requires grad": x.requires_grad,
         "flags": (before, after),
         "calls": calls,
         "buffers": [buffer.clone() for buffer in nn.ModuleList(layers).buffers()],
@@ -794,7 +802,16 @@ def state_of(model):
     return {
         "modes": [module.training for module in model.modules()],
         "attributes": [sorted(vars(module)) for module in model.modules()],
-        "buffers": [b.clone() for b in model.buffers()],
+        "buffers": {name: b if b is None else b.clone() for name, b in buffers_of(model).items()},
+    }
+
+
+def buffers_of(model):
+    """Return every buffer by its full name, None where there is no tensor."""
+    return {
+        f"{prefix}.{name}": buffer
+        for prefix, module in model.named_modules()
+        for name, buffer in module._buffers.items()
     }
 
 
@@ -807,7 +824,7 @@ def evaluated(student, weight, x, outer, meddle, fails):
     model = build_model(weight)
     model(x)
     model[2][2].calls.add_(5)
-    before, buffers = state_of(model), list(model.buffers())
+    before, buffers = state_of(model), buffers_of(model)
     seen, error = {}, None
     set_mode(outer)
     manager = student.evaluating(model)
@@ -816,24 +833,25 @@ def evaluated(student, weight, x, outer, meddle, fails):
             seen["same"] = same is model
             seen["modes"] = [module.training for module in model.modules()]
             seen["grad mode"] = torch.is_grad_enabled()
-            seen["y"] = same(x)
-            seen["again"] = same(x)
+            seen["y"] = model(x)
+            seen["again"] = model(x)
             if meddle:
                 model.train()
                 model(x + 1)
                 model[3].running_mean = torch.full((3,), 9.0)
+                model[2][2].nothing = torch.ones(3)
                 set_mode(True)
             if fails:
                 raise LookupError("the body's own")
     except LookupError as caught:
         error = str(caught)
     mode = torch.is_grad_enabled()
-    after = list(model.buffers())
+    after = buffers_of(model)
     return {
         "before": before,
         "seen": seen,
         "after": state_of(model),
-        "same buffers": [one is other for one, other in zip(buffers, after, strict=True)],
+        "other tensors": [name for name, one in buffers.items() if after.get(name) is not one],
         "grad mode": mode,
         "error": error,
         "requires grad": [p.requires_grad for p in model.parameters()],
