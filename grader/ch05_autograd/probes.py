@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from grader import probe
+from grader.instruments.memory import watch_memory
 from grader.instruments.saved import watch_saved
 
 
@@ -465,12 +466,17 @@ def entropy_first(student, logits, target):
 
 @probe
 def entropy_saved(student, logits, target):
-    """Return how many bytes the graph keeps beside the inputs."""
+    """Return how many bytes the graph keeps beside the inputs: saved, or alive by any other way."""
     z = logits.detach().requires_grad_()
+    with watch_memory() as memory:
+        loss = student.cross_entropy(z, target)
+        gc.collect()
+        alive = memory.live_bytes - loss.nbytes
+    del loss
     with watch_saved() as saved:
         loss = student.cross_entropy(z, target)
     loss.backward()
-    return {"bytes": saved.bytes_without(z, target), "grad": z.grad}
+    return {"bytes": max(saved.bytes_without(z, target), alive), "grad": z.grad}
 
 
 class Watched(nn.Module):
@@ -558,6 +564,7 @@ EDITS = {
     "data, one element": lambda t: t.data.view(-1)[-1:].mul_(1.0000002),
     "data, swapped": lambda t: t.data.view(-1)[:2].copy_(t.data.view(-1)[:2].flip(0)),
     "data, minus zero": lambda t: t.data.masked_fill_(t.data == 0, -0.0),
+    "data, another NaN": lambda t: t.data.view(torch.int32).bitwise_xor_(t.isnan().int()),
     "data, back again": lambda t: (t.data.neg_(), t.data.neg_()),
     "storage": lambda t: t.untyped_storage().fill_(7),
     "other memory": swap_data,
@@ -591,13 +598,15 @@ def edited_related(student, values):
     leaf = values.clone().requires_grad_()
     empty = torch.empty(0, 3)
     booleans = values > 0
+    around = values.clone()
 
     def run():
+        around.data[1:].add_(1)  # around the slice that is watched
         whole[0, 0] += 1
         leaf.data.add_(1)
         booleans.data.logical_not_()
 
-    tensors = [*parts, leaf, empty, booleans]
+    tensors = [*parts, leaf, empty, booleans, around[:1]]
     return {"words": student.watch_edits(tensors, run), "flags": [t.requires_grad for t in tensors]}
 
 

@@ -765,7 +765,7 @@ predict(..., lambda: (1 * 4.0 + 3 * 2.0) / 4)
 # </details>
 # <details><summary>Hint 3: nothing divided by nothing</summary>
 #
-# The mean over no targets is NaN, and a NaN in `.grad` stays. A sum over none is 0.
+# The mean over no targets is NaN, and NaN times 0 is NaN. A sum over none is 0.
 #
 # </details>
 
@@ -993,9 +993,10 @@ predict(..., counted)
 # | `"silent"` | the counter did not move, or there is none, and the content is not what it was |
 # | `"unchanged"` | neither |
 #
-# The content is shape, dtype and every bit of every element: 0.0 and -0.0 are different, and a NaN that
-# stays is no change. Tensors have any layout and dtype, may require grad, may be empty, may share memory
-# with each other. `tensor._version` is the counter; for an inference tensor it raises, and
+# The content is shape, dtype and every bit of every element: 0.0 and -0.0 are different, a NaN that stays as it
+# is, bit for bit, is no change, and another NaN in its place is one. Of a slice only its own elements count.
+# Tensors have any layout and dtype, may require grad, may be empty, may share memory with each other.
+# `tensor._version` is the counter; for an inference tensor it raises, and
 # `tensor.is_inference()` tells which those are. You yourself change nothing, counters included.
 #
 # <details><summary>Hint 1: before and after</summary>

@@ -81,6 +81,30 @@ def cross_entropy(logits, target):
     return CrossEntropy.apply(logits, target)
 
 
+# %% mistake: log_of_the_probability
+# You take the logarithm of a probability. Of a class that is far below the largest it is 0 in float32, and its
+# logarithm minus infinity. Take the logarithm of the sum, and the logit as it is.
+class CrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        ctx.save_for_backward(logits, target)
+        terms = (logits - logits.amax(1, keepdim=True)).exp()
+        probabilities = terms / terms.sum(1, keepdim=True)
+        return -probabilities.gather(1, target[:, None]).log().mean()
+
+    @staticmethod
+    def backward(ctx, grad):
+        logits, target = ctx.saved_tensors
+        terms = (logits - logits.amax(1, keepdim=True)).exp()
+        probabilities = terms / terms.sum(1, keepdim=True)
+        hit = torch.zeros_like(probabilities).scatter(1, target[:, None], 1.0)
+        return grad * (probabilities - hit) / len(logits), None
+
+
+def cross_entropy(logits, target):
+    return CrossEntropy.apply(logits, target)
+
+
 # %% mistake: one_maximum_for_all_rows
 # You subtract the largest logit of the whole batch. In a row that lies far below it every exponential
 # is 0, and its logarithm minus infinity. Each row needs its own.
@@ -210,6 +234,28 @@ class CrossEntropy(torch.autograd.Function):
 def log_sum_exp(logits):
     top = logits.amax(1, keepdim=True).detach()
     return top + (logits - top).exp().sum(1, keepdim=True).log()
+
+
+def cross_entropy(logits, target):
+    return CrossEntropy.apply(logits, target)
+
+
+# %% mistake: kept_on_the_ctx
+# You put what `forward` computed on `ctx` as an attribute. It is kept all the same, as large as the logits, and in
+# `backward` it is a constant: nobody can differentiate it again. Save the inputs with `save_for_backward`.
+class CrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, logits, target):
+        top = logits.amax(1, keepdim=True)
+        terms = (logits - top).exp()
+        total = terms.sum(1, keepdim=True)
+        ctx.probabilities, ctx.target = terms / total, target
+        return (top + total.log() - logits.gather(1, target[:, None])).mean()
+
+    @staticmethod
+    def backward(ctx, grad):
+        hit = torch.zeros_like(ctx.probabilities).scatter(1, ctx.target[:, None], 1.0)
+        return grad * (ctx.probabilities - hit) / len(hit), None
 
 
 def cross_entropy(logits, target):
