@@ -1555,8 +1555,8 @@ print(seen)
 print("right gradient:", torch.equal(x.grad, kept_elsewhere))
 
 # %% [markdown]
-# A function that runs twice saves the same tensors in the same order. So the node may keep a **number**: the
-# how-manieth tensor it was. When the first number comes back, run the function again with other hooks, which
+# A function that runs twice saves the same tensors in the same order. So the node may keep a **number**:
+# how many were saved before. When the first number comes back, run the function again with other hooks, which
 # catch every tensor that passes. The numbers find their tensors, and nothing else of the function needs to
 # be known.
 #
