@@ -5,8 +5,8 @@ def cross_entropy(logits, target):
 
 
 # %% mistake: saves_the_probabilities
-# Your `forward` computes the probabilities and saves them. In the second derivative they are then
-# constants, so it lacks all that matters, and they are as large as the logits. Compute them from the
+# Your `forward` computes the probabilities and saves them, or keeps them on `ctx`. In the second
+# derivative they are then constants, so it lacks all that matters, and they are as large as the logits. Compute them from the
 # logits in `backward`.
 class CrossEntropy(torch.autograd.Function):
     @staticmethod
@@ -234,28 +234,6 @@ class CrossEntropy(torch.autograd.Function):
 def log_sum_exp(logits):
     top = logits.amax(1, keepdim=True).detach()
     return top + (logits - top).exp().sum(1, keepdim=True).log()
-
-
-def cross_entropy(logits, target):
-    return CrossEntropy.apply(logits, target)
-
-
-# %% mistake: kept_on_the_ctx
-# You put what `forward` computed on `ctx` as an attribute. It is kept all the same, as large as the logits, and in
-# `backward` it is a constant: nobody can differentiate it again. Save the inputs with `save_for_backward`.
-class CrossEntropy(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, logits, target):
-        top = logits.amax(1, keepdim=True)
-        terms = (logits - top).exp()
-        total = terms.sum(1, keepdim=True)
-        ctx.probabilities, ctx.target = terms / total, target
-        return (top + total.log() - logits.gather(1, target[:, None])).mean()
-
-    @staticmethod
-    def backward(ctx, grad):
-        hit = torch.zeros_like(ctx.probabilities).scatter(1, ctx.target[:, None], 1.0)
-        return grad * (ctx.probabilities - hit) / len(hit), None
 
 
 def cross_entropy(logits, target):
