@@ -6,8 +6,8 @@ def cross_entropy(logits, target):
 
 # %% mistake: saves_the_probabilities
 # Your `forward` computes the probabilities and saves them, or keeps them on `ctx`. In the second
-# derivative they are then constants, so it lacks all that matters, and they are as large as the logits. Compute them from the
-# logits in `backward`.
+# derivative they are then constants, so it lacks all that matters, and they are as large as the
+# logits. Compute them from the logits in `backward`.
 class CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, logits, target):
