@@ -49,16 +49,17 @@ def _kept(got):
     return [found.hex() if isinstance(found, bytes) else repr(found)[:200] for found in got]
 
 
-def assert_refused(elements, x, index):
-    raised = elements.ask(*given(x), [index]).raised
-    if raised is None or not raised.is_a("IndexError"):
+def assert_refused(elements, cases):
+    """Fail unless each (x, index) raises; ask all, so that what slips through tells why."""
+    missed = []
+    for x, index in cases:
+        raised = elements.ask(*given(x), [index]).raised
+        if raised is None or not raised.is_a("IndexError"):
+            missed.append((x, index, "no exception" if raised is None else raised.type))
+    for x, index, came in missed[:1]:
         raise Mismatch(
             "This index must raise an IndexError.",
-            (
-                ("index", str(index)),
-                ("size", str(tuple(x.shape))),
-                ("got", "no exception" if raised is None else raised.type),
-            ),
+            (("index", str(index)), ("size", str(tuple(x.shape))), ("got", came)),
         )
 
 
@@ -98,6 +99,7 @@ def test_any_itemsize(elements, rng):
 def test_negative(elements, x):
     """Negative indices count from the end, down to the first element."""
     for value in (x, x.permute(2, 0, 1)[1:]):
+        compare(elements, value, [(-1, -1, -1)])
         below = [
             tuple(i - n for i, n in zip(index, value.shape, strict=True))
             for index in every_index(value)
@@ -109,21 +111,14 @@ def test_negative(elements, x):
 def test_out_of_range(elements, x):
     """Indices just beyond either end, and far beyond, raise `IndexError`."""
     inner = x[:, :2, 1:3]
-    for index in ((2, 0, 0), (0, 2, 0), (0, 0, 2), (-3, 0, 0), (0, -3, 0), (1, 1, -3), (0, 90, 0)):
-        assert_refused(elements, inner, index)
-    assert_refused(elements, x[:0], (0, 0, 0))
+    beyond = (2, 0, 0), (0, 2, 0), (0, 0, 2), (-3, 0, 0), (0, -3, 0), (1, 1, -3), (0, 90, 0)
+    assert_refused(elements, [*((inner, index) for index in beyond), (x[:0], (0, 0, 0))])
     compare(elements, inner, [(1, 1, 1), (-2, -2, -2)])
 
 
 def test_how_many(elements, x):
     """Too many and too few indices raise `IndexError`; a 0-dim tensor's index is `()`."""
-    for value, index in (
-        (x, (1, 2, 3, 0)),
-        (x, (1, 2)),
-        (x, ()),
-        (x[0, 0], (0, 0)),
-        (x[0, 0, 0], (0,)),
-    ):
-        assert_refused(elements, value, index)
+    more, less = [(x, (1, 2, 3, 0)), (x[0, 0], (0, 0)), (x[0, 0, 0], (0,))], [(x, (1, 2)), (x, ())]
+    assert_refused(elements, more + less)
     compare(elements, x[1, 2, 3], [()])
     compare(elements, x[0, 1, 2].clone(), [()])

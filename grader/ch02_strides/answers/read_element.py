@@ -115,6 +115,34 @@ def read_element(memory, size, stride, offset, itemsize, index):
     return memory[position * itemsize : (position + 1) * itemsize]
 
 
+# %% mistake: size_is_an_index
+# You let the size itself through as an index. The last index of a dimension of size 3 is 2: compare
+# with `<`, not with `<=`.
+def read_element(memory, size, stride, offset, itemsize, index):
+    if len(index) != len(size):
+        raise IndexError(index)
+    position = offset
+    for i, n, s in zip(index, size, stride):
+        if not -n <= i <= n:
+            raise IndexError(i)
+        position += (i + n if i < 0 else i) * s
+    return memory[position * itemsize : (position + 1) * itemsize]
+
+
+# %% mistake: refuses_the_first_from_behind
+# You refuse the index `-n`. From the end, the indices of a dimension of size `n` are `-1` to `-n`:
+# there is a `-3` where the size is 3, though no index 3.
+def read_element(memory, size, stride, offset, itemsize, index):
+    if len(index) != len(size):
+        raise IndexError(index)
+    position = offset
+    for i, n, s in zip(index, size, stride):
+        if abs(i) >= n:
+            raise IndexError(i)
+        position += i % n * s
+    return memory[position * itemsize : (position + 1) * itemsize]
+
+
 # %% alternate: python_ranges
 # Lets `range` check the index and count from the end.
 def read_element(memory, size, stride, offset, itemsize, index):
