@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -10,27 +11,13 @@ import typer
 from rich.console import Console
 
 from grader import completion
+from grader.arguments import ChapterArgument, ExerciseArguments
 from grader.core.course import Chapter, Course, CourseError, Exercise, find_course
 
 app = typer.Typer()
 out = Console(highlight=False)
 
 PANEL = "For authors"
-
-ChapterArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="CHAPTER",
-        autocompletion=completion.chapters,
-        help="A chapter's id, e.g. `ch01_formats`.",
-    ),
-]
-ExerciseArguments = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="EXERCISE", autocompletion=completion.exercises, help="All if left out."
-    ),
-]
 
 
 @app.command(rich_help_panel=PANEL)
@@ -81,28 +68,61 @@ def build(
 def validate(
     exercises: ExerciseArguments = None,
     seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 1,
+    variant: Annotated[
+        Path | None,
+        typer.Option(help="Prove the private variants that the secret in this file draws."),
+    ] = None,
+    all_variants: Annotated[
+        bool, typer.Option("--all-variants", help="Prove every private variant there is.")
+    ] = False,
 ) -> None:
     """Run every known answer and say which do not get the verdict that they must get.
 
-    Works on what `undertorch build` last built.
+    Works on what `undertorch build` last built; private variants are built for the purpose, and of
+    exercises without parameters there are none.
 
     Exit status: 0 all do, 1 some do not, 2 no such exercise.
     """
     from grader.authoring.validate import orphans, prove
+    from grader.core.variant import shown
 
     course: Course = find_course()
+    chosen = _exercises(course, exercises)
     problems = [] if exercises else [p for c in course.chapters() for p in orphans(c)]
-    for chapter, exercise in _exercises(course, exercises):
+    private = variant is not None or all_variants
+    for chapter, exercise in _variants(chosen, variant) if private else chosen:
         proof = prove(chapter, exercise, seed)
         problems += proof.problems
+        of = f" ({shown(exercise.variant)})" if exercise.variant else ""
         out.print(
-            f"{'ok ' if not proof.problems else 'BAD'} {exercise.id:<28} {proof.checks} checks, "
-            f"{proof.mistakes} mistakes, {proof.alternates} alternates"
+            f"{'ok ' if not proof.problems else 'BAD'} {exercise.id + of:<28} {proof.checks} checks, "
+            f"{proof.mistakes} mistakes, {proof.alternates} alternates",
+            markup=False,
+            soft_wrap=True,
         )
     for problem in problems:
         out.print(f"  {problem}", markup=False, soft_wrap=True)
     if problems:
         raise typer.Exit(1)
+
+
+def _variants(
+    chosen: list[tuple[Chapter, Exercise]], secret: Path | None
+) -> Iterator[tuple[Chapter, Exercise]]:
+    """Yield private variants of the exercises that have any: those of a secret, else all."""
+    from grader.authoring.variants import drawn, every, standing
+    from grader.instructor.variants import read_secret
+
+    having = [(chapter, exercise.id) for chapter, exercise in chosen if exercise.parameters]
+    if not having:
+        raise CourseError("None of these exercises has parameters: there are no variants to prove.")
+    for chapter in dict.fromkeys(chapter for chapter, _ in having):
+        names = [name for other, name in having if other == chapter]
+        for found in [drawn(chapter, read_secret(secret))] if secret else every(chapter, names):
+            with standing(chapter, found) as private:
+                for name in names:
+                    if name in found:
+                        yield private, private.exercise(name)
 
 
 def _exercises(course: Course, names: list[str] | None) -> list[tuple[Chapter, Exercise]]:

@@ -21,6 +21,7 @@ from _pytest.runner import call_and_report
 from grader.core.compare import Comparison, Record, recording
 from grader.core.evidence import Evidence, Interview
 from grader.core.probe import Probe
+from grader.core.variant import Values, render
 
 _Check = TypeVar("_Check", bound=Callable[..., object])
 
@@ -110,16 +111,17 @@ OnError = Callable[["pytest.ExceptionInfo[BaseException]"], None]
 
 
 class Suite:
-    """The checks of one `test_<exercise>.py`."""
+    """The checks of one `test_<exercise>.py`, for the values of the exercise's parameters."""
 
-    def __init__(self, path: Path, probes: dict[str, Probe]) -> None:
+    def __init__(self, path: Path, probes: dict[str, Probe], values: Values) -> None:
+        self._values = values
         self._interview: Interview | None = None
         self._seed = 0
         self._errors: list[BaseException] = []
         self._on_error: OnError | None = None
         self._exercise = path.stem.removeprefix("test_")
         self._session = _collect(path, [self, probe_fixtures(probes, self._current)])
-        self.checks = tuple(_describe(item) for item in self._session.items)
+        self.checks = tuple(_describe(item, values) for item in self._session.items)
         if not self.checks:
             raise ValueError(f"{path} holds no checks")
 
@@ -127,6 +129,11 @@ class Suite:
     def rng(self) -> torch.Generator:
         """A generator for this exercise's inputs, from the grading run's seed."""
         return generator_for(self._seed, self._exercise)
+
+    @pytest.fixture
+    def parameters(self) -> dict[str, Any]:
+        """The values of the exercise's parameters, by name."""
+        return dict(self._values)
 
     def run(
         self,
@@ -231,13 +238,12 @@ def _environment(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-def _describe(item: pytest.Item) -> Check:
+def _describe(item: pytest.Item, values: Values) -> Check:
     function = item.function  # type: ignore[attr-defined]
     mark = item.get_closest_marker("undertorch_points")
     weight = float(mark.args[0]) if mark else 1.0
     rubric = (function.__doc__ or "").strip().split("\n")[0]
     if not rubric:
         raise ValueError(f"{item.name} in {item.path} needs a docstring: it is the rubric line")
-    return Check(
-        item.name, rubric, weight, item.get_closest_marker("undertorch_claimed") is not None
-    )
+    claims = item.get_closest_marker("undertorch_claimed") is not None
+    return Check(item.name, render(rubric, values), weight, claims)

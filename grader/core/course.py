@@ -11,6 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from grader.core.program import Cell, Kind
+from grader.core.variant import (
+    Parameter,
+    Values,
+    checked_values,
+    public_values,
+    read_parameters,
+    render,
+)
 
 
 class CourseError(Exception):
@@ -34,6 +42,14 @@ class Exercise:
     budget: Mapping[str, float] = field(default_factory=dict)
     """What differs from the course's limits, by the names of `grader.engine.budget.Budget`."""
     chapter: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    values: Values = field(default_factory=dict)
+    """The values that its parameters have here."""
+
+    @property
+    def variant(self) -> Values:
+        """The values, if they are those of a private variant; else nothing."""
+        return {} if self.values == public_values(self.parameters) else self.values
 
     @property
     def grade_id(self) -> str:
@@ -106,13 +122,27 @@ class Chapter:
         cells = self.notebook["cells"]
         return tuple(_exercise(cell, self.id) for cell in cells if "undertorch" in cell["metadata"])
 
-    def exercise(self, id: str) -> Exercise:
-        """Return one exercise. Raises `CourseError` if there is none of that id."""
+    def exercise(self, id: str, variant: Values | None = None) -> Exercise:
+        """Return one exercise, of a variant that a notebook names; else of the course's own.
+
+        Raises `CourseError` if there is none of that id, or no such variant.
+        """
         for exercise in self.exercises:
             if exercise.id == id:
-                return exercise
+                return self._of_variant(exercise, variant) if variant else exercise
         known = ", ".join(exercise.id for exercise in self.exercises)
         raise CourseError(f"{self.id} has no exercise {id!r}. It has: {known}.")
+
+    def _of_variant(self, exercise: Exercise, variant: Values) -> Exercise:
+        cells = self.notebook["cells"]
+        cell = next(c for c in cells if _grade_id(c) == exercise.id)
+        try:
+            return _exercise(cell, self.id, checked_values(exercise.parameters, variant))
+        except ValueError as error:
+            raise CourseError(
+                f"This version of the course does not know your variant of {exercise.id}: {error}. "
+                "Ask your instructor which version of Undertorch your notebook is for."
+            ) from None
 
     def _notebook(self, folder: str) -> Path:
         found = sorted((self.root / folder / self.id).glob("*.ipynb"))
@@ -224,6 +254,15 @@ def given_cells(notebook: Mapping[str, Any]) -> list[Cell]:
     return cells
 
 
+def public_answer(chapter: Chapter, exercise: str) -> str:
+    """Return the reference solution of an exercise's public variant."""
+    for cell in _read(chapter.reference)["cells"]:
+        if _grade_id(cell) == exercise:
+            card = cell["metadata"].get("undertorch", {})
+            return str(card.get("public_answer") or cell["source"])
+    raise CourseError(f"{chapter.reference} has no solution of {exercise}. Build it again.")
+
+
 def read_reference(chapter: Chapter) -> list[Cell]:
     """Return the code cells of the reference notebook."""
     return given_cells(_read(chapter.reference))
@@ -237,8 +276,14 @@ def _read(path: Path) -> dict[str, Any]:
     return notebook
 
 
-def _exercise(cell: Mapping[str, Any], chapter: str) -> Exercise:
+def _grade_id(cell: Mapping[str, Any]) -> object:
+    return cell["metadata"].get("nbgrader", {}).get("grade_id")
+
+
+def _exercise(cell: Mapping[str, Any], chapter: str, values: Values | None = None) -> Exercise:
     card = cell["metadata"]["undertorch"]
+    parameters = read_parameters(card.get("parameters", {}))
+    values = values or card.get("variant") or public_values(parameters)
     return Exercise(
         id=cell["metadata"]["nbgrader"]["grade_id"],
         title=card["title"],
@@ -248,8 +293,10 @@ def _exercise(cell: Mapping[str, Any], chapter: str) -> Exercise:
         prerequisites=tuple(card["prerequisites"]),
         teaches=card["teaches"],
         leaves_out=card["leaves_out"],
-        off_limits=tuple(card["off_limits"]),
+        off_limits=tuple(render(rule, values) for rule in card["off_limits"]),
         stub=source_of(cell),
         budget=card.get("budget", {}),
         chapter=chapter,
+        parameters=parameters,
+        values=values,
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from grader.arguments import AsJson
 from grader.core.course import COURSE_FILE, CourseError
 
 if TYPE_CHECKING:
@@ -20,24 +21,24 @@ app = typer.Typer(
 )
 out = Console(highlight=False)
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
 
 @app.command()
 def new(
-    folder: Annotated[Path, typer.Argument(help="The new folder.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The new folder.")],
     chapters: Annotated[
         str, typer.Option(help="Whole chapters, by commas: ch01_formats,ch02_strides.")
     ] = "",
     exercises: Annotated[
         str, typer.Option(help="Single exercises, by commas: decode,ch02_strides/view_of.")
     ] = "",
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a course folder with chosen chapters and exercises; all of them if none is chosen.
 
     Points, due dates, the policy for late work and extensions are in its undertorch.toml: edit
-    that and run `undertorch course apply`. Exit status: 0 it is there, 1 nothing was written.
+    that and run `undertorch course apply`.
+
+    Exit status: 0 it is there, 2 nothing was written.
     """
     from grader.instructor.folder import new_course
 
@@ -53,25 +54,28 @@ def apply(
         bool,
         typer.Option("--overwrite", help="Write edited source notebooks anew; yours go to kept/."),
     ] = False,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Bring the folder in line with its undertorch.toml: notebooks, points, due dates, penalties.
 
-    Exit status: 0 it is, 1 the file is wrong or nbgrader refused; the message says what to do.
+    Exit status: 0 it is, 2 the file is wrong or nbgrader refused; the message says what to do.
     """
     _apply(_course_folder(), overwrite=overwrite, as_json=as_json)
 
 
 @app.command()
 def roster(
-    students: Annotated[Path, typer.Argument(help="CSV: id, first name, last name, email.")],
+    students: Annotated[
+        Path, typer.Argument(metavar="CSV", help="Columns: id, first name, last name, email.")
+    ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show it, change nothing.")] = False,
-    as_json: Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Add the students of a class list to the gradebook and change those that differ.
 
-    Nobody is removed. Exit status: 0 the gradebook agrees with the list, 1 a line is wrong, and
-    nothing was imported.
+    Nobody is removed.
+
+    Exit status: 0 the gradebook agrees with the list, 2 a line is wrong and nothing was imported.
     """
     from grader.instructor.roster import import_roster
 

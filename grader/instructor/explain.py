@@ -168,7 +168,7 @@ def _replay(
     changed = [name for name, known in record["probes"].items() if versions.get(name) != known]
     replay = Replay(replies, changed)
     witness = Witness(replay, exercise.off_limits, record["seed"])
-    suite = Suite(chapter.checks(exercise.id), probes)
+    suite = Suite(chapter.checks(exercise.id), probes, exercise.values)
     try:
         witness.load(attempts_in(chapter, notebook)[exercise.id].program)
         steps = _run(suite, witness, record["seed"], verdict, on_error)

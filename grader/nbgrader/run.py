@@ -26,6 +26,7 @@ from grader.core.grading import Attempt, ExerciseGrader
 from grader.core.outcome import Ended, Outcome
 from grader.core.probe import Probe, load_probes
 from grader.core.program import Cell, Kind, Program, slice_program
+from grader.core.recognise import other_variants, read_call
 from grader.core.render import Report
 from grader.core.replay import probe_versions
 from grader.core.submission import Unreadable, read_notebook, rebuild
@@ -35,8 +36,6 @@ from grader.engine.budget import Budget, changed
 from grader.engine.tiers import BoxUnavailable, choose
 from grader.nbgrader.intake import printable
 from grader.nbgrader.stopwatch import OpenFor, Stopwatch
-
-_CALL = re.compile(r"""^\s*grade\(\s*["'](\w+)["']\s*\)\s*;?\s*$""")
 
 INTAKE = "undertorch_intake"
 """Metadata of a notebook that is rebuilt and not graded yet: what was noted on the way."""
@@ -139,7 +138,9 @@ def take_notebook(run: Run, path: Path, student: str, notes: list[str]) -> Noteb
         joined = with_files(run.chapter, read_notebook(found), found.parent)
         rebuilt = rebuild(run.chapter, joined.notebook, run.released)
         notebook = rebuilt.notebook
-        for key, more in [*rebuilt.notes.items(), *joined.notes.items()]:
+        intake["other variants"] = other = other_variants(run.chapter, joined.notebook["cells"])
+        notes_of = {name: (sentence,) for name, sentence in other.items()}
+        for key, more in [*rebuilt.notes.items(), *joined.notes.items(), *notes_of.items()]:
             said.setdefault(key, []).extend(more)
     except Unreadable as error:
         notebook, intake["unreadable"] = dict(run.released), str(error)
@@ -248,11 +249,17 @@ def _one(
         replace(
             verdict,
             notes=(*verdict.notes, *own, *everywhere),
-            review=verdict.review or " ".join(everywhere),
+            review=verdict.review or " ".join(everywhere) or _misled(verdict, intake),
             tier=run.tier,
         ),
         replies,
     )
+
+
+def _misled(verdict: Verdict, intake: Mapping[str, Any]) -> str:
+    """Return why a person should look at points lost with a notebook of another variant."""
+    other = str(intake.get("other variants", {}).get(verdict.exercise, ""))
+    return other if verdict.points < verdict.max_points else ""
 
 
 def _judge(
@@ -262,10 +269,10 @@ def _judge(
     intake: Mapping[str, Any],
     open_for: OpenFor,
 ) -> tuple[Verdict, dict[str, bytes]]:
-    call = _CALL.match(cell.source)
+    call = read_call(cell.source)
     if call is None:
         return _plain(run, cell, attempts, open_for)
-    exercise = run.chapter.exercise(call.group(1))
+    exercise = run.chapter.exercise(call[0])
     if "refused" in intake:
         return _needs_review(cell, intake["refused"]), {}
     if "unreadable" in intake:

@@ -10,7 +10,7 @@ from grader.core.files import holds_place
 from grader.core.program import is_stub
 from grader.core.submission import find_solution
 from grader.student.folder import Folder, replace_file
-from grader.student.notebooks import dump, load, role_of
+from grader.student.notebooks import dump, load, refuse_other_variant, role_of
 
 
 def reset(folder: Folder, chapter: Chapter, exercise: str) -> list[Path]:
@@ -20,6 +20,7 @@ def reset(folder: Folder, chapter: Chapter, exercise: str) -> list[Path]:
     """
     path, stub = folder.notebook(chapter), chapter.exercise(exercise).stub
     notebook = load(path)
+    refuse_other_variant(chapter, path, notebook, exercise)
     place, _ = find_solution(exercise, notebook["cells"])
     if place is None:
         raise CourseError(f"{path} has no cell for {exercise}. `undertorch update` brings it back.")

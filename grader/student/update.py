@@ -10,7 +10,7 @@ from typing import Any
 from grader.core.course import Chapter, CourseError
 from grader.student.folder import Folder, replace_file
 from grader.student.merge import Report, lost, merge
-from grader.student.notebooks import dump, load
+from grader.student.notebooks import dump, load, refuse_other_variant
 
 UPDATED, SAME, NEW, TROUBLE = "updated", "up to date", "new", "not updated"
 
@@ -44,6 +44,7 @@ def update(folder: Folder, chapter: Chapter, *, dry: bool = False) -> Updated:
 def _merge_in(folder: Folder, chapter: Chapter, path: Path, dry: bool) -> Updated:
     before = path.read_bytes()
     mine, new = load(path), load(chapter.released)
+    refuse_other_variant(chapter, path, mine)
     base = load(folder.base(chapter)) if folder.base(chapter).is_file() else None
     merged, report = merge(base, mine, new)
     missing = lost(base, mine, merged)
