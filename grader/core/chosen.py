@@ -37,11 +37,15 @@ class Late:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A course file. `extensions` are new due dates (UTC), by student and chapter."""
+    """A course file. `extensions` are new due dates (UTC), by student and chapter.
+
+    `secret` is the file that private variants are drawn from; without one the public course is held.
+    """
 
     id: str
     timezone: str
     exchange: str
+    secret: str
     late: Late
     chapters: Mapping[str, Assigned]
     extensions: Mapping[str, Mapping[str, datetime]]
@@ -67,7 +71,7 @@ class _Wrong(Exception):
 
 
 def _chosen(data: Mapping[str, Any]) -> Chosen:
-    known = {"course", "timezone", "exchange", "late", "chapters", "extensions"}
+    known = {"course", "timezone", "exchange", "secret", "late", "chapters", "extensions"}
     _no_others("", data, known)
     zone = _zone(_text(data, "timezone", "UTC"))
     chapters = {
@@ -84,6 +88,7 @@ def _chosen(data: Mapping[str, Any]) -> Chosen:
         id=name,
         timezone=str(zone),
         exchange=_text(data, "exchange", ""),
+        secret=_text(data, "secret", ""),
         late=_late(_table("late", data.get("late", {}))),
         chapters=chapters,
         extensions={

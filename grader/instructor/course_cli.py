@@ -12,6 +12,7 @@ from rich.console import Console
 
 from grader.arguments import AsJson
 from grader.core.course import COURSE_FILE, CourseError
+from grader.core.variant import shown
 
 if TYPE_CHECKING:
     from grader.instructor.folder import Applied, Report
@@ -31,6 +32,10 @@ def new(
     exercises: Annotated[
         str, typer.Option(help="Single exercises, by commas: decode,ch02_strides/view_of.")
     ] = "",
+    private: Annotated[
+        bool,
+        typer.Option("--private", help="Draw variants that the public solutions do not answer."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a course folder with chosen chapters and exercises; all of them if none is chosen.
@@ -42,7 +47,7 @@ def new(
     """
     from grader.instructor.folder import new_course
 
-    new_course(folder, _listed(chapters), _listed(exercises))
+    new_course(folder, _listed(chapters), _listed(exercises), private=private)
     _apply(folder, overwrite=False, as_json=as_json)
     if not as_json:
         out.print(f"Next: edit {folder / COURSE_FILE}, then, in {folder}: undertorch course apply")
@@ -127,6 +132,8 @@ def _say_chapter(applied: Applied) -> None:
     exercises = f"{applied.exercises} exercise{'s' * (applied.exercises != 1)}"
     due = ", new due date" if applied.due_changed else ""
     _say(f"{applied.chapter}: {exercises}, {applied.points:g} points, {applied.state}{due}")
+    for name, values in applied.variant.items():
+        _say(f"  {name} asks for {shown(values)}.")
     for name, user in applied.given.items():
         _say(f"  The course's answer to {name} is in the notebook: {user} uses it.")
     for name, lacks in applied.missing.items():

@@ -15,10 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.authoring.source import Variant
+from grader.authoring.variants import drawn, standing
 from grader.core.chosen import Assigned, Chosen, read_chosen
-from grader.core.course import COURSE_FILE, Chapter, Course, CourseError, origin
+from grader.core.course import COURSE_FILE, Chapter, Course, CourseError, course_at, origin
 from grader.core.journal import STATE
 from grader.instructor.cut import Cut, cut
+from grader.instructor.variants import read_secret, refuse_another, write_secret
 
 if TYPE_CHECKING:
     from grader.nbgrader.coursebook import CourseBook, Penalty
@@ -46,6 +49,8 @@ course = "{id}"
 timezone = "UTC"
 # where nbgrader's exchange is, if you use one
 # exchange = "/srv/nbgrader/exchange"
+# the file that private variants are drawn from; "" is the public course. Keep it from students.
+secret = "{secret}"
 
 [late]
 # of the points achieved, for each day begun after the due date
@@ -63,13 +68,16 @@ most_percent = 100
 
 @dataclass(frozen=True)
 class Applied:
-    """What became of one chapter. `state` is "written", "unchanged" or "edited here"."""
+    """What became of one chapter. `state` is "written", "unchanged" or "edited here"; `variant` has
+    the private values of its exercises.
+    """
 
     chapter: str
     state: str
     exercises: int
     points: float
     due_changed: bool
+    variant: Variant
     given: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -84,22 +92,26 @@ class Report:
     others: tuple[str, ...]
 
 
-def new_course(folder: Path, chapters: Sequence[str], exercises: Sequence[str]) -> Chosen:
+def new_course(
+    folder: Path, chapters: Sequence[str], exercises: Sequence[str], *, private: bool = False
+) -> Chosen:
     """Write a course file and nbgrader's configuration into a new folder.
 
     Takes whole chapters by id, and single exercises by id or as `chapter/exercise`; all chapters
-    if neither is given. Raises `CourseError`, before anything is written.
+    if neither is given. A private course has a new secret for its variants. Raises `CourseError`, before anything is written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CourseError(f"{folder} is there and not empty. Name a new folder.")
     course = material()
     chosen = _selection(course, chapters, exercises)
     id = re.sub(r"[^\w.-]+", "-", folder.resolve().name, flags=re.ASCII).strip(".-") or "course"
-    text = HEAD.format(id=id)
+    text = HEAD.format(id=id, secret="secret" if private else "")
     for name, points in chosen.items():
         text += f"\n[chapters.{name}]\n# due = 2027-03-01T23:59:00\n\n[chapters.{name}.points]\n"
         text += "".join(f"{exercise} = {worth:g}\n" for exercise, worth in points.items())
     folder.mkdir(parents=True, exist_ok=True)
+    if private:
+        write_secret(folder / "secret")
     write_whole(folder / COURSE_FILE, text)
     write_whole(folder / "nbgrader_config.py", CONFIG)
     return read_chosen(folder)
@@ -150,8 +162,9 @@ def apply_course(
 
     folder = folder.resolve()
     chosen, course = read_chosen(folder), material()
+    secret = read_secret(folder / chosen.secret) if chosen.secret else b""
     cuts = {
-        name: (course.chapter(name), cut(course.chapter(name), assigned.points))
+        name: (course.chapter(name), _cut(course.chapter(name), assigned, secret, folder))
         for name, assigned in chosen.chapters.items()
     }
     book, state = CourseBook(folder), _State(folder)
@@ -168,20 +181,35 @@ def apply_course(
         if states[name] == "written" or not known:
             book.generate(name)
             state.save()
-        applied.append(_applied(name, states[name], chosen.chapters[name], parts, book))
+        own = course_at(folder).chapter(name)
+        applied.append(_applied(own, states[name], chosen.chapters[name], parts, book))
         done(applied[-1])
     there = {path.name for path in (folder / "source").iterdir() if path.is_dir()}
     penalties = tuple(book.penalize_again(tuple(cuts)))
     return Report(folder, tuple(applied), penalties, tuple(sorted(there - set(cuts))))
 
 
-def _applied(name: str, how: str, assigned: Assigned, parts: Cut, book: CourseBook) -> Applied:
+def _cut(chapter: Chapter, assigned: Assigned, secret: bytes, folder: Path) -> Cut:
+    """Return what the folder is to hold of a chapter, in the variant that the secret draws."""
+    variant = drawn(chapter, secret) if secret else {}
+    if any((folder / "release" / chapter.id).glob("*.ipynb")):
+        refuse_another(course_at(folder).chapter(chapter.id), variant)
+    if not variant:
+        return cut(chapter, assigned.points)
+    with standing(chapter, variant) as private:
+        return cut(private, assigned.points)
+
+
+def _applied(
+    chapter: Chapter, how: str, assigned: Assigned, parts: Cut, book: CourseBook
+) -> Applied:
     return Applied(
-        name,
+        chapter.id,
         how,
         len(assigned.points),
         sum(assigned.points.values()),
-        book.set_due(name, assigned.due),
+        book.set_due(chapter.id, assigned.due),
+        {exercise.id: exercise.variant for exercise in chapter.exercises if exercise.variant},
         parts.given,
         parts.missing,
     )

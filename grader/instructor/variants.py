@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from grader.authoring.source import Variant
 from grader.authoring.variants import drawn, put, varied
 from grader.core.course import Chapter, CourseError
 
@@ -18,7 +19,7 @@ SECRET_BYTES = 16
 class Written:
     """A variant that was written: its values by exercise id, and the files that changed."""
 
-    variant: Mapping[str, Mapping[str, Any]]
+    variant: Variant
     changed: tuple[Path, ...]
 
 
@@ -33,6 +34,12 @@ def read_secret(path: Path) -> bytes:
     return secret
 
 
+def write_secret(path: Path) -> None:
+    """Make a secret that only its owner may read."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secrets.token_hex(32) + "\n")
+
+
 def write_variant(chapter: Chapter, secret: bytes, folder: Path) -> Written:
     """Write the released notebook and the reference of the chapter's private variant.
 
@@ -44,15 +51,15 @@ def write_variant(chapter: Chapter, secret: bytes, folder: Path) -> Written:
     if folder.resolve() == chapter.root.resolve() or any(folder.glob("solutions/*/*.pct.py")):
         raise CourseError(f"{folder} holds the public course. Name a folder of its own: --out DIR")
     variant = drawn(chapter, secret)
-    _refuse_another(Chapter(folder, chapter.id), variant)
+    if any((folder / "chapters" / chapter.id).glob("*.ipynb")):
+        refuse_another(Chapter(folder, chapter.id), variant)
     return Written(variant, tuple(put(chapter, variant, folder)))
 
 
-def _refuse_another(there: Chapter, variant: Mapping[str, Mapping[str, Any]]) -> None:
-    if not any((there.root / "chapters" / there.id).glob("*.ipynb")):
-        return
+def refuse_another(there: Chapter, variant: Variant) -> None:
+    """Raise `CourseError` if a folder's chapter has an exercise of another variant."""
     found = {exercise.id: exercise.variant for exercise in there.exercises if exercise.parameters}
-    if found != variant:
+    if any(variant.get(exercise, {}) != values for exercise, values in found.items()):
         raise CourseError(
             f"{there.root} holds another variant of {there.id}, which students may have by now. "
             "Name another folder; or move the chapter's notebooks away, if nobody has them."
