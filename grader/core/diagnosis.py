@@ -19,8 +19,8 @@ def diagnose(
 ) -> Answer | None:
     """Return the mistake whose evidence equals the student's wherever a check failed.
 
-    `runs` have a failure; a mistake that was not run to its end explains nothing. Of several, the one that agrees on most of the passed checks too; of equals, the first.
-    None if no mistake matches.
+    `runs` have a failure; a mistake that was not run to its end explains nothing. Of several, the
+    one that agrees on most of the passed checks too; of equals, the first. None if none matches.
     """
     best: tuple[int, Answer] | None = None
     for answer, theirs in known:
