@@ -21,6 +21,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from grader.core.whole import write_whole
+
 SCHEMA = 2
 """Version of the layout of records and replies. A reader refuses any other."""
 
@@ -112,12 +114,7 @@ class Store:
         return record
 
     def _write(self, name: str, content: bytes) -> None:
-        """Write a private file, whole or not at all."""
-        partial = self.folder / f".{name}.partial"
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(partial, self.folder / name)
+        write_whole(self.folder / name, content, private=True, durable=False)
 
 
 def kept(root: Path, older_than_days: float) -> Iterator[tuple[Path, int]]:

@@ -51,22 +51,25 @@ def report(
     """
     from datetime import date
 
+    from grader.core.whole import write_whole
     from grader.instructor.classroom import anonymous as without_names
     from grader.instructor.classroom import chapters_to_show, read_classrooms
     from grader.instructor.progress import track
     from grader.instructor.report import report_on
     from grader.instructor.report_files import report_json, report_page, report_rows
-    from grader.nbgrader.spreadsheet import csv_text, write_whole
+    from grader.nbgrader.spreadsheet import csv_text
 
     rooms = read_classrooms(chapters_to_show(find_course(), chapters or []), track(err))
     reports = [report_on(room) for room in (without_names(rooms) if anonymous else rooms)]
     if rows:
-        write_whole(rows, csv_text(report_rows(reports)))
+        write_whole(rows, csv_text(report_rows(reports)), private=True)
         err.print(f"rows: {rows}", soft_wrap=True)
     if as_json:
         typer.echo(report_json(reports))
         return
-    write_whole(page, report_page(reports, day=str(date.today()), anonymous=anonymous))
+    write_whole(
+        page, report_page(reports, day=str(date.today()), anonymous=anonymous), private=True
+    )
     out.print(f"report: {page}", soft_wrap=True)
 
 
@@ -193,18 +196,18 @@ def similar(
     import json
     from datetime import date
 
+    from grader.core.whole import write_whole
     from grader.instructor.answers_of_class import similar_in
     from grader.instructor.pages import render
     from grader.instructor.progress import track
     from grader.instructor.similar_text import DETAILED, as_data, pairs_table
-    from grader.nbgrader.spreadsheet import write_whole
 
     found = find_course().chapter(chapter)
     pairs, crowds = similar_in(found, track(err))
     if page:
         facts = {"pairs": pairs[:most], "total": len(pairs), "detailed": DETAILED, "crowds": crowds}
         title, day = str(found.card.get("title", chapter)), str(date.today())
-        write_whole(page, render("similar.html.j2", **facts, title=title, day=day))
+        write_whole(page, render("similar.html.j2", **facts, title=title, day=day), private=True)
         err.print(f"side by side: {page}", soft_wrap=True, markup=False)
     if as_json:
         typer.echo(json.dumps(as_data(pairs[:most], crowds), indent=1))

@@ -20,6 +20,7 @@ from grader.authoring.variants import drawn, standing
 from grader.core.chosen import Assigned, Chosen, read_chosen
 from grader.core.course import COURSE_FILE, Chapter, Course, CourseError, course_at, origin
 from grader.core.journal import STATE
+from grader.core.whole import write_whole
 from grader.instructor.cut import Cut, cut
 from grader.instructor.variants import read_secret, refuse_another, write_secret
 
@@ -269,13 +270,6 @@ class _State:
 
 def _text(parts: Cut) -> str:
     return json.dumps(parts.notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
 
 
 def _digest(text: str) -> str:

@@ -22,10 +22,7 @@ from grader.nbgrader.regrade import Change, NeedsRun, Regrade
 def autograde_app(
     root: Path, chapter: str, student: str = "*", force: bool = False
 ) -> AutogradeApp:
-    """Return nbgrader's autograde as its command line would set it up in the course at `root`.
-
-    Raises `CourseError` if the gradebook cannot be opened.
-    """
+    """Return nbgrader's autograde as its command line would set it up in the course at `root`."""
     os.chdir(root)
     # errors only: our commands say themselves what became of each submission
     arguments = [chapter, f"--student={student}", "--log-level=ERROR", *["--force"] * force]
@@ -33,7 +30,6 @@ def autograde_app(
     app: AutogradeApp = AutogradeApp.instance()
     app.initialize(arguments)
     app.coursedir.assignment_id = chapter
-    must_open(app.coursedir.db_url)
     return app
 
 
@@ -50,9 +46,11 @@ def grade_chapter(
 ) -> Tally:
     """Grade a chapter's submissions in `jobs` processes, one for each core if 0.
 
-    With a Dask scheduler's address its workers grade them.
+    With a Dask scheduler's address its workers grade them. Raises `CourseError` if the gradebook
+    cannot be opened.
     """
     app = autograde_app(root, chapter, student, force)
+    must_open(app.coursedir.db_url)
     if seed:
         app.config.GradeInBox.seed = seed
     if trust:
@@ -70,6 +68,7 @@ def regrade_chapter(
 ) -> Iterator[Change | NeedsRun]:
     """Apply the present checks to the kept evidence of a chapter; change nothing if `dry`."""
     app = autograde_app(root, chapter, student)
+    must_open(app.coursedir.db_url)
     found, directory = course_at(root).chapter(chapter), app.coursedir
     if not dry:
         with _nbgrader_says():

@@ -17,7 +17,8 @@ from nbgrader.api import Gradebook
 from nbgrader.plugins import ExportPlugin
 from traitlets import Unicode
 
-from grader.nbgrader.spreadsheet import Value, csv_text, write_whole
+from grader.core.whole import write_whole
+from grader.nbgrader.spreadsheet import Value, csv_text
 from grader.nbgrader.standing import HandedIn, Person, Standing, read_standing
 
 MOODLE_MOST = 100.0
@@ -54,7 +55,7 @@ class _Exporter(ExportPlugin):
             if not wanted or person.id in wanted
         ]
         path = Path(self.to or self.destination)
-        write_whole(path, csv_text(self.rows(people, standings)))
+        write_whole(path, csv_text(self.rows(people, standings)), private=True)
         if left := sum(_left_empty(standing) for standing in standings.values()):
             self._warn(f"{left} left empty: they need review, or were not graded to the end.")
         self.log.info("Exported %d students, %d assignments to %s", len(people), len(chosen), path)

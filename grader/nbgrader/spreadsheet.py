@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What makes a spreadsheet compute a cell, full-width forms too (OWASP, "CSV Injection")."""
@@ -32,13 +30,3 @@ def csv_text(rows: Iterable[Sequence[Value]]) -> str:
     text = io.StringIO()
     csv.writer(text).writerows([defused(value) for value in row] for row in rows)
     return text.getvalue()
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file readable by you alone, whole or not at all: it names students."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
-    os.replace(partial, path)

@@ -24,6 +24,7 @@ from sqlalchemy.engine import make_url
 
 from grader.core.course import CourseError
 from grader.nbgrader.commands import autograde_app
+from grader.nbgrader.gradebook import must_open
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,10 @@ class Standing:
 
 @contextmanager
 def open_gradebook(root: Path) -> Iterator[Gradebook]:
-    """Open the course's gradebook. Raises `CourseError` if there is none: opening would make it."""
+    """Open the course's gradebook.
+
+    Raises `CourseError` if it cannot be opened, or there is none: opening would make it.
+    """
     before = Path.cwd()
     try:
         directory = autograde_app(root, "").coursedir
@@ -96,6 +100,7 @@ def open_gradebook(root: Path) -> Iterator[Gradebook]:
             f"There is no gradebook at {root / (url.database or '')}: nothing is graded yet. "
             "Run: undertorch grade CHAPTER"
         )
+    must_open(directory.db_url)
     with Gradebook(directory.db_url, directory.course_id) as gradebook:
         yield gradebook
 

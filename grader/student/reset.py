@@ -9,7 +9,8 @@ from grader.core.course import Chapter, CourseError
 from grader.core.files import holds_place
 from grader.core.program import is_stub
 from grader.core.submission import find_solution
-from grader.student.folder import Folder, replace_file
+from grader.core.whole import write_whole
+from grader.student.folder import Folder
 from grader.student.notebooks import dump, load, refuse_other_variant, role_of
 
 
@@ -33,7 +34,7 @@ def reset(folder: Folder, chapter: Chapter, exercise: str) -> list[Path]:
         cell["source"] = stub
         for changed in (cell, *_grade_cells(notebook, exercise)):
             changed["outputs"], changed["execution_count"] = [], None
-        replace_file(path, dump(notebook))
+        write_whole(path, dump(notebook))
     if file.is_file():
         kept.append(folder.keep(chapter.id, exercise, ".py", file.read_bytes()))
         file.unlink()
