@@ -10,7 +10,8 @@ from grader.core.checks import CheckRun
 from grader.core.evidence import Raised, StudentRaised
 from grader.core.outcome import Ended
 
-_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
+_NUMBER = re.compile(r"/\S+|0x[0-9a-f]+|\d+")
+"""What differs from run to run in a message: paths, such as those of temporary files, and numbers."""
 _OWN = re.compile(r"\b(raise|assert)\b")
 _CHANCE = re.compile(r"\b(gloo|peer|rank|worker)\b", re.IGNORECASE)
 """Words of a process that lost another one: which of them it says hangs on who was faster."""
@@ -63,7 +64,7 @@ def _same_exception(ours: Raised, theirs: Raised) -> bool:
 
     What one's own `raise` says is free, and what an instrument says of several processes depends on
     who noticed first. What Python or PyTorch says tells what went wrong: a `RuntimeError` about a
-    view explains none about sizes. Numbers in it may differ.
+    view explains none about sizes. Paths and numbers in it may differ.
     """
     if ours.type != theirs.type or _is_own(ours) != _is_own(theirs):
         return False

@@ -21,6 +21,7 @@ def interrupt():
 os.register_at_fork(after_in_parent=interrupt)  # there is no way to take it back
 
 
+@pytest.mark.alone  # xdist's threads take signals that the main thread holds back
 def test_an_interrupt_while_python_forks_is_raised_afterwards():
     before = set(psutil.Process().children())
     interrupted.append(True)
