@@ -216,7 +216,10 @@ def _collect(path: Path, plugins: list[object]) -> Session:
             config.addinivalue_line("markers", mark)
         config.hook.pytest_sessionstart(session=session)
         session.perform_collect()
-    # pytest leaves a finder that holds the session, and all that its fixtures made, for ever
+    # pytest takes a module that has the name: another course's, or an older text
+    for name in [n for n, m in sys.modules.items() if getattr(m, "__file__", None) == str(path)]:
+        del sys.modules[name]
+    # it leaves a finder that holds the session, and all that its fixtures made, for ever
     sys.meta_path[:] = [
         finder
         for finder in sys.meta_path

@@ -2,7 +2,6 @@
 
 import io
 import json
-import sys
 
 import pytest
 
@@ -18,18 +17,9 @@ def chapter(graded):
     return Course(graded.root).chapter(CHAPTER)
 
 
-def forget_checks(chapter):
-    """Let Python import the checks again: pytest keeps modules by name."""
-    path = str(chapter.checks("double"))
-    for name in [n for n, m in sys.modules.items() if getattr(m, "__file__", None) == path]:
-        del sys.modules[name]
-
-
 @pytest.fixture
-def restored(graded, chapter):
-    forget_checks(chapter)
+def restored(graded):
     yield graded
-    forget_checks(chapter)
     graded.checks("double", DOUBLE)
     (graded.root / "grader" / CHAPTER / "probes.py").write_text(PROBES)
 

@@ -130,7 +130,8 @@ class Forked:
         os.environ.pop("UNDERTORCH_COURSE", None)
         commands_on_path()
         if name == "undertorch":
-            cli.app(list(arguments))
+            sys.argv = [name, *arguments]
+            cli.main()
         warnings.simplefilter("ignore")
         AutogradeApp.clear_instance()  # of a test that graded in our process
         app = NbGraderApp.subcommands[arguments[0]][0].instance()

@@ -157,7 +157,7 @@ def test_a_course_without_an_id_is_told_to_have_one(courses, postgres, tmp_path)
     course.hand_in("ada")
     with (tmp_path / "nbgrader_config.py").open("a") as config:
         config.write("get_config().CourseDirectory.course_id = ''\n")
-    said = course.run("undertorch", "grade", CHAPTER, status=1)
+    said = course.run("undertorch", "grade", CHAPTER, status=2)
     assert "needs a course id" in said
 
 
