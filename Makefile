@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help venv system bubblewrap chromium grade learn test site build trial clean
+.PHONY: help venv system bubblewrap chromium postgresql grade learn test site build trial clean
 
 PYTHON ?= python3
 CHAPTER ?= ch01_formats
@@ -40,11 +40,11 @@ venv: .venv/.ready ## Install Undertorch and all it needs into .venv
 	@if [ -n '$(TORCH_INDEX)' ]; then \
 	  python -m pip install --no-deps -c constraints.txt torch --index-url '$(TORCH_INDEX)' \
 	    >> .venv/pip.log 2>&1 || { cat .venv/pip.log; exit 1; }; fi
-	@python -m pip install -c constraints.txt -e '.[dev]' >> .venv/pip.log 2>&1 \
+	@python -m pip install -c constraints.txt -e '.[dev,scale]' >> .venv/pip.log 2>&1 \
 	  || { cat .venv/pip.log; exit 1; }
 	@touch $@
 
-system: bubblewrap chromium ## Install bubblewrap and Chromium where they are missing (Debian, as root)
+system: bubblewrap chromium postgresql ## Install bubblewrap, Chromium, PostgreSQL where missing (Debian, as root)
 
 # $(call install,commands any of which will do,Debian package,what it is for)
 define install
@@ -66,6 +66,17 @@ bubblewrap:
 
 chromium:
 	$(call install,chromium chromium-browser google-chrome,chromium,shows the site to its tests)
+
+# Debian keeps the server's programs off the path, and starts a server when it installs them unless told
+# not to. The tests start their own, in a temporary folder.
+PG_TOOLS := initdb $(wildcard /usr/lib/postgresql/*/bin/initdb)
+PG_NO_SERVER := /etc/postgresql-common/createcluster.d/no-server.conf
+
+postgresql:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && [ ! -e /etc/postgresql-common ]; then \
+	  mkdir -p $(dir $(PG_NO_SERVER)) && echo 'create_main_cluster = false' > $(PG_NO_SERVER); \
+	fi
+	$(call install,$(PG_TOOLS),postgresql,keeps the gradebook of large classes and of its tests)
 
 # ── Using it ─────────────────────────────────────────────────────────────────
 

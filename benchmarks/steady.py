@@ -2,8 +2,9 @@
 
     python benchmarks/steady.py RUNS [CHAPTER ...] [--right]
 
-With --right the reference and the alternates alone: those lose points where a check is unfair. Each run has a seed of its own, and twice as many processes grade as there are cores. A verdict
-(outcome, points, diagnosis) that is not the same in all runs is printed with its seeds.
+With --right the reference and the alternates alone: those lose points where a check is unfair. Each
+run has a seed of its own, and twice as many processes grade as there are cores. A verdict (outcome,
+points, diagnosis) that is not the same in all runs is printed with its seeds.
 """
 
 from __future__ import annotations

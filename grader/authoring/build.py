@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
-from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
+from grader.authoring.kernel import run_notebook
 from grader.authoring.myths import PAGE, myths_page
 from grader.authoring.page import chapter_page
 from grader.authoring.reading import reading_lists
-from grader.authoring.source import SourceError, read_source
+from grader.authoring.source import SourceError, Variant, read_source
 from grader.core.course import Course
 from grader.nbgrader.release import release
 
@@ -49,15 +49,9 @@ def build_chapter(course: Course, source: Path, *, run: bool = True) -> list[Bui
     Without `run` nothing is executed: the outputs are those of the reference notebook in place.
     """
     chapter, name = source.parent.name, source.name.removesuffix(".pct.py")
-    notebook = read_source(source)
-    declared = notebook.metadata["undertorch"]["chapter"]
-    if declared != chapter:
-        raise SourceError(f"{source}: declares chapter {declared!r} in a folder named {chapter!r}")
+    notebook = _read(source)
     with _staging(course) as stage:
-        reference = stage / "solutions" / chapter / f"{name}.ipynb"
-        released = stage / "chapters" / chapter / f"{name}.ipynb"
-        _write(notebook, reference)
-        release(stage, chapter)
+        reference, released = _release(stage, notebook, chapter, name)
         if run:
             executed = _execute(notebook, reference.parent, stage, source)
         else:
@@ -71,6 +65,42 @@ def build_chapter(course: Course, source: Path, *, run: bool = True) -> list[Bui
             Built(Path("chapters", chapter, f"{name}.ipynb"), released.read_bytes()),
             Built(Path("site/chapters", f"{chapter}.md"), page.encode("utf-8")),
         ]
+
+
+def build_variant(course: Course, source: Path, variant: Variant) -> list[Built]:
+    """Return the notebooks of a private variant of a chapter: reference and released.
+
+    Nothing is executed: outputs are the public reference's, of cells that are the same. A solution
+    cell of the reference keeps the public solution beside its own, for those who hand that in.
+    """
+    chapter, name = source.parent.name, source.name.removesuffix(".pct.py")
+    notebook, public = _read(source, variant), _read(source)
+    with _staging(course) as stage:
+        reference, released = _release(stage, notebook, chapter, name)
+        recalled = _recall(notebook, course.root / reference.relative_to(stage))
+        for cell, known in zip(recalled.cells, public.cells, strict=True):
+            if "variant" in cell.metadata.get("undertorch", {}):
+                cell.metadata["undertorch"]["public_answer"] = known.source
+        _write(recalled, reference)
+        return [Built(path.relative_to(stage), path.read_bytes()) for path in (reference, released)]
+
+
+def _read(source: Path, variant: Variant | None = None) -> NotebookNode:
+    notebook = read_source(source, variant)
+    declared = notebook.metadata["undertorch"]["chapter"]
+    if declared != source.parent.name:
+        raise SourceError(
+            f"{source}: declares chapter {declared!r} in a folder named {source.parent.name!r}"
+        )
+    return notebook
+
+
+def _release(stage: Path, notebook: NotebookNode, chapter: str, name: str) -> tuple[Path, Path]:
+    """Write the reference and let nbgrader make the released notebook; return both paths."""
+    reference = stage / "solutions" / chapter / f"{name}.ipynb"
+    _write(notebook, reference)
+    release(stage, chapter)
+    return reference, stage / "chapters" / chapter / f"{name}.ipynb"
 
 
 def _page(
@@ -132,16 +162,15 @@ def _staging(course: Course) -> Iterator[Path]:
 
 def _execute(notebook: NotebookNode, folder: Path, stage: Path, source: Path) -> NotebookNode:
     executed = nbformat.from_dict(notebook)
-    client = NotebookClient(
-        executed,
-        timeout=CELL_SECONDS,
-        kernel_name="python3",
-        record_timing=False,
-        coalesce_streams=True,  # a kernel sends print's output in pieces as it pleases
-        resources={"metadata": {"path": str(folder)}},
-    )
     try:
-        client.execute()
+        run_notebook(
+            executed,
+            folder,
+            timeout=CELL_SECONDS,
+            kernel_name="python3",
+            record_timing=False,
+            coalesce_streams=True,  # a kernel sends print's output in pieces as it pleases
+        )
     except CellExecutionError as error:
         raise SourceError(f"{source}: a cell raised.\n{error}") from None
     for cell in executed.cells:

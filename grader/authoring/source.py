@@ -8,12 +8,14 @@ The source is Jupytext's percent format. Four kinds of cell carry a mark:
     # %% grade="round_to_bf16"                  grade("round_to_bf16")
 
 All else follows from these: nbgrader's metadata, ids, points.
+
+From a card to its grade cell, `{{name}}` stands for the value of one of the card's parameters.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,18 @@ from nbformat import NotebookNode
 
 from grader.core.course import CourseError
 from grader.core.offlimits import describe_rule
+from grader.core.recognise import grade_call
+from grader.core.variant import (
+    Parameter,
+    Values,
+    public_values,
+    read_parameters,
+    render,
+)
 from grader.engine.budget import Budget, changed
+
+Variant = Mapping[str, Values]
+"""A private variant of a chapter: the values of its exercises' parameters, by exercise id."""
 
 
 class SourceError(CourseError):
@@ -43,8 +56,9 @@ CARD = {
 }
 """What every exercise's card declares. Difficulty runs from 1 to 5.
 
-One key may be left out: `budget`, what the exercise may spend where that differs from the course's
-limits, by the names of `grader.engine.budget.Budget`: `budget: {cpu_seconds: 60}`.
+Two keys may be left out. `budget` is what the exercise may spend where that differs from the
+course's limits, by the names of `grader.engine.budget.Budget`: `budget: {cpu_seconds: 60}`.
+`parameters` are what private variants change: see `grader.core.variant`.
 """
 
 _METADATA = {
@@ -63,18 +77,56 @@ _METADATA = {
 }
 
 
-def read_source(path: Path) -> NotebookNode:
-    """Return the notebook of a source, not executed. Raises `SourceError`."""
+def read_source(path: Path, variant: Variant | None = None) -> NotebookNode:
+    """Return the notebook of a source, not executed: of a private variant, or the public one.
+
+    Raises `SourceError`.
+    """
     read = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
     notebook = nbformat.v4.new_notebook(metadata=_METADATA)
     notebook.nbformat_minor = 5
     cards: dict[str, dict[str, Any]] = {}
     ids = _Ids()
-    for cell in read.cells:
+    for cell in _filled_in(path, read.cells, variant or {}):
         notebook.cells.append(_convert(path, cell, cards, ids, notebook.metadata))
     if "undertorch" not in notebook.metadata:
         raise SourceError(f'{path}: the first cell must be marked [markdown] chapter="…"')
     return notebook
+
+
+def _filled_in(path: Path, cells: list[NotebookNode], variant: Variant) -> Iterator[NotebookNode]:
+    """Yield the cells, with the values of its parameters in each exercise's texts.
+
+    A card keeps its templates as metadata: rules of what is off limits are filled in where they
+    are read, because a live notebook may be of another variant than the course around it.
+    """
+    values: Values = {}
+    for cell in cells:
+        marks = cell.metadata
+        if "exercise" in marks:
+            name = marks["exercise"]
+            declared = _yaml(path, cell.source, f"card of {name}")
+            parameters = _parameters(path, name, declared)
+            values = variant.get(name) or public_values(parameters)
+            marks["declared"] = declared
+            if name in variant:
+                marks["variant"] = variant[name]
+        try:
+            cell.source = render(cell.source, values)
+        except ValueError as error:
+            first = cell.source.strip().split("\n")[0]
+            raise SourceError(f"{path}: in the cell that begins {first!r}: {error}") from None
+        if "grade" in marks:
+            cell.source = grade_call(marks["grade"], variant.get(marks["grade"]))
+            values = {}
+        yield cell
+
+
+def _parameters(path: Path, name: str, declared: Mapping[str, Any]) -> tuple[Parameter, ...]:
+    try:
+        return read_parameters(declared.get("parameters", {}))
+    except ValueError as error:
+        raise SourceError(f"{path}: the card of {name} has wrong parameters: {error}") from None
 
 
 def _convert(
@@ -91,9 +143,14 @@ def _convert(
         return _markdown(ids.take("title"), f"# {declared['title']}\n\n{declared['summary']}")
     if "exercise" in marks:
         name = marks["exercise"]
-        cards[name] = _card(path, name, _yaml(path, cell.source, f"card of {name}"))
+        card = _card(path, name, _yaml(path, cell.source, f"card of {name}"))
+        cards[name] = {**card, "off_limits": marks["declared"]["off limits"]}
+        if "parameters" in card:
+            cards[name]["parameters"] = marks["declared"]["parameters"]
+        if "variant" in marks:
+            cards[name]["variant"] = dict(marks["variant"])
         ids.section = name
-        return _markdown(ids.take(f"{name}-card"), _card_markdown(name, cards[name]))
+        return _markdown(ids.take(f"{name}-card"), _card_markdown(name, card))
     for role in ("solution", "grade"):
         if role in marks:
             return _graded(path, role, marks[role], cell.source, cards, ids)
@@ -144,7 +201,7 @@ def _card(path: Path, name: str, declared: dict[str, Any]) -> dict[str, Any]:
     for key, kind in CARD.items():
         if not isinstance(declared.get(key), kind):
             raise SourceError(f"{path}: the card of {name} needs `{key}`, a {kind.__name__}")
-    unknown = sorted(set(declared) - set(CARD) - {"budget"})
+    unknown = sorted(set(declared) - set(CARD) - {"budget", "parameters"})
     if unknown:
         raise SourceError(f"{path}: the card of {name} has unknown keys: {', '.join(unknown)}")
     try:

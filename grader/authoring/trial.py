@@ -17,6 +17,7 @@ from grader.core.course import Chapter, Course, Exercise, read_reference
 from grader.core.evidence import Interview
 from grader.core.fork import Fork
 from grader.core.grading import ExerciseGrader, OpenTransport
+from grader.core.inside import prepare
 from grader.core.offlimits import scan
 from grader.core.outcome import Ended
 from grader.core.probe import load_probes
@@ -62,6 +63,7 @@ def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Pro
 
 def try_exercise(chapter: Chapter, exercise: Exercise, seed: int, *, every: int = 1) -> Trial:
     """Run mutants of an exercise's reference solution against its checks: all, or every n-th."""
+    prepare(chapter.probes, chapter.preload)
     probes = load_probes(chapter.probes)
     grader = ExerciseGrader(chapter, exercise, probes)
     source = next(c.source for c in read_reference(chapter) if c.label == exercise.id)

@@ -15,6 +15,7 @@ from grader.core.answers import Answer, Role
 from grader.core.course import Chapter, Exercise, read_reference
 from grader.core.fork import Fork
 from grader.core.grading import ExerciseGrader, OpenTransport
+from grader.core.inside import prepare
 from grader.core.outcome import Outcome
 from grader.core.probe import load_probes
 from grader.core.verdict import Verdict
@@ -60,6 +61,7 @@ class Proof:
 
 def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
     """Run every known answer of an exercise, and look over its parts."""
+    prepare(chapter.probes, chapter.preload)
     probes = load_probes(chapter.probes)
     grader = ExerciseGrader(chapter, exercise, probes)
     with Once(lambda: Fork(probes)) as once:

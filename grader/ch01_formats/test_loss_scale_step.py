@@ -16,6 +16,12 @@ def grads(rng):
     return [x[:12].reshape(3, 4).t(), x[12:48:5], x[50], x[:0].reshape(0, 2), x[51:52].expand(2, 2)]
 
 
+@pytest.fixture
+def factors(parameters):
+    """What the scale is multiplied by: after good steps, and after an overflow."""
+    return float(parameters["grow"]), 1 / parameters["shrink"]
+
+
 @gate
 def test_returns_three(loss_scale_stepped, grads):
     """Returns gradients or None, a `float` and an `int`; leaves the gradients alone."""
@@ -80,21 +86,21 @@ def test_skips(loss_scale_stepped, grads):
             assert_equal(words[unscaled is None], words[skip], f"The gradients hold {what}.")
 
 
-def history(batches, scale, streak, interval):
-    """Return what torch's own scaler makes of the same gradients."""
+def history(batches, scale, streak, interval, factors):
+    """Return what torch's own scaler makes of the same gradients. `factors` grow and shrink."""
     told = []
     scales, count = torch.tensor(scale), torch.tensor(streak, dtype=torch.int32)
     for grads in batches:
         skip = not all(bool(grad.isfinite().all()) for grad in grads)
-        torch._amp_update_scale_(scales, count, torch.tensor(float(skip)), 2.0, 0.5, interval)
+        torch._amp_update_scale_(scales, count, torch.tensor(float(skip)), *factors, interval)
         told.append((skip, scales.item(), count.item()))
     return told
 
 
-def compare(loss_scales, pattern, scale, streak, interval):
+def compare(loss_scales, pattern, scale, streak, interval, factors):
     batches = [[GOOD if letter == "g" else BAD] for letter in pattern]
     got = [tuple(step[1:]) for step in loss_scales.ask(batches, scale, streak, interval).value]
-    expected = [step[1:] for step in history(batches, scale, streak, interval)]
+    expected = [step[1:] for step in history(batches, scale, streak, interval, factors)]
     try:
         assert_equal(got, expected)
     except Mismatch:
@@ -116,38 +122,39 @@ def differs_at(step, got, expected, pattern, start, interval):
     return Mismatch(f"Scale and streak differ after {kind}, number {step + 1} in its course.", rows)
 
 
-def test_grows(loss_scales):
-    """Doubles the scale after `interval` good steps in a row, and counts anew."""
+def test_grows(loss_scales, factors):
+    """Multiplies the scale by {{grow}} after `interval` good steps in a row, and counts anew."""
     for interval in range(1, 6):
         for streak in range(interval):
             for scale in (1.0, 2.0**16):
-                compare(loss_scales, "g" * 7, scale, streak, interval)
+                compare(loss_scales, "g" * 7, scale, streak, interval, factors)
 
 
-def test_backs_off(loss_scales):
-    """Halves the scale at every overflow, and counts anew."""
+def test_backs_off(loss_scales, factors):
+    """Divides the scale by {{shrink}} at every overflow, and counts anew."""
     for interval in (2, 3, 5):
         for streak in range(interval):
             for pattern in ("bg", "bbbg", "bggggg", "gbgbgggg"):
-                compare(loss_scales, pattern, 2.0**16, streak, interval)
+                compare(loss_scales, pattern, 2.0**16, streak, interval, factors)
 
 
-def test_any_course(loss_scales, rng):
+def test_any_course(loss_scales, rng, factors):
     """Random courses of 40 steps: the same scale and streak as PyTorch's scaler, throughout."""
     for interval in (1, 2, 4, 7):
         draws = (torch.rand(40, generator=rng) < 0.2).tolist()
         pattern = "".join("b" if bad else "g" for bad in draws)
-        compare(loss_scales, pattern, 2.0**16, 0, interval)
+        # 40 times the largest factor, or the smallest, leave the range of neither float
+        compare(loss_scales, pattern, 1.0, 0, interval, factors)
 
 
-def test_training(loss_scale_trained):
+def test_training(loss_scale_trained, factors):
     """From a scale far too large: the scale comes down, and a gradient of 1e-8 arrives."""
-    factors = torch.tensor([1e-4, 1e-4], dtype=torch.float16)
-    steps = loss_scale_trained.ask(factors, 2.0**40, 4, 40).value
+    small = torch.tensor([1e-4, 1e-4], dtype=torch.float16)
+    steps = loss_scale_trained.ask(small, 2.0**40, 4, 40).value
     scale, streak = 2.0**40, 0
     for number, (gradient, next_scale) in enumerate(steps):
-        arrived = torch.tensor(scale).half() * factors[0] * factors[1]
-        skip, after, streak = history([[arrived]], scale, streak, 4)[0]
+        arrived = torch.tensor(scale).half() * small[0] * small[1]
+        skip, after, streak = history([[arrived]], scale, streak, 4, factors)[0]
         what = f"Step {number}: (skipped, scale)."
         assert_equal((gradient is None, next_scale), (skip, after), what)
         if gradient is not None:

@@ -2,70 +2,69 @@
 
 import tracemalloc
 
-from grader import probe
+from grader import each, probe
 from grader.instruments.memory import watch_memory
 
 
 @probe
 def elements(student, memory, size, stride, offset, itemsize, indices):
     """Return the bytes of the element at each of `indices`."""
-    return [
-        student.read_element(memory, size, stride, offset, itemsize, index) for index in indices
-    ]
+    given = memory, size, stride, offset, itemsize
+    return each(student.read_element, [(*given, index) for index in indices])
 
 
 @probe
 def dense_strides(student, cases):
     """Return the strides for each (size, order)."""
-    return [student.dense_stride(size, order) for size, order in cases]
+    return each(student.dense_stride, cases)
 
 
 @probe
 def contiguity(student, layouts):
     """Return what is said of each (size, stride)."""
-    return [student.is_contiguous(size, stride) for size, stride in layouts]
+    return each(student.is_contiguous, layouts)
 
 
 @probe
 def channels_last_contiguity(student, layouts):
     """Return what is said of each (size, stride) when asked for channels_last."""
-    return [student.is_contiguous(size, stride, channels_last=True) for size, stride in layouts]
+    return each(student.is_contiguous, [(size, stride, True) for size, stride in layouts])
 
 
 @probe
 def viewed(student, x, calls):
     """Return the views of `x` that each (op, args) stands for."""
-    return [student.view_of(x, op, *args) for op, args in calls]
+    return each(student.view_of, [(x, op, *args) for op, args in calls])
 
 
 @probe
 def indexed(student, x, selections):
     """Return what stands for `x[items]`, for each of `selections`."""
-    return [student.index_view(x, items) for items in selections]
+    return each(student.index_view, [(x, items) for items in selections])
 
 
 @probe
 def sharing(student, pairs):
     """Return for each pair of tensors whether a byte belongs to both."""
-    return [student.share_memory(a, b) for a, b in pairs]
+    return each(student.share_memory, pairs)
 
 
 @probe
 def broadcasted(student, cases):
     """Return the common size and all strides for each list of (size, stride)."""
-    return [student.broadcast_strides(layouts) for layouts in cases]
+    return each(student.broadcast_strides, [(layouts,) for layouts in cases])
 
 
 @probe
 def view_strides(student, cases):
     """Return the strides, or None, for each (size, stride, new size)."""
-    return [student.view_stride(size, stride, new_size) for size, stride, new_size in cases]
+    return each(student.view_stride, cases)
 
 
 @probe
 def reshaped(student, cases):
     """Return the reshaped tensor for each (x, new size)."""
-    return [student.reshape(x, new_size) for x, new_size in cases]
+    return each(student.reshape, cases)
 
 
 @probe
@@ -73,7 +72,7 @@ def reshaping_bytes(student, cases):
     """Return how many bytes were allocated for each (x, new size)."""
     found = []
     for x, new_size in cases:
-        with watch_memory() as memory:
+        with watch_memory(meta=False) as memory:
             x.detach()  # from here on its storage is known, even if somebody hands it to `set_`
             student.reshape(x, new_size)
         found.append(memory.new_bytes)
@@ -83,49 +82,49 @@ def reshaping_bytes(student, cases):
 @probe
 def predictions(student, cases):
     """Return what is said of each (size, stride, op, args)."""
-    return [student.is_view(size, stride, op, *args) for size, stride, op, args in cases]
+    return each(student.is_view, [(size, stride, op, *args) for size, stride, op, args in cases])
 
 
 @probe
 def channels_last(student, x):
     """Return `x` laid out channels last, and the most bytes allocated at once for it."""
-    with watch_memory() as memory:
+    with watch_memory(meta=False) as memory:
         x.detach()  # shows the storage of x, which `set_` would otherwise seem to make
-        result = student.to_channels_last(x)
+        result = each(student.to_channels_last, [(x,)])[0]
     return {"result": result, "bytes": memory.peak_bytes}
 
 
 @probe
 def windowed(student, x, kernel, stride, dilation, padding):
     """Return the windows of `x`, and the most bytes allocated at once for them."""
-    with watch_memory() as memory:
+    with watch_memory(meta=False) as memory:
         x.detach()  # shows the storage of x, which `set_` would otherwise seem to make
-        result = student.windows(x, kernel, stride, dilation, padding)
+        result = each(student.windows, [(x, kernel, stride, dilation, padding)])[0]
     return {"result": result, "bytes": memory.peak_bytes}
 
 
 @probe
 def overlap_answers(student, layouts):
     """Return what `overlaps` says of each (size, stride)."""
-    return [student.overlaps(size, stride) for size, stride in layouts]
+    return each(student.overlaps, layouts)
 
 
 @probe
 def aliases(student, tensors):
     """Return what `alias_graph` gives for a list of tensors."""
-    return student.alias_graph(tensors)
+    return each(student.alias_graph, [(tensors,)])[0]
 
 
 @probe
 def packed(student, tensors):
     """Return the buffers and layouts of a list of tensors."""
-    return student.pack_views(tensors)
+    return each(student.pack_views, [(tensors,)])[0]
 
 
 @probe(in_place=("whole", "x"))
 def transposed_in_place(student, whole, x):
     """Transpose `x`, a view of `whole`, in its place."""
-    return student.transpose_in_place(x)
+    return each(student.transpose_in_place, [(x,)])[0]
 
 
 @probe
@@ -140,7 +139,7 @@ def transposing_memory(student, x):
         objects = tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
-    with watch_memory() as memory:
+    with watch_memory(meta=False) as memory:
         student.transpose_in_place(second)
     return {"objects": objects, "tensors": memory.peak_bytes, "result": first}
 

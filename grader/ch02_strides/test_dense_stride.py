@@ -19,7 +19,7 @@ def sizes(rng, dims, low=2):
 
 @gate
 def test_one_per_dimension(dense_strides, rng):
-    """Returns a tuple with one stride per dimension."""
+    """Returns one stride per dimension (a list is as good as a tuple)."""
     got = dense_strides.ask([(sizes(rng, 3), (0, 1, 2)), (sizes(rng, 2), (0, 1))]).value
     lengths = [len(stride) if isinstance(stride, list | tuple) else None for stride in got]
     assert_equal(lengths, [3, 2], "A tuple has one stride for each dimension.")

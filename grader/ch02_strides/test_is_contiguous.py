@@ -30,13 +30,13 @@ def test_bool(contiguity, channels_last_contiguity):
 
 
 def test_plain(contiguity):
-    """Fresh, transposed, sliced and expanded tensors of two or more elements per dimension."""
+    """Fresh, transposed, sliced, expanded and `channels_last` tensors without sizes of 1."""
     x = torch.empty(4, 6, 5)
     compare(
         contiguity,
         layouts_of(
             x, x.permute(0, 2, 1), x.permute(2, 1, 0), x[1:3], x[:, 2:], x[:, :, ::2], x[::2],
-            x[0].expand(2, 6, 5), x[0, 0], x[0, 0, ::2], x[0, :, 0], x[0, 0, 0], x.permute(1, 0, 2),
+            x[0].expand(2, 6, 5), torch.empty(2, 3, 4, 5).to(memory_format=torch.channels_last), x[0, 0], x[0, 0, ::2], x[0, :, 0], x[0, 0, 0], x.permute(1, 0, 2),
         ),
     )  # fmt: skip
 

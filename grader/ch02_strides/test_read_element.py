@@ -15,9 +15,26 @@ def x(rng):
     return whole(rng, 2, 3, 4)
 
 
-def given(x):
-    """Return what `read_element` is told about `x`, all but the index."""
-    return storage_as_bytes(x), tuple(x.shape), x.stride(), x.storage_offset(), x.element_size()
+class Elements:
+    """Asks for elements, with strides and offset in the units that the exercise counts in."""
+
+    def __init__(self, probed, counts):
+        self.ask = probed.ask
+        self._counts = counts
+
+    def told(self, x):
+        """Return what `read_element` is told about `x`, all but the index."""
+        size, itemsize = tuple(x.shape), x.element_size()
+        unit = {"elements": 1, "bytes": itemsize}
+        stride = tuple(step * unit[self._counts["stride"]] for step in x.stride())
+        offset = x.storage_offset() * unit[self._counts["offset"]]
+        return storage_as_bytes(x), size, stride, offset, itemsize
+
+
+@pytest.fixture
+def elements(elements, parameters):
+    """The probe, in the units of the exercise's variant."""
+    return Elements(elements, parameters["counts"])
 
 
 def every_index(x):
@@ -26,7 +43,8 @@ def every_index(x):
 
 def compare(elements, x, indices):
     """Compare with what `x[index]` holds."""
-    got = elements.ask(*given(x), indices).value
+    memory, size, stride, offset, itemsize = elements.told(x)
+    got = elements.ask(memory, size, stride, offset, itemsize, indices).value
     for index, found in zip(indices, got, strict=True):
         expected = bytes(x[index].reshape(1).clone().view(torch.uint8).tolist())
         if found != expected:
@@ -36,7 +54,7 @@ def compare(elements, x, indices):
                 (
                     ("index", str(index)),
                     ("size", str(tuple(x.shape))),
-                    ("stride, offset", f"{x.stride()}, {x.storage_offset()}"),
+                    ("stride, offset", f"{stride}, {offset}"),
                     ("itemsize", str(x.element_size())),
                     ("expected", expected.hex(" ")),
                     ("got", found.hex(" ") if isinstance(found, bytes) else repr(found)[:200]),
@@ -49,23 +67,24 @@ def _kept(got):
     return [found.hex() if isinstance(found, bytes) else repr(found)[:200] for found in got]
 
 
-def assert_refused(elements, x, index):
-    raised = elements.ask(*given(x), [index]).raised
-    if raised is None or not raised.is_a("IndexError"):
+def assert_refused(elements, cases):
+    """Fail unless each (x, index) raises; ask all, so that what slips through tells why."""
+    missed = []
+    for x, index in cases:
+        raised = elements.ask(*elements.told(x), [index]).raised
+        if raised is None or not raised.is_a("IndexError"):
+            missed.append((x, index, "no exception" if raised is None else raised.type))
+    for x, index, came in missed[:1]:
         raise Mismatch(
             "This index must raise an IndexError.",
-            (
-                ("index", str(index)),
-                ("size", str(tuple(x.shape))),
-                ("got", "no exception" if raised is None else raised.type),
-            ),
+            (("index", str(index)), ("size", str(tuple(x.shape))), ("got", came)),
         )
 
 
 @gate
 def test_bytes(elements, x):
     """Returns `bytes`, as many as an element has."""
-    got = elements.ask(*given(x), [(0, 0, 0)]).value
+    got = elements.ask(*elements.told(x), [(0, 0, 0)]).value
     assert_equal([type(item).__name__ for item in got], ["bytes"], "An element is `bytes`.")
     assert_equal([len(item) for item in got], [x.element_size()], "The length of the element.")
 
@@ -98,6 +117,7 @@ def test_any_itemsize(elements, rng):
 def test_negative(elements, x):
     """Negative indices count from the end, down to the first element."""
     for value in (x, x.permute(2, 0, 1)[1:]):
+        compare(elements, value, [(-1, -1, -1)])
         below = [
             tuple(i - n for i, n in zip(index, value.shape, strict=True))
             for index in every_index(value)
@@ -109,21 +129,14 @@ def test_negative(elements, x):
 def test_out_of_range(elements, x):
     """Indices just beyond either end, and far beyond, raise `IndexError`."""
     inner = x[:, :2, 1:3]
-    for index in ((2, 0, 0), (0, 2, 0), (0, 0, 2), (-3, 0, 0), (0, -3, 0), (1, 1, -3), (0, 90, 0)):
-        assert_refused(elements, inner, index)
-    assert_refused(elements, x[:0], (0, 0, 0))
+    beyond = (2, 0, 0), (0, 2, 0), (0, 0, 2), (-3, 0, 0), (0, -3, 0), (1, 1, -3), (0, 90, 0)
+    assert_refused(elements, [*((inner, index) for index in beyond), (x[:0], (0, 0, 0))])
     compare(elements, inner, [(1, 1, 1), (-2, -2, -2)])
 
 
 def test_how_many(elements, x):
     """Too many and too few indices raise `IndexError`; a 0-dim tensor's index is `()`."""
-    for value, index in (
-        (x, (1, 2, 3, 0)),
-        (x, (1, 2)),
-        (x, ()),
-        (x[0, 0], (0, 0)),
-        (x[0, 0, 0], (0,)),
-    ):
-        assert_refused(elements, value, index)
+    more, less = [(x, (1, 2, 3, 0)), (x[0, 0], (0, 0)), (x[0, 0, 0], (0,))], [(x, (1, 2)), (x, ())]
+    assert_refused(elements, more + less)
     compare(elements, x[1, 2, 3], [()])
     compare(elements, x[0, 1, 2].clone(), [()])

@@ -44,10 +44,8 @@ def out_of_order(image, rng):
 
 @gate
 def test_elements(channels_last, image, rng):
-    """Shape, dtype and elements are those of `x`, whatever its layout."""
-    sound = values(rng, (2, 3, 4), torch.int16)
-    video = values(rng, (1, 2, 3, 2, 4), torch.float64)
-    for x in (image, sound, video):
+    """Shape, dtype and elements of images are those of `x`, whatever its layout."""
+    for x in (image, image.to(torch.int16)):
         for _, tensor in layouts(x, rng):
             assert_same_bits(channels_last.ask(tensor).value["result"], tensor)
 
@@ -61,7 +59,8 @@ def test_images(channels_last, image, rng):
 def test_sound_and_video(channels_last, rng):
     """With three, five and six dimensions the rule is the same."""
     for shape in ((2, 3, 4), (2, 3, 4, 2, 5), (2, 3, 2, 3, 2, 2)):
-        for name, x in layouts(values(rng, shape), rng):
+        for name, x in layouts(values(rng, shape, torch.float64), rng):
+            assert_same_bits(channels_last.ask(x).value["result"], x)
             compare_strides(channels_last, x, name)
 
 

@@ -109,8 +109,11 @@ def test_does_not_fit(windowed, x):
     )
     for kernel, stride, dilation, padding in too_large:
         raised = windowed.ask(x, kernel, stride, dilation, padding).raised
+        came = "no exception" if raised is None else raised.type
+        if raised is not None and raised.is_a("ValueError"):
+            came = "ValueError"  # a class of its own below it is as good
         what = f"Not one window of {kernel} with dilation {dilation} fits into 7 × 9."
-        assert_equal(raised and raised.type, "ValueError", what)
+        assert_equal(came, "ValueError", what)
     compare(windowed, x, (4, 2), (2, 2), (2, 8))
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader import probe
+from grader import each, probe
 from grader.instruments.flops import watch_flops
 from grader.instruments.memory import watch_memory
 from grader.instruments.ops import watch_ops
@@ -23,13 +23,14 @@ def by_hand(student, a, b):
 @probe
 def shaped(student, pairs):
     """Return the shape that each pair of shapes gives, or "ValueError"."""
-    found = []
-    for a, b in pairs:
+
+    def matmul_shape(a, b):
         try:
-            found.append(student.matmul_shape(tuple(a), tuple(b)))
+            return student.matmul_shape(a, b)
         except ValueError:
-            found.append("ValueError")
-    return found
+            return "ValueError"
+
+    return each(matmul_shape, [(tuple(a), tuple(b)) for a, b in pairs])
 
 
 def _measured(multiply, *operands):

@@ -106,3 +106,4 @@ def test_long_chains(ordered, rng):
 def test_large_sizes(ordered):
     """Sizes up to a million: the number is exact."""
     compare(ordered, [(10**5 + 3, 10**6 - 1, 3, 10**5 + 7), (10**5 + 7, 10**6 - 7, 10**5 + 1, 5)])
+    compare(ordered, [(10**6 - 17, 10**6 - 21, 10**6 - 39, 10**6 - 41)])  # beyond 2**53

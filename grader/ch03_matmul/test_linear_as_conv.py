@@ -1,5 +1,6 @@
 """Checks of `linear_as_conv`: the same numbers, from the same memory."""
 
+import pytest
 import torch
 import torch.nn.functional as F
 
@@ -14,6 +15,17 @@ def whole(rng, *shape):
     return torch.randint(-4, 5, shape, generator=rng).float()
 
 
+@pytest.fixture
+def order(parameters):
+    """The dimensions of a feature map, from the outermost to the innermost of its features."""
+    return parameters["order"]
+
+
+def flat(x, order):
+    """Return feature maps (N, C, H, W) as the linear layer takes them."""
+    return x.permute(0, *order).flatten(1)
+
+
 @gate
 def test_shape(linear_converted, rng):
     """Returns a `Conv2d` that gives `(N, O, 1, 1)` on maps of the given size."""
@@ -25,29 +37,30 @@ def test_shape(linear_converted, rng):
         assert_tensor(found["before"], dtype=torch.float32, shape=(2, out, 1, 1))
 
 
-def test_same_numbers(linear_converted, rng):
+def test_same_numbers(linear_converted, rng, order):
     """On maps of the given size the convolution gives what the linear layer gives."""
     for channels, size, out in CASES:
         weight, x = whole(rng, out, channels * size[0] * size[1]), whole(rng, 3, channels, *size)
         for bias in (whole(rng, out), None):
-            expected = F.linear(x.flatten(1), weight, bias)[:, :, None, None]
+            expected = F.linear(flat(x, order), weight, bias)[:, :, None, None]
             assert_close(
                 linear_converted.ask(weight, bias, size, x).value["before"], expected, **CLOSE
             )
 
 
-def test_slides(linear_converted, rng):
+def test_slides(linear_converted, rng, order):
     """On larger maps it gives the linear layer's answer at each place."""
     for channels, size, out in CASES:
         weight, bias = whole(rng, out, channels * size[0] * size[1]), whole(rng, out)
         x = whole(rng, 2, channels, size[0] + 2, size[1] + 3)
         got = linear_converted.ask(weight, bias, size, x).value["before"]
+        inner = [(0, 1, 4, 5)[dim] for dim in order]  # of (N, C, rows, columns, h, w)
         windows = x.unfold(2, size[0], 1).unfold(3, size[1], 1)
-        expected = F.linear(windows.permute(0, 2, 3, 1, 4, 5).flatten(3), weight, bias)
+        expected = F.linear(windows.permute(0, 2, 3, *inner).flatten(3), weight, bias)
         assert_close(got, expected.permute(0, 3, 1, 2).contiguous(), **CLOSE)
 
 
-def test_shares_its_memory(linear_converted, rng):
+def test_shares_its_memory(linear_converted, rng, order):
     """Weight and bias are parameters in the linear layer's memory: training one trains both."""
     for channels, size, out in CASES:
         weight, bias = whole(rng, out, channels * size[0] * size[1]), whole(rng, out)
@@ -59,18 +72,18 @@ def test_shares_its_memory(linear_converted, rng):
             assert_equal(about.is_parameter, True, f"`{name}` is no parameter.")
             assert_equal(about.requires_grad, True, f"`{name}` cannot be trained.")
             assert_equal(about.aliases is not None, True, f"`{name}` has memory of its own.")
-        expected = F.linear(x.flatten(1), 2 * weight, bias)[:, :, None, None]
+        expected = F.linear(flat(x, order), 2 * weight, bias)[:, :, None, None]
         assert_close(found["after"], expected, **CLOSE)
 
 
-def test_without_bias_and_in_float64(linear_converted, rng):
+def test_without_bias_and_in_float64(linear_converted, rng, order):
     """Without a bias there is none; the dtype is the linear layer's; so is its layout."""
     weight, x = whole(rng, 12, 3).double().t(), whole(rng, 2, 3, 2, 2).double()
     found = linear_converted.ask(weight, None, (2, 2), x).value
     assert_equal(found["parameters"], ["weight"], "The parameters' names.")
     assert_tensor(found["weight"], dtype=torch.float64, shape=(3, 3, 2, 2))
     assert_equal(facts(found["weight"]).aliases is not None, True, "The weight was copied.")
-    expected = F.linear(x.flatten(1), weight)[:, :, None, None]
+    expected = F.linear(flat(x, order), weight)[:, :, None, None]
     assert_close(found["before"], expected, **CLOSE)
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from grader import probe
+from grader.instruments.memory import watch_memory
 from grader.instruments.saved import watch_saved
 
 
@@ -250,8 +251,15 @@ def build_layers(kinds, numbers):
             if kind == "tied":  # shares the first layer's weight, has a bias of its own
                 layer.weight = layers[0].weight
             layers.append(layer.requires_grad_(kind != "fixed"))
+        elif kind == "block":  # its parameters belong to a layer inside of it
+            layers.append(nn.Sequential(*build_layers(["linear"], values[None])))
         else:
-            makers = {"tanh": nn.Tanh, "fails": lambda: Fails(4), "norm": normalize}
+            makers = {
+                "same": nn.Identity,
+                "tanh": nn.Tanh,
+                "fails": lambda: Fails(4),
+                "norm": normalize,
+            }
             layers.append(makers[kind]())
     return layers
 
@@ -285,6 +293,7 @@ def routed(student, kinds, numbers, x, cotangent, frozen, cut):
         "y": y.detach() if isinstance(y, torch.Tensor) else y,
         "grads": [p.grad for p in parameters],
         "x": x.grad,
+        "x requires grad": x.requires_grad,
         "flags": (before, after),
         "calls": calls,
         "buffers": [buffer.clone() for buffer in nn.ModuleList(layers).buffers()],
@@ -457,12 +466,17 @@ def entropy_first(student, logits, target):
 
 @probe
 def entropy_saved(student, logits, target):
-    """Return how many bytes the graph keeps beside the inputs."""
+    """Return how many bytes the graph keeps beside the inputs: saved, or alive by any other way."""
     z = logits.detach().requires_grad_()
+    with watch_memory() as memory:
+        loss = student.cross_entropy(z, target)
+        gc.collect()
+        alive = memory.live_bytes - loss.nbytes
+    del loss
     with watch_saved() as saved:
         loss = student.cross_entropy(z, target)
     loss.backward()
-    return {"bytes": saved.bytes_without(z, target), "grad": z.grad}
+    return {"bytes": max(saved.bytes_without(z, target), alive), "grad": z.grad}
 
 
 class Watched(nn.Module):
@@ -550,6 +564,7 @@ EDITS = {
     "data, one element": lambda t: t.data.view(-1)[-1:].mul_(1.0000002),
     "data, swapped": lambda t: t.data.view(-1)[:2].copy_(t.data.view(-1)[:2].flip(0)),
     "data, minus zero": lambda t: t.data.masked_fill_(t.data == 0, -0.0),
+    "data, another NaN": lambda t: t.data.view(torch.int32).bitwise_xor_(t.isnan().int()),
     "data, back again": lambda t: (t.data.neg_(), t.data.neg_()),
     "storage": lambda t: t.untyped_storage().fill_(7),
     "other memory": swap_data,
@@ -583,13 +598,15 @@ def edited_related(student, values):
     leaf = values.clone().requires_grad_()
     empty = torch.empty(0, 3)
     booleans = values > 0
+    around = values.clone()
 
     def run():
+        around.data[1:].add_(1)  # around the slice that is watched
         whole[0, 0] += 1
         leaf.data.add_(1)
         booleans.data.logical_not_()
 
-    tensors = [*parts, leaf, empty, booleans]
+    tensors = [*parts, leaf, empty, booleans, around[:1]]
     return {"words": student.watch_edits(tensors, run), "flags": [t.requires_grad for t in tensors]}
 
 
@@ -794,7 +811,16 @@ def state_of(model):
     return {
         "modes": [module.training for module in model.modules()],
         "attributes": [sorted(vars(module)) for module in model.modules()],
-        "buffers": [b.clone() for b in model.buffers()],
+        "buffers": {name: b if b is None else b.clone() for name, b in buffers_of(model).items()},
+    }
+
+
+def buffers_of(model):
+    """Return every buffer by its full name, None where there is no tensor."""
+    return {
+        f"{prefix}.{name}": buffer
+        for prefix, module in model.named_modules()
+        for name, buffer in module._buffers.items()
     }
 
 
@@ -807,7 +833,7 @@ def evaluated(student, weight, x, outer, meddle, fails):
     model = build_model(weight)
     model(x)
     model[2][2].calls.add_(5)
-    before, buffers = state_of(model), list(model.buffers())
+    before, buffers = state_of(model), buffers_of(model)
     seen, error = {}, None
     set_mode(outer)
     manager = student.evaluating(model)
@@ -816,24 +842,25 @@ def evaluated(student, weight, x, outer, meddle, fails):
             seen["same"] = same is model
             seen["modes"] = [module.training for module in model.modules()]
             seen["grad mode"] = torch.is_grad_enabled()
-            seen["y"] = same(x)
-            seen["again"] = same(x)
+            seen["y"] = model(x)
+            seen["again"] = model(x)
             if meddle:
                 model.train()
                 model(x + 1)
                 model[3].running_mean = torch.full((3,), 9.0)
+                model[2][2].nothing = torch.ones(3)
                 set_mode(True)
             if fails:
                 raise LookupError("the body's own")
     except LookupError as caught:
         error = str(caught)
     mode = torch.is_grad_enabled()
-    after = list(model.buffers())
+    after = buffers_of(model)
     return {
         "before": before,
         "seen": seen,
         "after": state_of(model),
-        "same buffers": [one is other for one, other in zip(buffers, after, strict=True)],
+        "other tensors": [name for name, one in buffers.items() if after.get(name) is not one],
         "grad mode": mode,
         "error": error,
         "requires grad": [p.requires_grad for p in model.parameters()],

@@ -147,8 +147,10 @@ def as_text(program: Program) -> str:
             case ("enter", mode):
                 line = f"with torch.{mode}():"
             case _:
+                lines += ["    " * depth + "pass"] * lines[-1].endswith(":")
                 depth -= 1
                 continue
         lines.append("    " * depth + line)
         depth += step[0] == "enter"
+    lines += ["    " * depth + "pass"] * lines[-1].endswith(":")
     return "\n".join(lines)

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, facts, gate
-from grader.ch05_autograd.probes import build_model
+from grader import assert_close, assert_equal, compared, facts, gate
+from grader.ch05_autograd.probes import buffers_of, build_model
 
 MODES = "Modes of the modules, in the order of `model.modules()`."
 
@@ -37,7 +37,7 @@ def fails():
 @gate
 def test_a_context_manager(evaluated):
     """`with evaluating(model) as same:` gives the model itself, which can be called."""
-    assert_equal(evaluated.value["seen"]["same"], True, "Whether the `with` gives the model.")
+    assert_equal(evaluated.value["seen"]["same"], True, "Is what `as` gives the model itself?")
 
 
 def test_eval_mode(evaluated, weight, x):
@@ -45,8 +45,10 @@ def test_eval_mode(evaluated, weight, x):
     seen = evaluated.value["seen"]
     assert_equal(any(seen["modes"]), False, "Whether some module is in training mode.")
     model = build_model(weight)
-    for buffer, value in zip(model.buffers(), evaluated.value["before"]["buffers"], strict=True):
-        buffer.copy_(value)
+    before = evaluated.value["before"]["buffers"]
+    for name, buffer in buffers_of(model).items():
+        if buffer is not None:
+            buffer.copy_(before[name])
     expected = model.eval()(x).detach()
     for got in (seen["y"], seen["again"]):
         assert_close(got, expected, rtol=1e-5, atol=1e-6, because="float32 sums of three")
@@ -76,10 +78,13 @@ def test_modes(evaluated, weight, x):
 
 def same_buffers(got):
     before, after = got["before"]["buffers"], got["after"]["buffers"]
-    assert_equal(
-        [one.tolist() for one in after], [one.tolist() for one in before], "Buffers' contents."
-    )
-    assert_equal(got["same buffers"], [True] * len(before), "Which buffers are the same tensors.")
+    compared([None if one is None else one.tolist() for one in after.values()])
+    for name, one in before.items():
+        now = after.get(name)
+        content = None if now is None else now.tolist()
+        wanted = None if one is None else one.tolist()
+        assert_equal(content, wanted, f"The content of the buffer `{name}`.")
+    assert_equal(got["other tensors"], [], "Buffers that are not the tensors they were.")
 
 
 def test_buffers(evaluated, weight, x):
@@ -88,7 +93,7 @@ def test_buffers(evaluated, weight, x):
 
 
 def test_meddling(evaluated, weight, x):
-    """The same when the body switched layers to training and replaced a buffer."""
+    """The same when the body switched layers to training, replaced a buffer and filled an empty one."""
     for outer in (True, False):
         got = evaluated.ask(weight, x, outer, True, False).value
         same_buffers(got)

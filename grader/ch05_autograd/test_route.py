@@ -69,6 +69,7 @@ def compare(routed, kinds, numbers, x, cotangent, frozen, cut):
         [grad is not None for grad in [*grads, x_grad]],
         f"Which parameters, and last x, have a gradient ({case}).",
     )
+    assert_equal(got["x requires grad"], True, f"Whether x still requires grad ({case}).")
     for mine, theirs in zip([*got["grads"], got["x"]], [*grads, x_grad], strict=True):
         if theirs is not None:
             assert_close(mine, theirs, rtol=1e-10, atol=1e-10, because=ROUNDING)
@@ -82,15 +83,19 @@ def test_plain(routed, kinds, numbers, x, cotangent):
 
 
 def test_frozen(routed, kinds, numbers, x, cotangent):
-    """Frozen layers get no gradient and hand it on to what lies before."""
+    """Frozen layers get no gradient, nor do layers inside of them, and hand it on to what lies before."""
     for frozen in ({2}, {0}, {4}, {0, 2}, {1}, {0, 2, 4}):
         compare(routed, kinds, numbers, x, cotangent, frozen, set())
+    blocks = ["linear", "block", "tanh", "block", "linear"]
+    compare(routed, blocks, numbers, x, cotangent, {1, 3}, set())
 
 
 def test_cut(routed, kinds, numbers, x, cotangent):
-    """No gradient passes a cut; the layer behind it keeps its own."""
+    """No gradient passes a cut; the layer behind it keeps its own, and `x` stays as it is."""
     for cut in ({2}, {0}, {4}, {1}, {2, 4}):
         compare(routed, kinds, numbers, x, cotangent, set(), cut)
+    same = ["same", "linear", "tanh", "linear", "linear"]
+    compare(routed, same, numbers, x, cotangent, set(), {1})
 
 
 def test_both(routed, kinds, numbers, x, cotangent):

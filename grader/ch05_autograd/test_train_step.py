@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from grader import Mismatch, assert_close, assert_equal, claimed, gate
 from grader.ch05_autograd.probes import OPTIMIZERS, Watched
 
-ROUNDING = "the same sums in float64, in another order"
+ROUNDING = "a share of the targets may be a float32, whose last bit is 6e-8 of it"
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def compare(stepped, weights, optimizer, steps, stale=0.0, *, last_loss=True):
     for mine, theirs in zip(got["parameters"], parameters, strict=True):
         for one, other in zip(mine, theirs, strict=True):
             # Adam divides a gradient by its size: an error far below it grows
-            assert_close(one, other, rtol=1e-7, atol=1e-9, because=ROUNDING)
+            assert_close(one, other, rtol=1e-6, atol=1e-7, because=ROUNDING)
     return got, losses
 
 
@@ -115,8 +115,8 @@ def test_loss(stepped, weights, rng):
     assert_close(
         torch.tensor(got, dtype=torch.float64),
         torch.tensor(whole(weights, "sgd", steps)[0], dtype=torch.float64),
-        rtol=1e-9,
-        atol=1e-12,
+        rtol=1e-6,
+        atol=1e-7,
         because=ROUNDING,
     )
 

@@ -54,8 +54,9 @@ def test_silent(edited, rng):
 
 
 def test_small_edits(edited, rng):
-    """One bit of one element, two elements that change places, 0.0 that becomes -0.0."""
+    """One bit of one element, two elements that change places, 0.0 that becomes -0.0, a NaN another."""
     compare(edited, rng, SMALL, "silent", fill=2.0)
+    compare(edited, rng, ["data, another NaN"], "silent", fill=torch.nan)
 
 
 def test_other_content(edited, rng):
@@ -79,9 +80,13 @@ def test_related(edited_related, edited_in_inference, edits_that_raise, values):
     got = edited_related.ask(values).value
     # whole, slice, detached, data (a counter of its own, and changed content), transposed, another
     expected = ["counted", "counted", "counted", "silent", "counted", "unchanged"]
-    expected += ["silent", "unchanged", "silent"]
-    assert_equal(got["words"], expected, "A tensor, its views, .data; a leaf, empty, boolean.")
-    assert_equal(got["flags"], [False] * 6 + [True, False, False], "Which require grad afterwards.")
+    expected += ["silent", "unchanged", "silent", "unchanged"]
+    what = (
+        "A tensor, its views, .data; a leaf, empty, boolean, and a slice beside which is an edit."
+    )
+    assert_equal(got["words"], expected, what)
+    flags = [False] * 6 + [True, False, False, False]
+    assert_equal(got["flags"], flags, "Which require grad afterwards.")
     words = edited_in_inference.ask(values).value
     assert_equal(words, ["unchanged", "silent"], "Two inference tensors, the second changed.")
     assert_equal(edits_that_raise.ask(values).value, "run's own", "The error that `run` raised.")

@@ -1,6 +1,7 @@
 """Chapter 7's probes: all of the chapter that runs beside a student's code."""
 
 import contextlib
+import copy
 import functools
 import gc
 import operator
@@ -126,12 +127,12 @@ def written_function(lines):
 @probe
 def ops_counted(student, lines, calls):
     """Count the ops of the function that `lines` make; also its results without compiling."""
+    plain, given = written_function(lines), [tuple(call) for call in copy.deepcopy(calls)]
     with fresh_dynamo():
-        results, counts = student.count_ops(written_function(lines), [tuple(c) for c in calls])
-    plain = written_function(lines)
+        results, counts = student.count_ops(written_function(lines), given)
     return {
         "results": results,
-        "expected": [plain(*call) for call in calls],
+        "expected": [plain(*call) for call in copy.deepcopy(calls)],
         "counts": counts,
     }
 
@@ -428,7 +429,7 @@ def run_twice(module, inputs):
 
 def apply_twice(change, module, inputs):
     """Apply a pass twice; return the graph after each, and what the module then computes."""
-    returned = change(module)
+    change(module)
     module.graph.lint()
     once = steps_of_graph(module.graph)
     read = [node.target for node in module.graph.nodes if node.op == "get_attr"]
@@ -440,7 +441,6 @@ def apply_twice(change, module, inputs):
     fresh = module.code == code
     change(module)
     return {
-        "returned": returned,
         "once": once,
         "twice": steps_of_graph(module.graph),
         "runs": runs,

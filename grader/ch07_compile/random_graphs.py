@@ -199,3 +199,20 @@ def assert_equivalent(got: Any, steps: Any, inputs: Any, attributes: Any = None)
         f"A second run of the pass changed the graph again. It was: {as_text(steps)}",
         graphs=graphs,
     )
+
+
+def assert_calls_at_most(few: int, got: Any, steps: Any, on: str = "") -> None:
+    """Fail if a pass left more than `few` calls of the graph that `steps` describe.
+
+    got: what `probes.apply_twice` gave; on: what the graph ran on, for the message
+    """
+    left = len(calls_of(got["once"]))
+    if left > few:
+        raise Mismatch(
+            f"More calls are left than must be{on}.",
+            (
+                ("expected", f"{few} calls, or fewer"),
+                ("got", f"{left} calls: {as_text(got['once'])}"),
+                ("of the graph", as_text(steps)),
+            ),
+        )

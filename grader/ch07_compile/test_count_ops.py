@@ -70,7 +70,7 @@ def test_breaks(ops_counted, random, calls):
 
 @claimed
 def test_several_calls(ops_counted, inputs):
-    """A call that finds compiled code adds nothing; one that does not adds its graphs."""
+    """A call that finds compiled code adds no graphs, others do; the function runs once a call."""
     x, w = inputs
     program = ["x = x.sin() + w[0]", BREAKS[0], "x = x.cos()"]
     once = [{"sin": 1, "getitem": 1, "add": 1}, {"cos": 1}]
@@ -79,6 +79,8 @@ def test_several_calls(ops_counted, inputs):
     compare_results(got)
     compare(got["counts"], once + once, program)
     compare(ops_counted.ask(program, []).value["counts"], [], program)
+    # a function that changes its argument shows how often it ran
+    compare_results(ops_counted.ask(["w.mul_(2)", "x = x + w[0]"], [inputs, inputs]).value)
 
 
 @claimed

@@ -161,6 +161,16 @@ def test_values_are_let_go(interpreted_memory, rng):
     got = interpreted_memory.ask([*reads("x"), *wide, gives("%c")], x).value
     most_alive(got["peak bytes"], 3 * size, "one value that is used by ten calls")
 
+    for nobody in ([call("d", "sin", "%x")], [("d", "call_method", "sin", ("%x",), {})]):
+        steps = [*reads("x"), *nobody, call("c", "neg", "%x"), gives("%c")]
+        got = interpreted_memory.ask(steps, x).value
+        most_alive(got["peak bytes"], size, "a call that nobody uses, then another")
+
+    method = [("b", "call_method", "sin", ("%a",), {})]
+    steps = [call("a", "cos", "%x"), *method, call("c", "neg", "%b"), call("d", "neg", "%c")]
+    got = interpreted_memory.ask([*reads("x"), *steps, gives("%d")], x).value
+    most_alive(got["peak bytes"], 2 * size, "a method between three functions")
+
 
 def most_alive(peak, allowed, what):
     assert_equal(peak <= allowed, True, f"{what}: {peak} bytes alive at once, {allowed} suffice.")

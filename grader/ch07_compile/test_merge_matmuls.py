@@ -130,7 +130,8 @@ def test_dependent_products(matmuls_merged, inputs):
         call("d", "mm", "%x0", "%u"),
         gives("%a", "%b", "%d"),
     ]
-    compare(matmuls_merged, steps, inputs, 2)
+    # two are left of (a, c) and (b, d); three of c, (a, d) and b, which is right as well
+    compare(matmuls_merged, steps, inputs)
 
 
 def test_late_weights(matmuls_merged, inputs):

@@ -3,13 +3,12 @@
 import pytest
 import torch
 
-from grader import assert_equal, gate
+from grader import gate
 from grader.ch07_compile.probes import call_named
 from grader.ch07_compile.random_graphs import (
-    as_text,
+    assert_calls_at_most,
     assert_equivalent,
     call,
-    calls_of,
     gives,
     random_inputs,
     random_steps,
@@ -98,9 +97,7 @@ def memory_of(steps):
 def compare(calls_shared, steps, inputs):
     got = calls_shared.ask(steps, inputs).value
     assert_equivalent(got, steps, inputs)
-    left, few = len(calls_of(got["once"])), fewest(steps)
-    enough = left <= few or f"{left} calls are left of {len(calls_of(steps))}"
-    assert_equal(enough, True, f"At most {few} calls are needed for: {as_text(steps)}")
+    assert_calls_at_most(fewest(steps), got, steps)
 
 
 def doubled(steps):

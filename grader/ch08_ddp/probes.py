@@ -21,6 +21,11 @@ PATIENCE = 2.5
 """Seconds that one rank waits for a signal of another's backward, which takes 10 ms."""
 
 
+def members_of(group):
+    """Return a group's ranks. None stays None, though every call takes it for the world."""
+    return None if group is None else dist.get_process_group_ranks(group)
+
+
 @probe
 def placed(student, world_size, shapes):
     """Return, by rank, the coordinates in each mesh, and each group's members, rank and sum."""
@@ -38,7 +43,7 @@ def placed(student, world_size, shapes):
             found.append(
                 {
                     "coordinate": coordinate,
-                    "members": [dist.get_process_group_ranks(group) for group in groups],
+                    "members": [members_of(group) for group in groups],
                     "rank in group": [dist.get_rank(group) for group in groups],
                     "reached": sums,
                 }

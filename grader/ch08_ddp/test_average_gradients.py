@@ -6,7 +6,7 @@ import torch
 from grader import assert_close, assert_equal, assert_same_bits, gate
 
 ROUNDING = "float64, in any order of operations"
-SHAPES = ((), (3,), (2, 3), (0, 2), (4, 1))
+SHAPES = ((5,), (3,), (2, 3), (0, 2), (4, 1))
 
 
 @pytest.fixture
@@ -98,9 +98,13 @@ def test_one_has_all(averaged, values, without):
 
 @pytest.fixture
 def last_cases(rng):
-    """Two ranks: two parameters frozen, one of them large; then other layouts on each rank."""
+    """Two ranks: two parameters frozen, one of them large; then other layouts on each rank.
+
+    One parameter has no dimensions.
+    """
     halves, grads = drawn(rng, 2), drawn(rng, 2)
     for own in (*halves, *grads):
+        own[1] = torch.randn((), generator=rng, dtype=torch.float64)
         own[2] = torch.randn(100, 100, generator=rng, dtype=torch.float64)
     by_columns = [g.t().contiguous().t() if g.dim() == 2 else g for g in grads[0]]
     spread = [torch.stack([g, g - 1], -1)[..., 0] for g in grads[1]]
@@ -112,7 +116,8 @@ def last_cases(rng):
 
 @pytest.fixture
 def last_values(values):
-    return [*values[:2], torch.zeros(100, 100, dtype=torch.float64), *values[3:]]
+    number, large = values[1][0], torch.zeros(100, 100, dtype=torch.float64)
+    return [values[0], number, large, *values[3:]]
 
 
 def test_layouts(averaged, last_values, last_cases):

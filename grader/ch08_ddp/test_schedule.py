@@ -93,10 +93,15 @@ def test_activations(scheduled, sizes):
 def test_few_micro_batches(scheduled):
     """Single stages, single micro-batches, and fewer micro-batches than stages."""
     for kind in ("gpipe", "1f1b"):
-        finish(scheduled, kind, SMALL)
         for plans, stages, micro_batches in asked(scheduled, kind, SMALL):
+            where = f"{kind}, {stages} stages, {micro_batches} micro-batches"
             right = sorted((k, n) for k in "FB" for n in range(micro_batches))
-            assert_equal([sorted(plan) for plan in plans], [right] * stages, "The actions.")
+            assert_equal(len(plans), stages, f"{where}: the number of plans.")
+            for stage, plan in enumerate(plans):
+                assert_equal(sorted(plan), right, f"{where}: the actions of stage {stage}, sorted.")
             if kind == "1f1b":
                 held = [most_held(plan) <= stages - stage for stage, plan in enumerate(plans)]
-                assert_equal(held, [True] * stages, "Which stages hold no more than they may.")
+                assert_equal(
+                    held, [True] * stages, f"{where}: which stages hold no more than they may."
+                )
+        finish(scheduled, kind, SMALL)

@@ -10,7 +10,8 @@ They are kept in `answers/<exercise>.py`, one section each:
     # %% alternate: by_adding_a_bias
 
 The name is one word; the comment lines under it are what the student reads; the rest is the
-solution cell's whole text.
+solution cell's whole text. Of an exercise with parameters, texts may name their values, `{{bits}}`,
+and an answer that is one for some values only says for which: `# %% mistake: truncates if bits > 4`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+
+from grader.core.variant import Values, holds, render
 
 
 class Role(Enum):
@@ -39,11 +42,11 @@ class Answer:
     source: str
 
 
-_HEADER = re.compile(r"^# %% (mistake|blocked|alternate): (\w+)$")
+_HEADER = re.compile(r"^# %% (mistake|blocked|alternate): (\w+)(?: if (.+))?$")
 
 
-def read_answers(path: Path) -> tuple[Answer, ...]:
-    """Return the answers in a file, in order; none if there is no file.
+def read_answers(path: Path, values: Values) -> tuple[Answer, ...]:
+    """Return the answers in a file, in order, for an exercise's values; none if there is no file.
 
     Raises `ValueError` for a section without a proper header or explanation.
     """
@@ -55,13 +58,16 @@ def read_answers(path: Path) -> tuple[Answer, ...]:
             sections.append([])
         if sections:
             sections[-1].append(line)
-    return tuple(_answer(path, section) for section in sections)
+    found = [_answer(path, section, values) for section in sections]
+    return tuple(answer for answer in found if answer is not None)
 
 
-def _answer(path: Path, lines: list[str]) -> Answer:
+def _answer(path: Path, lines: list[str], values: Values) -> Answer | None:
     header = _HEADER.match(lines[0])
     if header is None:
         raise ValueError(f"{path}: {lines[0]!r} is not `# %% mistake|blocked|alternate: name`")
+    if header.group(3) and not holds(header.group(3), values):
+        return None
     body = 1
     while body < len(lines) and lines[body].startswith("#"):
         body += 1
@@ -69,4 +75,6 @@ def _answer(path: Path, lines: list[str]) -> Answer:
     if not explanation:
         raise ValueError(f"{path}: {header.group(2)} needs its explanation in comment lines")
     source = "\n".join(lines[body:]).strip() + "\n"
-    return Answer(Role(header.group(1)), header.group(2), explanation, source)
+    return Answer(
+        Role(header.group(1)), header.group(2), render(explanation, values), render(source, values)
+    )

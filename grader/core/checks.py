@@ -21,6 +21,7 @@ from _pytest.runner import call_and_report
 from grader.core.compare import Comparison, Record, recording
 from grader.core.evidence import Evidence, Interview
 from grader.core.probe import Probe
+from grader.core.variant import Values, render
 
 _Check = TypeVar("_Check", bound=Callable[..., object])
 
@@ -105,16 +106,22 @@ def generator_for(seed: int, scope: str) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
 
 
-class Suite:
-    """The checks of one `test_<exercise>.py`."""
+OnError = Callable[["pytest.ExceptionInfo[BaseException]"], None]
+"""Is shown the error of a check, with its traceback."""
 
-    def __init__(self, path: Path, probes: dict[str, Probe]) -> None:
+
+class Suite:
+    """The checks of one `test_<exercise>.py`, for the values of the exercise's parameters."""
+
+    def __init__(self, path: Path, probes: dict[str, Probe], values: Values) -> None:
+        self._values = values
         self._interview: Interview | None = None
         self._seed = 0
         self._errors: list[BaseException] = []
+        self._on_error: OnError | None = None
         self._exercise = path.stem.removeprefix("test_")
         self._session = _collect(path, [self, probe_fixtures(probes, self._current)])
-        self.checks = tuple(_describe(item) for item in self._session.items)
+        self.checks = tuple(_describe(item, values) for item in self._session.items)
         if not self.checks:
             raise ValueError(f"{path} holds no checks")
 
@@ -123,18 +130,25 @@ class Suite:
         """A generator for this exercise's inputs, from the grading run's seed."""
         return generator_for(self._seed, self._exercise)
 
+    @pytest.fixture
+    def parameters(self) -> dict[str, Any]:
+        """The values of the exercise's parameters, by name."""
+        return dict(self._values)
+
     def run(
         self,
         interview: Interview,
         seed: int,
         *,
         stop: Callable[[list[CheckRun]], bool] = lambda runs: False,
+        on_error: OnError | None = None,
     ) -> list[CheckRun]:
         """Run the checks against what `interview` can tell, in the file's order.
 
-        `stop` looks at the runs so far, after each, and says whether they are enough.
+        `stop` looks at the runs so far, after each, and says whether they are enough. `on_error` is
+        given each error with its traceback while the check's fixtures still live: a debugger.
         """
-        self._interview, self._seed = interview, seed
+        self._interview, self._seed, self._on_error = interview, seed, on_error
         runs: list[CheckRun] = []
         try:
             for check, item in zip(self.checks, self._session.items, strict=True):
@@ -148,7 +162,7 @@ class Suite:
                 if stop(runs):
                     break
         finally:
-            self._interview = None
+            self._interview = self._on_error = None
         return runs
 
     def _run(self, item: pytest.Item) -> BaseException | None:
@@ -170,6 +184,8 @@ class Suite:
     ) -> pytest.TestReport:
         """In place of pytest's own, which takes 6 ms to print a traceback nobody reads."""
         if call.excinfo is not None:
+            if self._on_error is not None:
+                self._on_error(call.excinfo)
             # a traceback would hold every value of the check, and all that led to it
             self._errors.append(call.excinfo.value.with_traceback(None))
         outcome: Literal["passed", "failed"] = "failed" if call.excinfo else "passed"
@@ -200,7 +216,10 @@ def _collect(path: Path, plugins: list[object]) -> Session:
             config.addinivalue_line("markers", mark)
         config.hook.pytest_sessionstart(session=session)
         session.perform_collect()
-    # pytest leaves a finder that holds the session, and all that its fixtures made, for ever
+    # pytest takes a module that has the name: another course's, or an older text
+    for name in [n for n, m in sys.modules.items() if getattr(m, "__file__", None) == str(path)]:
+        del sys.modules[name]
+    # it leaves a finder that holds the session, and all that its fixtures made, for ever
     sys.meta_path[:] = [
         finder
         for finder in sys.meta_path
@@ -222,13 +241,12 @@ def _environment(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-def _describe(item: pytest.Item) -> Check:
+def _describe(item: pytest.Item, values: Values) -> Check:
     function = item.function  # type: ignore[attr-defined]
     mark = item.get_closest_marker("undertorch_points")
     weight = float(mark.args[0]) if mark else 1.0
     rubric = (function.__doc__ or "").strip().split("\n")[0]
     if not rubric:
         raise ValueError(f"{item.name} in {item.path} needs a docstring: it is the rubric line")
-    return Check(
-        item.name, rubric, weight, item.get_closest_marker("undertorch_claimed") is not None
-    )
+    claims = item.get_closest_marker("undertorch_claimed") is not None
+    return Check(item.name, render(rubric, values), weight, claims)

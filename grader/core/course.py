@@ -11,6 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from grader.core.program import Cell, Kind
+from grader.core.variant import (
+    Parameter,
+    Values,
+    checked_values,
+    public_values,
+    read_parameters,
+    render,
+)
 
 
 class CourseError(Exception):
@@ -34,6 +42,14 @@ class Exercise:
     budget: Mapping[str, float] = field(default_factory=dict)
     """What differs from the course's limits, by the names of `grader.engine.budget.Budget`."""
     chapter: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    values: Values = field(default_factory=dict)
+    """The values that its parameters have here."""
+
+    @property
+    def variant(self) -> Values:
+        """The values, if they are those of a private variant; else nothing."""
+        return {} if self.values == public_values(self.parameters) else self.values
 
     @property
     def grade_id(self) -> str:
@@ -43,20 +59,23 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Chapter:
-    """One nbgrader assignment. `root` is the course's folder."""
+    """One nbgrader assignment. `root` is the course's folder, `origin` where its graders are,
+    if they are elsewhere.
+    """
 
     root: Path
     id: str
+    origin: Path | None = None
 
     @cached_property
     def released(self) -> Path:
         """The notebook that students get."""
-        return self._notebook("chapters")
+        return self._notebook(_released_in(self.origin))
 
     @cached_property
     def reference(self) -> Path:
         """The notebook with the reference solutions."""
-        return self._notebook("solutions")
+        return self._notebook("source" if self.origin else "solutions")
 
     @property
     def name(self) -> str:
@@ -66,7 +85,7 @@ class Chapter:
     @property
     def graders(self) -> Path:
         """The folder with `probes.py`, `test_<exercise>.py` and `answers/`."""
-        return self.root / "grader" / self.id
+        return (self.origin or self.root) / "grader" / self.id
 
     @property
     def probes(self) -> Path:
@@ -103,31 +122,56 @@ class Chapter:
         cells = self.notebook["cells"]
         return tuple(_exercise(cell, self.id) for cell in cells if "undertorch" in cell["metadata"])
 
-    def exercise(self, id: str) -> Exercise:
-        """Return one exercise. Raises `CourseError` if there is none of that id."""
+    def exercise(self, id: str, variant: Values | None = None) -> Exercise:
+        """Return one exercise, of a variant that a notebook names; else of the course's own.
+
+        Raises `CourseError` if there is none of that id, or no such variant.
+        """
         for exercise in self.exercises:
             if exercise.id == id:
-                return exercise
+                return self._of_variant(exercise, variant) if variant else exercise
         known = ", ".join(exercise.id for exercise in self.exercises)
         raise CourseError(f"{self.id} has no exercise {id!r}. It has: {known}.")
+
+    def _of_variant(self, exercise: Exercise, variant: Values) -> Exercise:
+        cells = self.notebook["cells"]
+        cell = next(c for c in cells if _grade_id(c) == exercise.id)
+        try:
+            return _exercise(cell, self.id, checked_values(exercise.parameters, variant))
+        except ValueError as error:
+            raise CourseError(
+                f"This version of the course does not know your variant of {exercise.id}: {error}. "
+                "Ask your instructor which version of Undertorch your notebook is for."
+            ) from None
 
     def _notebook(self, folder: str) -> Path:
         found = sorted((self.root / folder / self.id).glob("*.ipynb"))
         if not found:
-            raise CourseError(f"{folder}/{self.id} holds no notebook. Run: undertorch build")
+            mend = "course apply" if self.origin else "build"
+            raise CourseError(f"{folder}/{self.id} holds no notebook. Run: undertorch {mend}")
         return found[0]
 
 
 @dataclass(frozen=True)
 class Course:
-    """A folder with `solutions/`, `chapters/` and `grader/`."""
+    """A folder with `solutions/`, `chapters/` and `grader/`.
+
+    Or an instructor's course folder, with nbgrader's `source/` and `release/`: `origin` is then
+    the course whose chapters it chose from and whose graders it uses.
+    """
 
     root: Path
+    origin: Path | None = None
 
     def chapters(self) -> tuple[Chapter, ...]:
         """All chapters that have been released, in order."""
-        found = sorted(path.parent.name for path in (self.root / "chapters").glob("*/*.ipynb"))
-        return tuple(Chapter(self.root, name) for name in dict.fromkeys(found))
+        released = self.root / _released_in(self.origin)
+        found = sorted(path.parent.name for path in released.glob("*/*.ipynb"))
+        chapters = (Chapter(self.root, name, self.origin) for name in dict.fromkeys(found))
+        if self.origin is None:
+            return tuple(chapters)
+        # an instructor's assignments of another kind lie beside ours
+        return tuple(chapter for chapter in chapters if chapter.probes.is_file())
 
     def chapter(self, id: str) -> Chapter:
         """Return one chapter. Raises `CourseError` if there is none of that id."""
@@ -145,19 +189,49 @@ class Course:
         raise CourseError(f"There is no exercise {exercise!r} in any chapter of {self.root}.")
 
 
+COURSE_FILE = "undertorch.toml"
+"""What makes a folder an instructor's course folder; `grader.core.chosen` reads it."""
+
+
 def find_course(start: Path | None = None) -> Course:
     """Return the course around `start` (the working directory), else the installed one.
 
-    `UNDERTORCH_COURSE` names another.
+    `UNDERTORCH_COURSE` names another. An instructor's course folder around `start` comes first:
+    for it, `UNDERTORCH_COURSE` is where its chapters and graders are from.
     """
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / COURSE_FILE).is_file():
+            return course_at(folder)
     named = os.environ.get("UNDERTORCH_COURSE")
     if named:
-        return Course(Path(named).resolve())
-    here = (start or Path.cwd()).resolve()
-    for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
+        return course_at(Path(named).resolve())
+    for folder in (here, *here.parents, INSTALLED):
         if (folder / "chapters").is_dir() and (folder / "grader").is_dir():
             return Course(folder)
     raise CourseError("No course here: no folder above this one has chapters/ and grader/.")
+
+
+def course_at(root: Path) -> Course:
+    """Return the course in the folder `root`, an instructor's or a whole one."""
+    if (root / COURSE_FILE).is_file():
+        return Course(root, origin())
+    return Course(root)
+
+
+def origin() -> Path:
+    """Return the folder of the course that instructors choose from."""
+    named = Path(os.environ.get("UNDERTORCH_COURSE") or INSTALLED).resolve()
+    return INSTALLED if (named / COURSE_FILE).is_file() else named
+
+
+INSTALLED = Path(__file__).resolve().parents[2]
+"""The folder that holds the `grader` package; in a checkout, the whole course."""
+
+
+def _released_in(origin: Path | None) -> str:
+    """Return the folder of released notebooks: nbgrader's own name in an instructor's folder."""
+    return "release" if origin else "chapters"
 
 
 def source_of(cell: Mapping[str, Any]) -> str:
@@ -180,6 +254,15 @@ def given_cells(notebook: Mapping[str, Any]) -> list[Cell]:
     return cells
 
 
+def public_answer(chapter: Chapter, exercise: str) -> str:
+    """Return the reference solution of an exercise's public variant."""
+    for cell in _read(chapter.reference)["cells"]:
+        if _grade_id(cell) == exercise:
+            card = cell["metadata"].get("undertorch", {})
+            return str(card.get("public_answer") or cell["source"])
+    raise CourseError(f"{chapter.reference} has no solution of {exercise}. Build it again.")
+
+
 def read_reference(chapter: Chapter) -> list[Cell]:
     """Return the code cells of the reference notebook."""
     return given_cells(_read(chapter.reference))
@@ -193,8 +276,14 @@ def _read(path: Path) -> dict[str, Any]:
     return notebook
 
 
-def _exercise(cell: Mapping[str, Any], chapter: str) -> Exercise:
+def _grade_id(cell: Mapping[str, Any]) -> object:
+    return cell["metadata"].get("nbgrader", {}).get("grade_id")
+
+
+def _exercise(cell: Mapping[str, Any], chapter: str, values: Values | None = None) -> Exercise:
     card = cell["metadata"]["undertorch"]
+    parameters = read_parameters(card.get("parameters", {}))
+    values = values or card.get("variant") or public_values(parameters)
     return Exercise(
         id=cell["metadata"]["nbgrader"]["grade_id"],
         title=card["title"],
@@ -204,8 +293,10 @@ def _exercise(cell: Mapping[str, Any], chapter: str) -> Exercise:
         prerequisites=tuple(card["prerequisites"]),
         teaches=card["teaches"],
         leaves_out=card["leaves_out"],
-        off_limits=tuple(card["off_limits"]),
+        off_limits=tuple(render(rule, values) for rule in card["off_limits"]),
         stub=source_of(cell),
         budget=card.get("budget", {}),
         chapter=chapter,
+        parameters=parameters,
+        values=values,
     )

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from grader.core.answers import Answer
 from grader.core.checks import CheckRun
-from grader.core.evidence import StudentRaised
+from grader.core.evidence import Raised, StudentRaised
 from grader.core.outcome import Ended
+
+_NUMBER = re.compile(r"/\S+|0x[0-9a-f]+|\d+")
+"""What differs from run to run in a message: paths, such as those of temporary files, and numbers."""
+_OWN = re.compile(r"\b(raise|assert)\b")
+_CHANCE = re.compile(r"\b(gloo|peer|rank|worker)\b", re.IGNORECASE)
+"""Words of a process that lost another one: which of them it says hangs on who was faster."""
 
 
 def diagnose(
@@ -15,8 +22,8 @@ def diagnose(
 ) -> Answer | None:
     """Return the mistake whose evidence equals the student's wherever a check failed.
 
-    `runs` have a failure; a mistake that was not run to its end explains nothing. Of several, the one that agrees on most of the passed checks too; of equals, the first.
-    None if no mistake matches.
+    `runs` have a failure; a mistake that was not run to its end explains nothing. Of several, the
+    one that agrees on most of the passed checks too; of equals, the first. None if none matches.
     """
     best: tuple[int, Answer] | None = None
     for answer, theirs in known:
@@ -42,7 +49,7 @@ def _same_failure(ours: CheckRun, theirs: CheckRun) -> bool:
     if left is None or right is None:
         return False
     if isinstance(left, StudentRaised) and isinstance(right, StudentRaised):
-        return left.raised.type == right.raised.type and _same_comparisons(ours, theirs)
+        return _same_exception(left.raised, right.raised) and _same_comparisons(ours, theirs)
     if isinstance(left, Ended) and isinstance(right, Ended):
         return left.outcome is right.outcome
     if type(left) is not type(right):
@@ -50,6 +57,30 @@ def _same_failure(ours: CheckRun, theirs: CheckRun) -> bool:
     if not ours.comparisons:
         return str(left) == str(right)
     return _same_comparisons(ours, theirs)
+
+
+def _same_exception(ours: Raised, theirs: Raised) -> bool:
+    """Say whether two exceptions have one cause, as far as that can be seen.
+
+    What one's own `raise` says is free, and what an instrument says of several processes depends on
+    who noticed first. What Python or PyTorch says tells what went wrong: a `RuntimeError` about a
+    view explains none about sizes. Paths and numbers in it may differ.
+    """
+    if ours.type != theirs.type or _is_own(ours) != _is_own(theirs):
+        return False
+    if _is_own(ours) or not ours.where or not theirs.where:
+        return True
+    said, known = _said(ours), _said(theirs)
+    return said == known or bool(_CHANCE.search(said) and _CHANCE.search(known))
+
+
+def _said(raised: Raised) -> str:
+    """Return an exception's first line; behind it a worker's traceback may follow."""
+    return _NUMBER.sub("#", raised.message.partition("\n")[0])
+
+
+def _is_own(raised: Raised) -> bool:
+    return bool(raised.where) and _OWN.search(raised.where[-1][2]) is not None
 
 
 def _same_comparisons(ours: CheckRun, theirs: CheckRun) -> bool:

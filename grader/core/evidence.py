@@ -35,12 +35,16 @@ WHERE_LIMIT = 8
 
 @dataclass(frozen=True)
 class Raised:
-    """An exception of the student's code. `where` are its own lines: (function, number, text)."""
+    """An exception of the student's code.
+
+    `where` are its own lines: (function, number, text); `notes` says on which inputs, where known.
+    """
 
     type: str
     kinds: tuple[str, ...]
     message: str
     where: tuple[tuple[str, int, str], ...]
+    notes: str = ""
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Raised:
@@ -53,6 +57,7 @@ class Raised:
                 (_clean(name), int(line), _clean(text))
                 for name, line, text in data["where"][-WHERE_LIMIT:]
             ),
+            _clean(data.get("notes", ""), MESSAGE_CHARACTERS),
         )
 
     def is_a(self, name: str) -> bool:

@@ -40,11 +40,17 @@ class Fork:
         self._wall_seconds = wall_seconds
         inside.warm_up()
         ours, theirs = socket.socketpair()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 warns of forks with threads
-            self._pid = os.fork()
-        if self._pid == 0:
-            _become_child(ours, theirs, probes)
+        # Python runs hooks around a fork and swallows a Ctrl-C that comes in one of them
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            with warnings.catch_warnings():
+                # 3.12 warns of forks with threads
+                warnings.simplefilter("ignore", DeprecationWarning)
+                self._pid = os.fork()
+            if self._pid == 0:
+                _become_child(ours, theirs, probes, mask)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         theirs.close()
         self._socket = ours
         self._ended: Ended | None = None
@@ -77,9 +83,15 @@ class Fork:
             self._pid = 0
 
 
-def _become_child(ours: socket.socket, theirs: socket.socket, probes: dict[str, Probe]) -> None:
+def _become_child(
+    ours: socket.socket,
+    theirs: socket.socket,
+    probes: dict[str, Probe],
+    mask: set[int | signal.Signals],
+) -> None:
     try:
-        os.setsid()
+        os.setsid()  # from here on the terminal's Ctrl-C is not for us
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         ours.close()
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):

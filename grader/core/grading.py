@@ -12,16 +12,20 @@ from grader.core.answers import Answer, Role, read_answers
 from grader.core.channel import Transport
 from grader.core.checks import CheckRun, Suite
 from grader.core.compare import NOTHING, Mismatch
-from grader.core.course import Chapter, Exercise, read_reference
+from grader.core.course import Chapter, Exercise, public_answer, read_reference
 from grader.core.diagnosis import diagnose, may_explain
 from grader.core.evidence import Interview, StudentRaised
 from grader.core.offlimits import describe_rule, scan
 from grader.core.outcome import Ended, Outcome
 from grader.core.probe import Probe
 from grader.core.program import Cell, Kind, Program, is_stub, judged_text, slice_program
+from grader.core.variant import phrase, public_values
 from grader.core.verdict import Message, Verdict, raised_message, score, without_checks
 
 OpenTransport = Callable[[], Transport]
+
+PUBLIC_ANSWER = "public_answer"
+"""The known mistake to hand in the public solution where a private variant is asked for."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +52,22 @@ class ExerciseGrader:
     @cached_property
     def suite(self) -> Suite:
         """The exercise's checks."""
-        return Suite(self.chapter.checks(self.exercise.id), self._probes)
+        return Suite(self.chapter.checks(self.exercise.id), self._probes, self.exercise.values)
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
-        """The exercise's known answers."""
-        return read_answers(self.chapter.answers(self.exercise.id))
+        """The exercise's known answers. To a private variant, the public answer is a mistake."""
+        exercise = self.exercise
+        known = read_answers(self.chapter.answers(exercise.id), exercise.values)
+        return (*known, self._public_answer()) if exercise.variant else known
+
+    def _public_answer(self) -> Answer:
+        exercise = self.exercise
+        ours = phrase(exercise.parameters, exercise.values)
+        public = phrase(exercise.parameters, public_values(exercise.parameters))
+        words = f"This is the answer to the public exercise: yours asks for {ours}, not {public}."
+        source = public_answer(self.chapter, exercise.id)
+        return Answer(Role.MISTAKE, PUBLIC_ANSWER, words, source)
 
     def attempt_with(self, source: str) -> Attempt:
         """Return an attempt with this solution cell, among the reference's other cells."""

@@ -135,7 +135,7 @@ class Inside:
         except KeyboardInterrupt:
             if self._live:
                 raise
-            return {"type": "KeyboardInterrupt", "mro": [], "message": "", "where": []}
+            return {"type": "KeyboardInterrupt", "mro": [], "message": "", "where": [], "notes": ""}
         except BaseException as error:  # SystemExit and GeneratorExit are the student's too
             return report(error)
         return None

@@ -23,6 +23,7 @@ from grader.core.probe import Probe, load_probes
 from grader.core.program import Program, binds
 from grader.core.render import Report, Trouble
 from grader.core.submission import Unreadable, read_notebook
+from grader.core.variant import Values, shown
 from grader.core.verdict import Verdict
 
 PRACTICE_SEED = 0
@@ -30,11 +31,14 @@ PRACTICE_SEED = 0
 being mended. A graded run draws its own."""
 
 
-def grade(exercise: str) -> Report | Trouble:
-    """Grade what this kernel now defines for `exercise`. Show the result; it never raises."""
+def grade(exercise: str, **variant: Any) -> Report | Trouble:
+    """Grade what this kernel now defines for `exercise`. Show the result; it never raises.
+
+    `variant` are the values of a private variant, as its grade cell names them.
+    """
     try:
         chapter = find_course().chapter_of(exercise)
-        grader = _grader(chapter, exercise)
+        grader = _grader(chapter, exercise, variant)
     except CourseError as error:
         return Trouble(str(error))
     names = vars(sys.modules["__main__"])
@@ -96,9 +100,16 @@ def _probes(chapter: Chapter) -> dict[str, Probe]:
     return load_probes(chapter.probes)
 
 
-@cache
-def _grader(chapter: Chapter, exercise: str) -> ExerciseGrader:
-    return ExerciseGrader(chapter, chapter.exercise(exercise), _probes(chapter))
+def _grader(chapter: Chapter, exercise: str, variant: Values) -> ExerciseGrader:
+    key = chapter, exercise, shown(variant)
+    if key not in _graders:
+        found = chapter.exercise(exercise, variant)
+        _graders[key] = ExerciseGrader(chapter, found, _probes(chapter))
+    return _graders[key]
+
+
+_graders: dict[tuple[Chapter, str, str], ExerciseGrader] = {}
+"""Kept from one run of a grade cell to the next: a grader learns what the known mistakes do."""
 
 
 def live_attempt(exercise: str, names: dict[str, Any], given: set[str]) -> Attempt:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, overload
+
+import torch
+
+_SHOWN = 120
+"""Characters of an input that are shown where it made a student's code raise."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,35 @@ def probe(
         return Probe(function.__name__, function, names[1:], frozenset(in_place))
 
     return make if run is None else make(run)
+
+
+def each(call: Callable[..., Any], cases: Iterable[Sequence[Any]]) -> list[Any]:
+    """Return what `call(*case)` gives for each case.
+
+    What it raises is noted with the case: a student reads on which of many inputs it happened.
+    """
+    results = []
+    for case in cases:
+        try:
+            results.append(call(*case))
+        except Exception as error:
+            name = getattr(call, "__name__", "")
+            error.add_note(f"{name}({', '.join(map(_shown, case))})")
+            raise
+    return results
+
+
+def _shown(value: object) -> str:
+    """Return an input as one would write it; a tensor as its dtype, size and stride."""
+    if isinstance(value, torch.Tensor):
+        dtype = str(value.dtype).removeprefix("torch.")
+        return f"<{dtype}, size {tuple(value.shape)}, stride {value.stride()}>"
+    if isinstance(value, bytes):
+        return f"<{len(value)} bytes>"
+    if isinstance(value, list | tuple) and any(isinstance(part, torch.Tensor) for part in value):
+        return f"[{', '.join(map(_shown, value))}]"
+    shown = repr(value)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
 def load_probes(path: Path) -> dict[str, Probe]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from grader.core.checks import MARKERS, generator_for, probe_fixtures
-from grader.core.course import Course
+from grader.core.course import Course, Exercise
 from grader.core.evidence import Interview
 from grader.core.fork import Fork
 from grader.core.live import PRACTICE_SEED
@@ -83,6 +84,11 @@ class _Interviews:
         exercise = request.path.stem.removeprefix("test_")
         return generator_for(self._config.getoption("seed"), exercise)
 
+    @pytest.fixture
+    def parameters(self, request: pytest.FixtureRequest) -> dict[str, Any]:
+        """The values of an exercise's parameters, by name: those of the course around the checks."""
+        return dict(_exercise(request.path).values)
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
         """Fail a check during which something off limits was called."""
@@ -107,7 +113,7 @@ class _Interviews:
                 )
             except Unreadable as error:
                 pytest.exit(f"--submission: {error}", returncode=pytest.ExitCode.USAGE_ERROR)
-            off_limits = chapter.exercise(exercise).off_limits
+            off_limits = _exercise(path).off_limits
             broken = scan(judged_text(rebuilt.programs[exercise]), off_limits)
             for rule, line in broken:
                 pytest.fail(f"off limits: {describe_rule(rule)}, in `{line}`", pytrace=False)
@@ -116,6 +122,11 @@ class _Interviews:
             interview.load(rebuilt.programs[exercise])
             self._open[path] = interview
         return self._open[path]
+
+
+def _exercise(checks: Path) -> Exercise:
+    chapter = Course(checks.parents[2]).chapter(checks.parent.name)
+    return chapter.exercise(checks.stem.removeprefix("test_"))
 
 
 @cache

@@ -39,7 +39,14 @@ def report(error: BaseException) -> dict[str, Any]:
         "mro": [text(kind.__name__) for kind in type(error).__mro__],
         "message": message,
         "where": where[-_LINES:],
+        "notes": _notes(error),
     }
+
+
+def _notes(error: BaseException) -> str:
+    """Return what was noted on an exception: by a probe, its inputs (see `grader.core.probe.each`)."""
+    notes = vars(error).get("__notes__")
+    return "\n".join(map(text, notes[:_LINES])) if isinstance(notes, list) else ""
 
 
 def text(value: object) -> str:

@@ -16,7 +16,7 @@ def _is_report(value: object) -> bool:
     """Say whether a value is what `grader.core.raised.report` returns."""
     return (
         isinstance(value, dict)
-        and set(value) == {"type", "mro", "message", "where"}
+        and set(value) - {"notes"} == {"type", "mro", "message", "where"}
         and _is_text(value["type"])
         and _is_text(value["message"])
         and _is_list(value["mro"], _is_text)

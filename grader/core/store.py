@@ -3,7 +3,8 @@
 `record.json` says what was graded, with which seed, versions and tier, and the verdicts;
 `<grade cell>.replies` holds the raw replies, compressed. A change of rubric can so be applied
 without running anyone's code again. The record is written last: where there is none, the
-submission is not graded.
+submission is not graded. `seconds.json` says how long the code was waited for, which differs from
+run to run and so is no part of the record.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from grader.core.whole import write_whole
 
 SCHEMA = 2
 """Version of the layout of records and replies. A reader refuses any other."""
@@ -54,6 +57,16 @@ class Store:
             parts = [packer.compress(part) for part in (index, b"\n", *replies.values())]
             self._write(f"{grade_id}.replies", b"".join([*parts, packer.flush()]))
 
+    def files(self) -> dict[str, bytes]:
+        """Return what `keep` wrote, by file name, to travel to another machine."""
+        return {path.name: path.read_bytes() for path in sorted(self.folder.glob("*.replies"))}
+
+    def take(self, files: Mapping[str, bytes]) -> None:
+        """Write what another machine's store had as `files`, in the place of what is here."""
+        self.begin()
+        for name, content in files.items():
+            self._write(name, content)
+
     def replies(self, grade_id: str) -> dict[str, bytes]:
         """Return the transcript of one grade cell; empty if none was kept."""
         path = self.folder / f"{grade_id}.replies"
@@ -66,9 +79,26 @@ class Store:
             start += length
         return found
 
+    def keep_seconds(self, seconds: Mapping[str, float]) -> None:
+        """Write how long the code of each grade cell was waited for, in seconds."""
+        self._write(
+            "seconds.json", json.dumps({k: round(v, 3) for k, v in seconds.items()}).encode()
+        )
+
+    def seconds(self) -> dict[str, float]:
+        """Return how long the code of each grade cell was waited for; empty if it is not known."""
+        try:
+            found: dict[str, float] = json.loads((self.folder / "seconds.json").read_text())
+        except FileNotFoundError:
+            return {}
+        return found
+
     def record(self, record: Mapping[str, Any]) -> None:
-        """Write the record: submission's hash, seed, tier, verdicts; schema and versions added."""
-        whole = {"schema": SCHEMA, **record, "versions": versions()}
+        """Write the record: submission's hash, seed, tier, verdicts; schema added, and versions.
+
+        Versions that the record brings are of the machine that graded, and stay.
+        """
+        whole = {"schema": SCHEMA, **record, "versions": record.get("versions") or versions()}
         self._write("record.json", json.dumps(whole, indent=1).encode("utf-8"))
 
     def read(self) -> dict[str, Any] | None:
@@ -84,12 +114,7 @@ class Store:
         return record
 
     def _write(self, name: str, content: bytes) -> None:
-        """Write a private file, whole or not at all."""
-        partial = self.folder / f".{name}.partial"
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(partial, self.folder / name)
+        write_whole(self.folder / name, content, private=True, durable=False)
 
 
 def kept(root: Path, older_than_days: float) -> Iterator[tuple[Path, int]]:

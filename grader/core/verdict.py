@@ -177,4 +177,5 @@ def raised_message(raised: Raised) -> Message:
         (f"{'in ' + name + ', ' if name and name != '<module>' else ''}line {number}", line.strip())
         for name, number, line in raised.where[-3:]
     )
-    return Message(f"Your code raised {text}", rows)
+    given = (("on", raised.notes),) if raised.notes else ()
+    return Message(f"Your code raised {text}", (*given, *rows))

@@ -36,15 +36,17 @@ class Memory:
 
 
 @contextmanager
-def watch_memory() -> Iterator[Memory]:
+def watch_memory(*, meta: bool = True) -> Iterator[Memory]:
     """Measure the storages that operators make inside the `with`.
 
     Storages that were there before do not count, however many new tensors view them. Of a storage
     that grows (`resize_`, `out=`) what it gained counts. Not seen: scratch memory that a kernel
     frees before it returns, memory of numpy or Python objects, other threads.
+
+    meta: whether tensors of the meta device count, with the bytes that they say they have
     """
     memory = Memory()
-    scales = _Scales(memory)
+    scales = _Scales(memory, meta)
     try:
         with scales:
             yield memory
@@ -59,9 +61,10 @@ class _Scales(TorchDispatchMode):
     finalizer tells when the bytes are gone.
     """
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, meta: bool) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._memory = memory
+        self._meta = meta
         self._sizes: dict[int, int] = {}
         self._finalizers: dict[int, weakref.finalize[Any, Any]] = {}
 
@@ -75,10 +78,10 @@ class _Scales(TorchDispatchMode):
         kwargs = kwargs or {}
         # `lift_fresh` is how a tensor made from Python data first shows itself: it is its own input
         if func is not torch.ops.aten.lift_fresh.default:
-            for storage in _storages((args, kwargs)):
+            for storage in self._storages((args, kwargs)):
                 self._follow(storage, storage.nbytes())
         result = func(*args, **kwargs)
-        for storage in _storages((args, kwargs, result)):
+        for storage in self._storages((args, kwargs, result)):
             self._follow(storage, 0)
             self._weigh(storage)
         return result
@@ -101,15 +104,16 @@ class _Scales(TorchDispatchMode):
         self._memory._shrink(max(0, self._sizes.pop(key) - size_before))
         del self._finalizers[key]
 
+    def _storages(self, tree: object) -> Iterator[torch.UntypedStorage]:
+        for leaf in tree_leaves(tree):
+            if isinstance(leaf, torch.UntypedStorage):  # as `set_` takes it
+                yield leaf
+            elif not isinstance(leaf, torch.Tensor) or leaf.layout is not torch.strided:
+                continue
+            elif self._meta or not leaf.is_meta:
+                yield leaf.untyped_storage()
+
     def forget(self) -> None:
         """Follow no storage any longer."""
         for finalizer in self._finalizers.values():
             finalizer.detach()
-
-
-def _storages(tree: object) -> Iterator[torch.UntypedStorage]:
-    for leaf in tree_leaves(tree):
-        if isinstance(leaf, torch.UntypedStorage):  # as `set_` takes it
-            yield leaf
-        elif isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided:
-            yield leaf.untyped_storage()

@@ -13,8 +13,9 @@ from typing import Any
 from nbgrader.converters import Autograde
 from nbgrader.utils import rmtree
 
-from grader.core.course import Chapter, Course, CourseError
+from grader.core.course import Chapter, Course, CourseError, course_at
 from grader.core.store import Store
+from grader.nbgrader.gradebook import NAME_LENGTH
 from grader.nbgrader.intake import take_in
 from grader.nbgrader.register import as_registered, register
 from grader.nbgrader.run import INTAKE
@@ -35,7 +36,7 @@ class Batch:
 def open_batch(autograde: Autograde) -> Batch | None:
     """Prepare all submissions that nbgrader found; None for an assignment that is no chapter."""
     directory = autograde.coursedir
-    course = Course(Path(directory.root).resolve())
+    course = course_at(Path(directory.root).resolve())
     try:
         chapter = course.chapter(directory.assignment_id)
     except CourseError:
@@ -72,6 +73,8 @@ def _take_in(
         # a line break would end nbgrader's whole batch, bytes that are no text its database's
         if not student.isprintable():
             raise OSError(f"{student!a} can be no student's id: rename the folder")
+        if len(student) > NAME_LENGTH:
+            raise OSError(f"a student's id has up to {NAME_LENGTH} characters: rename the folder")
         said = take_in(folder, store.folder / "quarantine", expected)
     except OSError as error:
         autograde.log.error("%a: %s. It is not graded.", student, error)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nbgrader.apps import AutogradeApp
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 
-from grader.core.course import Course, CourseError
+from grader.core.course import CourseError, course_at
 from grader.nbgrader.batch import Batch
+from grader.nbgrader.gradebook import must_open
 from grader.nbgrader.parallel import ParallelAutograde, Tally
 from grader.nbgrader.register import as_registered, register
 from grader.nbgrader.regrade import Change, NeedsRun, Regrade
@@ -40,9 +42,15 @@ def grade_chapter(
     seed: int,
     trust: bool,
     report: Callable[[Tally], None],
+    scheduler: str = "",
 ) -> Tally:
-    """Grade a chapter's submissions in `jobs` processes, one for each core if 0."""
+    """Grade a chapter's submissions in `jobs` processes, one for each core if 0.
+
+    With a Dask scheduler's address its workers grade them. Raises `CourseError` if the gradebook
+    cannot be opened.
+    """
     app = autograde_app(root, chapter, student, force)
+    must_open(app.coursedir.db_url)
     if seed:
         app.config.GradeInBox.seed = seed
     if trust:
@@ -50,10 +58,9 @@ def grade_chapter(
     autograde = ParallelAutograde(coursedir=app.coursedir, parent=app)
     autograde.jobs = jobs or len(os.sched_getaffinity(0))
     autograde.report = report
-    try:
+    autograde.scheduler = scheduler
+    with _nbgrader_says():
         return autograde.start()
-    except NbGraderException as error:
-        raise CourseError(f"{error}.") from None
 
 
 def regrade_chapter(
@@ -61,8 +68,19 @@ def regrade_chapter(
 ) -> Iterator[Change | NeedsRun]:
     """Apply the present checks to the kept evidence of a chapter; change nothing if `dry`."""
     app = autograde_app(root, chapter, student)
-    found, directory = Course(root).chapter(chapter), app.coursedir
+    must_open(app.coursedir.db_url)
+    found, directory = course_at(root).chapter(chapter), app.coursedir
     if not dry:
-        register(found, directory.db_url, directory.course_id)
+        with _nbgrader_says():
+            register(found, directory.db_url, directory.course_id)
     batch = Batch(found, as_registered(found, directory.db_url), {})
     return Regrade(Autograde(coursedir=directory, parent=app), batch, dry=dry)()
+
+
+@contextmanager
+def _nbgrader_says() -> Iterator[None]:
+    """Turn what ends an nbgrader command into what ends ours."""
+    try:
+        yield
+    except NbGraderException as error:
+        raise CourseError(f"{error}.") from None

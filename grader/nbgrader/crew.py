@@ -9,14 +9,32 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import Any, Protocol
 
-from grader.nbgrader.worker import Done, Ready, Stopped, Task
+from grader.nbgrader.worker import Died, Done, Event, Ready, Stopped, Task
 
 AHEAD = 2
 """Tasks that a worker holds: the one it grades, and the next, so that it need not wait for us."""
 
-Event = Ready | Done | Stopped
+
+class Workers(Protocol):
+    """Whoever grades for the one who writes: a `Crew` here, a `Cluster` elsewhere."""
+
+    @property
+    def busy(self) -> bool:
+        """Is there a task without an answer?"""
+
+    def has_room(self) -> bool:
+        """Can a task be given now?"""
+
+    def give(self, task: Task) -> None:
+        """Hand over a task. It is answered once, by `Done` or by `Died`."""
+
+    def listen(self, wake: int) -> Iterator[Event]:
+        """Wait for word, but not for ever, or until the descriptor `wake` can be read."""
+
+    def close(self) -> None:
+        """End all work. What was not answered is not graded."""
 
 
 @dataclass
@@ -39,7 +57,7 @@ class Crew:
     def __init__(self, size: int, serve: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         self._context = multiprocessing.get_context("fork")
         self._serve, self._arguments = serve, arguments
-        self.members = [self._hire() for _ in range(size)]
+        self._members = [self._hire() for _ in range(size)]
 
     def _hire(self) -> Member:
         ours, theirs = self._context.Pipe()
@@ -50,17 +68,16 @@ class Crew:
         theirs.close()
         return Member(process, ours)
 
-    def with_room(self) -> Iterator[Member]:
-        """Return the members that can be given a task, those with the fewest first."""
-        return iter(
-            sorted(
-                (m for m in self.members if m.ready and len(m.tasks) < AHEAD),
-                key=lambda member: len(member.tasks),
-            )
-        )
+    def _with_room(self) -> list[Member]:
+        return [m for m in self._members if m.ready and len(m.tasks) < AHEAD]
 
-    def give(self, member: Member, task: Task) -> None:
-        """Hand a task to a member. One that is dead by now is noticed when it is listened to."""
+    def has_room(self) -> bool:
+        """Is there a member that can be given a task?"""
+        return bool(self._with_room())
+
+    def give(self, task: Task) -> None:
+        """Hand a task to who has the fewest. One that is dead is noticed when it is listened to."""
+        member = min(self._with_room(), key=lambda member: len(member.tasks))
         member.tasks.append(task)
         with contextlib.suppress(OSError):
             member.channel.send(task)
@@ -68,11 +85,11 @@ class Crew:
     @property
     def busy(self) -> bool:
         """Is there a task without an answer?"""
-        return any(member.tasks for member in self.members)
+        return any(member.tasks for member in self._members)
 
-    def listen(self, wake: int) -> Iterator[tuple[Member, Event | None]]:
-        """Wait for word from the crew or on the descriptor `wake`; None from who died."""
-        by_channel = {member.channel: member for member in self.members}
+    def listen(self, wake: int) -> Iterator[Event]:
+        """Wait for word from the crew or on the descriptor `wake`."""
+        by_channel = {member.channel: member for member in self._members}
         for source in wait([*by_channel, wake]):
             if source == wake:
                 continue
@@ -80,22 +97,25 @@ class Crew:
             try:
                 event = member.channel.recv()
             except (EOFError, OSError):
-                yield member, None
+                yield self._replaced(member)
                 continue
             if isinstance(event, Ready):
                 member.ready = True
             elif isinstance(event, Done):
                 member.tasks.popleft()
-            yield member, event
+            yield event
 
-    def replace(self, member: Member) -> None:
+    def _replaced(self, member: Member) -> Event:
         """Bury a dead member and hire another."""
+        if not member.ready:
+            return Stopped("A worker ended before it was ready. Its last words are above.")
         self._end(member)
-        self.members[self.members.index(member)] = self._hire()
+        self._members[self._members.index(member)] = self._hire()
+        return Died(tuple(member.tasks))
 
     def close(self) -> None:
         """End everyone, and with them their boxes."""
-        for member in self.members:
+        for member in self._members:
             self._end(member)
 
     def _end(self, member: Member) -> None:

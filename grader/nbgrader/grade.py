@@ -24,7 +24,7 @@ class ResetScores(NbGraderPreprocessor):
     ) -> tuple[NotebookNode, dict[str, Any]]:
         """Mark every grade of this submission as not known."""
         with Gradebook(resources["nbgrader"]["db_url"]) as gradebook:
-            forget(gradebook, _place(resources))
+            in_one_transaction(gradebook, lambda: forget(gradebook, _place(resources)))
         return nb, resources
 
 
@@ -71,6 +71,7 @@ class GradeInBox(NbGraderPreprocessor):
         graded = grade_notebook(run, nb)
         for grade_id, replies in graded.replies.items():
             store.keep(grade_id, replies)
+        store.keep_seconds(graded.seconds)
         resources["graded"] = graded
         return graded.notebook, resources
 

@@ -13,15 +13,30 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import create_engine, make_url, text
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.orm import Session
 
+from grader.core.course import CourseError
 from grader.core.verdict import Verdict
+from grader.nbgrader.late import penalize
 
 LOCK_SECONDS = 30.0
-"""How long somebody else may hold the gradebook, a formgrader's save or a backup, before we stop."""
+"""How long somebody else may hold the gradebook, a formgrader's save, a backup or a server's
+restart, before we stop."""
+
+PAUSE_SECONDS = 0.1
+"""Between two tries. SQLite itself waits 5 s in each, a server that restarts refuses at once."""
+
+NAME_LENGTH = 128
+"""Characters of a student's id in nbgrader's schema. SQLite takes more, PostgreSQL does not."""
+
+_PASSING = ("08", "40", "55P03", "57P")
+"""PostgreSQL's SQLSTATEs, or their classes, of what passes: a connection lost, a deadlock, a lock
+that was waited for in vain, a server that restarts (PostgreSQL manual, appendix A)."""
 
 _T = TypeVar("_T")
 
@@ -91,15 +106,7 @@ def save(gradebook: Gradebook, place: Place, marks: Marks, late: AssignLatePenal
             if comment.name in marks.comments:
                 comment.auto_comment = marks.comments[comment.name]
         del cells
-    submitted.late_submission_penalty = None
-    seconds = submitted.assignment.total_seconds_late
-    if seconds > 0:
-        gradebook.db.flush()
-        gradebook.db.refresh(submitted)  # the sum of the new scores
-        late.init_plugin()
-        penalty = late.plugin_inst.late_submission_penalty(place.student, submitted.score, seconds)
-        if penalty is not None:
-            submitted.late_submission_penalty = late._check_late_penalty(submitted, penalty)
+    penalize(gradebook, submitted, late)
     gradebook.db.commit()
 
 
@@ -113,6 +120,7 @@ def one_transaction(gradebook: Gradebook) -> Iterator[None]:
     commit = session.commit
     session.commit = session.flush
     try:
+        _limit_waiting(session)
         yield
         commit()
     except BaseException:
@@ -124,20 +132,75 @@ def one_transaction(gradebook: Gradebook) -> Iterator[None]:
 
 
 class GradebookBusy(Exception):
-    """Somebody else held the gradebook for too long."""
+    """Somebody else held the gradebook for too long, or its server was away."""
 
 
 def in_one_transaction(gradebook: Gradebook, action: Callable[[], _T]) -> _T:
-    """Do `action` in one transaction; while the database is locked, again, up to LOCK_SECONDS."""
+    """Do `action` in one transaction; while the gradebook is held by others or away, again.
+
+    It must be the same done twice: of a commit that a lost connection cut off nobody knows. Raises
+    `GradebookBusy` after LOCK_SECONDS, and what SQLAlchemy raises of all that does not pass.
+    """
     deadline = time.monotonic() + LOCK_SECONDS
+    taken = False
     while True:
         try:
             with one_transaction(gradebook):
                 return action()
-        except OperationalError as error:
-            if "locked" not in str(error):
+        except (InvalidEntry, DBAPIError) as error:
+            # nbgrader's own calls make an InvalidEntry of whatever the database said
+            cause = error.__context__ if isinstance(error, InvalidEntry) else error
+            if not isinstance(cause, DBAPIError):
                 raise
-            if time.monotonic() > deadline:
-                raise GradebookBusy(
-                    f"The gradebook was locked by another program for {LOCK_SECONDS:g} s"
-                ) from None
+        if isinstance(cause, IntegrityError) and not taken:
+            taken = True  # another program added the same row since we looked: now it is found
+        elif not _passes(cause):
+            raise cause
+        elif time.monotonic() > deadline:
+            raise GradebookBusy(_why_busy(cause)) from None
+        time.sleep(PAUSE_SECONDS)
+
+
+def must_open(db_url: str) -> None:
+    """Raise `CourseError` unless the gradebook at `db_url` can be opened."""
+    try:
+        engine = create_engine(db_url)
+        try:
+            engine.connect().close()
+        finally:
+            engine.dispose()
+    except (SQLAlchemyError, ImportError) as error:
+        try:
+            where = make_url(db_url).render_as_string(hide_password=True)
+        except SQLAlchemyError:
+            where = "CourseDirectory.db_url"
+        said = str(getattr(error, "orig", error)).strip()
+        raise CourseError(
+            f"The gradebook {where} cannot be opened: {said}\n"
+            "It is named in nbgrader_config.py, CourseDirectory.db_url. "
+            "PostgreSQL's is postgresql+psycopg://USER@HOST/DATABASE."
+        ) from None
+
+
+def _limit_waiting(session: Session) -> None:
+    """Let PostgreSQL wait for a lock as long as we would; by itself it waits for ever."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text(f"SET LOCAL lock_timeout = {int(LOCK_SECONDS * 1000)}"))
+
+
+def _passes(error: DBAPIError) -> bool:
+    """Say whether what the database refused it may grant later."""
+    if error.connection_invalidated:
+        return True
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return bool(state.startswith(_PASSING))
+    refused = ("locked", "connection")  # SQLite's word, and psycopg's where no server answers
+    return isinstance(error, OperationalError) and any(word in str(error.orig) for word in refused)
+
+
+def _why_busy(error: DBAPIError) -> str:
+    state = getattr(error.orig, "sqlstate", None) or ""
+    if "locked" in str(error.orig) or state.startswith(("40", "55")):
+        return f"The gradebook was locked by another program for {LOCK_SECONDS:g} s"
+    return f"The gradebook's server was away for {LOCK_SECONDS:g} s"

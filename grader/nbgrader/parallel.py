@@ -16,7 +16,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -30,10 +30,10 @@ from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from grader.core.store import Store
 from grader.nbgrader.batch import Batch, open_batch
-from grader.nbgrader.crew import Crew, Member
+from grader.nbgrader.crew import Crew, Workers
 from grader.nbgrader.grade import GradeInBox
 from grader.nbgrader.gradebook import GradebookBusy, Place, forget, in_one_transaction, save
-from grader.nbgrader.worker import Done, Stopped, Task, work
+from grader.nbgrader.worker import Died, Done, Stopped, Task, work
 
 REFUSED = "The grader died twice on this submission. Its code was not run again."
 
@@ -62,9 +62,13 @@ class Halt(Exception):
 
 
 class ParallelAutograde(Autograde):
-    """Grades as nbgrader's Autograde with Undertorch's settings does, in `jobs` processes."""
+    """Grades as nbgrader's Autograde with Undertorch's settings does, in `jobs` processes.
+
+    With the address of a Dask `scheduler` its workers grade, on whatever machines they run.
+    """
 
     jobs = 1
+    scheduler = ""
     serve: Callable[..., None] = staticmethod(work)
     report: Callable[[Tally], None] = staticmethod(lambda tally: None)
     _staging = False
@@ -81,55 +85,59 @@ class ParallelAutograde(Autograde):
         self._again: deque[Task] = deque()
         self._deaths: dict[str, int] = {}
         self.tally.total = len(self._queue)
-        terms = GradeInBox(parent=self).terms()
-        arguments = (batch.chapter, terms, batch.released)
         with (
             _signals(self.tally) as wake,
             Gradebook(self.coursedir.db_url, self.coursedir.course_id) as self._gradebook,
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore", SAWarning)  # of nbgrader's own add_submission
-            crew = Crew(max(1, min(self.jobs, self.tally.total)), self.serve, arguments)
+            workers = self._workers()
             try:
-                self._grade_all(crew, wake)
+                self._grade_all(workers, wake)
             except Halt as halt:
                 self.tally.stopped = str(halt)
             finally:
-                crew.close()
+                workers.close()
         return self.tally
 
-    def _grade_all(self, crew: Crew, wake: int) -> None:
+    def _workers(self) -> Workers:
+        """Return who grades: processes of this machine, or Dask's workers."""
+        batch, terms = self._batch, GradeInBox(parent=self).terms()
+        if self.scheduler:
+            from grader.nbgrader.cluster import Cluster
+
+            return Cluster(self.scheduler, batch.chapter, terms, batch.released)
+        size = max(1, min(self.jobs, self.tally.total))
+        return Crew(size, self.serve, (batch.chapter, terms, batch.released))
+
+    def _grade_all(self, workers: Workers, wake: int) -> None:
         while not self.tally.signal:
-            for member in crew.with_room():
+            while workers.has_room():
                 task = self._again.popleft() if self._again else self._next_task()
                 if task is None:
                     break
-                crew.give(member, task)
-            if not (crew.busy or self._again or self._queue):
+                workers.give(task)
+            if not (workers.busy or self._again or self._queue):
                 return
-            for member, event in crew.listen(wake):
+            for event in workers.listen(wake):
                 if isinstance(event, Done):
                     with _halting():
                         self._finish(event)
                 elif isinstance(event, Stopped):
                     raise Halt(event.why)
-                elif event is None:
-                    self._after_death(crew, member)
+                elif isinstance(event, Died):
+                    self._after_death(event)
                 self.report(self.tally)
 
-    def _after_death(self, crew: Crew, member: Member) -> None:
-        """Give the tasks of a dead worker to others; the one it died on twice is not run again."""
-        if not member.ready:
-            raise Halt("A worker ended before it was ready. Its last words are above.")
-        tasks = list(member.tasks)
+    def _after_death(self, died: Died) -> None:
+        """Have its tasks done by others; the one that two workers died on is not run again."""
+        tasks = list(died.tasks)
         if tasks:
-            student = tasks[0].student
-            self._deaths[student] = self._deaths.get(student, 0) + 1
-            if self._deaths[student] > 1:
-                first = tasks[0]
-                tasks[0] = Task(first.student, first.notebook, first.notes, REFUSED)
+            first = tasks[0]
+            self._deaths[first.student] = self._deaths.get(first.student, 0) + died.times
+            if self._deaths[first.student] > 1:
+                tasks[0] = replace(first, refused=REFUSED)
         self._again.extendleft(reversed(tasks))
-        crew.replace(member)
 
     def _next_task(self) -> Task | None:
         """Return the next submission that is to be graded, its old results forgotten."""
@@ -181,6 +189,8 @@ class ParallelAutograde(Autograde):
             if not os.path.isdir(self._format_source(self._batch.chapter.id, done.student)):
                 raise FileNotFoundError("The submission is gone")
             staged = self._stage(done)
+            if done.evidence is not None:
+                self._store(done.student).take(done.evidence)
             in_one_transaction(self._gradebook, lambda: self._write_rows(done))
         except (MissingEntry, FileNotFoundError) as error:
             self.tally.troubles[done.student] = str(error)

@@ -7,8 +7,10 @@ from typing import Any
 
 import nbformat
 from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import CheckCellMetadata, ComputeChecksums, OverwriteCells, SaveCells
 from nbgrader.utils import compute_checksum
+from sqlalchemy import make_url
 
 from grader.core.course import Chapter
 
@@ -17,8 +19,15 @@ def register(chapter: Chapter, db_url: str, course_id: str) -> bool:
     """Make sure that the gradebook knows the chapter; return whether it had to be told.
 
     A fresh clone has released notebooks and no gradebook. What is registered already is left as
-    it is, hidden tests included; only points follow the exercises' cards.
+    it is, hidden tests included; only points follow the exercises' cards. Raises
+    `NbGraderException` if nbgrader itself would fail to.
     """
+    if not course_id and make_url(db_url).get_backend_name() != "sqlite":
+        # nbgrader gives assignments a course "" that it never makes; only SQLite lets it
+        raise NbGraderException(
+            "A gradebook that is not SQLite needs a course id. Set one in nbgrader_config.py, "
+            'for instance get_config().CourseDirectory.course_id = "undertorch"'
+        )
     with Gradebook(db_url, course_id) as gradebook:
         try:
             gradebook.find_notebook(chapter.name, chapter.id)

@@ -7,7 +7,6 @@ exercise whose probes or inputs changed is left as it was, and it is said that i
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from nbgrader.preprocessors import AssignLatePenalties
 from grader.core.replay import Replay
 from grader.core.store import OtherSchema, Store
 from grader.core.verdict import Verdict
+from grader.core.whole import write_whole
 from grader.engine.budget import Budget
 from grader.nbgrader.batch import Batch
 from grader.nbgrader.grade import GradeInBox
@@ -159,10 +159,7 @@ class Regrade:
         place = Place(self._batch.chapter.id, self._batch.chapter.name, student)
         marks = marks_of(graded.notebook, graded.verdicts)
         in_one_transaction(gradebook, lambda: save(gradebook, place, marks, self._late))
-        partial = path.with_name(f".{path.name}.partial")
-        partial.write_text(nbformat.writes(graded.notebook, version=4) + "\n", encoding="utf-8")
-        os.chmod(partial, path.stat().st_mode)
-        os.replace(partial, path)
+        write_whole(path, nbformat.writes(graded.notebook, version=4) + "\n", durable=False)
         store.record(graded.record)  # last: until then the next regrade does it again
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from grader.core.grading import Attempt, ExerciseGrader
 from grader.core.outcome import Ended, Outcome
 from grader.core.probe import Probe, load_probes
 from grader.core.program import Cell, Kind, Program, slice_program
+from grader.core.recognise import other_variants, read_call
 from grader.core.render import Report
 from grader.core.replay import probe_versions
 from grader.core.submission import Unreadable, read_notebook, rebuild
@@ -34,14 +35,10 @@ from grader.engine.box import Box
 from grader.engine.budget import Budget, changed
 from grader.engine.tiers import BoxUnavailable, choose
 from grader.nbgrader.intake import printable
-
-_CALL = re.compile(r"""^\s*grade\(\s*["'](\w+)["']\s*\)\s*;?\s*$""")
+from grader.nbgrader.stopwatch import OpenFor, Stopwatch
 
 INTAKE = "undertorch_intake"
 """Metadata of a notebook that is rebuilt and not graded yet: what was noted on the way."""
-
-OpenFor = Callable[[str, Budget], Transport]
-"""Opens the transport for a grade cell's exercise, under a budget."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +115,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Graded:
-    """What grading one submission came to. Verdicts and transcripts are by grade cell."""
+    """What grading one submission came to. Verdicts, transcripts and the seconds that its code was
+    waited for are by grade cell.
+    """
 
     notebook: NotebookNode
     record: dict[str, Any]
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     replies: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def __deepcopy__(self, memo: object) -> Graded:
         return self
@@ -138,7 +138,9 @@ def take_notebook(run: Run, path: Path, student: str, notes: list[str]) -> Noteb
         joined = with_files(run.chapter, read_notebook(found), found.parent)
         rebuilt = rebuild(run.chapter, joined.notebook, run.released)
         notebook = rebuilt.notebook
-        for key, more in [*rebuilt.notes.items(), *joined.notes.items()]:
+        intake["other variants"] = other = other_variants(run.chapter, joined.notebook["cells"])
+        notes_of = {name: (sentence,) for name, sentence in other.items()}
+        for key, more in [*rebuilt.notes.items(), *joined.notes.items(), *notes_of.items()]:
             said.setdefault(key, []).extend(more)
     except Unreadable as error:
         notebook, intake["unreadable"] = dict(run.released), str(error)
@@ -182,7 +184,7 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
     }
     graded = Graded(nb, record)
     try:
-        attempts = _attempts(run.chapter, nb)
+        attempts = attempts_in(run.chapter, nb)
     except Exception:  # each grade cell then says that it could not be graded
         get_logger().exception("The code of %s could not be taken apart", record["student"])
         attempts = {}
@@ -192,8 +194,10 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
         if not is_tested(cell):
             continue
         name = str(cell.metadata.nbgrader.grade_id)
-        verdict, replies = _one(run, cell, attempts, intake, open_for or run.open)
+        watch = Stopwatch(open_for or run.open)
+        verdict, replies = _one(run, cell, attempts, intake, watch.open)
         graded.verdicts[name], graded.replies[name] = verdict, replies
+        graded.seconds[name] = watch.seconds
         show(cell, verdict)
     record["verdicts"] = [verdict.to_data() for verdict in graded.verdicts.values()]
     return graded
@@ -245,11 +249,17 @@ def _one(
         replace(
             verdict,
             notes=(*verdict.notes, *own, *everywhere),
-            review=verdict.review or " ".join(everywhere),
+            review=verdict.review or " ".join(everywhere) or _misled(verdict, intake),
             tier=run.tier,
         ),
         replies,
     )
+
+
+def _misled(verdict: Verdict, intake: Mapping[str, Any]) -> str:
+    """Return why a person should look at points lost with a notebook of another variant."""
+    other = str(intake.get("other variants", {}).get(verdict.exercise, ""))
+    return other if verdict.points < verdict.max_points else ""
 
 
 def _judge(
@@ -259,10 +269,10 @@ def _judge(
     intake: Mapping[str, Any],
     open_for: OpenFor,
 ) -> tuple[Verdict, dict[str, bytes]]:
-    call = _CALL.match(cell.source)
+    call = read_call(cell.source)
     if call is None:
         return _plain(run, cell, attempts, open_for)
-    exercise = run.chapter.exercise(call.group(1))
+    exercise = run.chapter.exercise(call[0])
     if "refused" in intake:
         return _needs_review(cell, intake["refused"]), {}
     if "unreadable" in intake:
@@ -279,7 +289,7 @@ def _judge(
     )
 
 
-def _attempts(chapter: Chapter, nb: NotebookNode) -> dict[str, Attempt]:
+def attempts_in(chapter: Chapter, nb: NotebookNode) -> dict[str, Attempt]:
     """Return the attempt at each exercise that a rebuilt notebook holds."""
     cells = []
     for number, cell in enumerate(nb.cells):

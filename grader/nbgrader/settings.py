@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 
 from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 
 from grader.core import look
+from grader.core.chosen import read_chosen
+from grader.core.course import CourseError
+from grader.nbgrader.late import policy
 from grader.nbgrader.release import IGNORED
 
 
@@ -35,3 +39,23 @@ def apply(config: Config) -> None:
     ]
     # where look.css is, the colours and type that a verdict has too
     config.GenerateFeedback.HTMLExporter.extra_template_paths = [str(Path(look.__file__).parent)]
+
+
+def apply_chosen(config: Config, folder: Path) -> None:
+    """Set what an instructor's course folder needs, as its course file says.
+
+    Ends the program if the file is wrong: nbgrader only logs what a configuration raises, and
+    would go on without ours, that is, without a sandbox.
+    """
+    try:
+        chosen = read_chosen(folder)
+    except CourseError as error:
+        raise SystemExit(f"undertorch: {error}") from None
+    apply(config)
+    config.CourseDirectory.source_directory = "source"
+    config.CourseDirectory.release_directory = "release"
+    config.CourseDirectory.course_id = chosen.id
+    if chosen.exchange:
+        config.Exchange.root = chosen.exchange
+    config.NbGraderAPI.timezone = chosen.timezone  # what formgrader shows; Exchange stays at UTC
+    policy(config, asdict(chosen.late), chosen.extensions)

@@ -1,6 +1,7 @@
 """A worker of the parallel command: grades submission after submission, writes their evidence.
 
-The gradebook and the graded notebooks are its parent's alone.
+The gradebook and the graded notebooks are its parent's alone. What a worker is given and what it
+answers is the same for a process of this machine (`crew`) and for one of another (`cluster`).
 """
 
 from __future__ import annotations
@@ -40,12 +41,16 @@ class Ready:
 
 @dataclass(frozen=True)
 class Done:
-    """A graded submission: the notebook's text, the gradebook's marks, the record."""
+    """A graded submission: the notebook's text, the gradebook's marks, the record.
+
+    `evidence` are the files of replies by name, if the worker could not lay them into the course.
+    """
 
     student: str
     text: str
     marks: Marks
     record: Mapping[str, Any]
+    evidence: Mapping[str, bytes] | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,17 @@ class Stopped:
     """This machine cannot go on: no box, no space. It says nothing about a submission."""
 
     why: str
+
+
+@dataclass(frozen=True)
+class Died:
+    """A worker ended `times` times while it held these tasks; it was grading the first."""
+
+    tasks: tuple[Task, ...]
+    times: int = 1
+
+
+Event = Ready | Done | Stopped | Died
 
 
 def work(channel: Connection, chapter: Chapter, terms: Terms, released: Mapping[str, Any]) -> None:
@@ -76,7 +92,7 @@ def work(channel: Connection, chapter: Chapter, terms: Terms, released: Mapping[
 
 
 def grade_task(run: Run, task: Task) -> Done:
-    """Grade one submission and keep its evidence, all but the record."""
+    """Grade one submission and keep its evidence, all but the record, in the chapter's course."""
     store = Store(run.chapter.root, task.student, run.chapter.id)
     store.begin()
     if task.refused:
@@ -88,6 +104,7 @@ def grade_task(run: Run, task: Task) -> Done:
     graded = grade_notebook(run, node)
     for grade_id, replies in graded.replies.items():
         store.keep(grade_id, replies)
+    store.keep_seconds(graded.seconds)
     text = str(nbformat.writes(graded.notebook, version=4))
     marks = marks_of(graded.notebook, graded.verdicts)
     return Done(task.student, text if text.endswith("\n") else text + "\n", marks, graded.record)

@@ -15,6 +15,7 @@ from grader.core.fork import Fork
 from grader.core.grading import ExerciseGrader
 from grader.core.live import PRACTICE_SEED
 from grader.core.probe import Probe, load_probes
+from grader.core.variant import shown
 from grader.core.verdict import Verdict
 from grader.engine.budget import Budget, changed
 from grader.student.work import Work
@@ -57,10 +58,12 @@ class Checker:
 
     def _verdict(self, work: Work, exercise: str) -> Verdict:
         probes = self._probes_of(work.chapter)
-        if exercise not in self._graders:
-            found = work.chapter.exercise(exercise)
-            self._graders[exercise] = ExerciseGrader(work.chapter, found, probes)
-        grader = self._graders[exercise]
+        variant = work.variants[exercise]
+        key = f"{exercise}({shown(variant)})"
+        if key not in self._graders:
+            found = work.chapter.exercise(exercise, variant)
+            self._graders[key] = ExerciseGrader(work.chapter, found, probes)
+        grader = self._graders[key]
         wall = changed(Budget(), grader.exercise.budget).wall_seconds
         return grader.grade(
             work.attempts[exercise],

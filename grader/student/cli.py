@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from grader import completion
 from grader.core.course import CourseError, find_course
 from grader.student.printing import (
     Working,
@@ -38,42 +39,11 @@ app = typer.Typer()
 PANEL = "For students"
 
 
-def _exercises(incomplete: str) -> list[str]:
-    """Complete the name of an exercise."""
-    try:
-        chapters = find_course().chapters()
-        names = [exercise.id for chapter in chapters for exercise in chapter.exercises]
-    except (
-        CourseError,
-        OSError,
-        ValueError,
-        KeyError,
-    ):  # a half-typed line is no place to complain
-        return []
-    return [name for name in names if name.startswith(incomplete)]
-
-
-def _chapters(incomplete: str) -> list[str]:
-    """Complete the name of a chapter."""
-    try:
-        names = [chapter.id for chapter in find_course().chapters()]
-    except (CourseError, OSError):
-        return []
-    return [name for name in names if name.startswith(incomplete)]
-
-
-def _anything(incomplete: str) -> list[str]:
-    """Complete what `check` takes: chapters, exercises, and notebooks of the working directory."""
-    files = [str(path) for path in Path().glob("*.ipynb")]
-    files = [path for path in files if path.startswith(incomplete)]
-    return [*_chapters(incomplete), *_exercises(incomplete), *files]
-
-
 What = Annotated[
     list[str] | None,
     typer.Argument(
-        autocompletion=_anything,
-        metavar="[NOTEBOOK|CHAPTER|EXERCISE]...",
+        autocompletion=completion.anything,
+        metavar="NOTEBOOK|CHAPTER|EXERCISE",
         help="A notebook's path, a `.py` file beside one, a chapter (`ch01_formats`, `ch01`, "
         "`formats`) or an exercise (`decode`). All your notebooks if left out; in a chapter's "
         "folder, that chapter.",
@@ -82,7 +52,7 @@ What = Annotated[
 OneExercise = Annotated[
     str,
     typer.Argument(
-        metavar="EXERCISE", autocompletion=_exercises, help="An exercise, e.g. `decode`."
+        metavar="EXERCISE", autocompletion=completion.exercises, help="An exercise, e.g. `decode`."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a script, and nothing else.")]
@@ -90,7 +60,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for a script, and
 
 @app.command(rich_help_panel=PANEL)
 def learn(
-    folder: Annotated[Path, typer.Argument(help="Your copy of the notebooks.")] = Path("my"),
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Your copy of the notebooks.")
+    ] = Path("my"),
     open_lab: Annotated[bool, typer.Option("--open/--no-open", help="Open JupyterLab.")] = True,
 ) -> None:
     """Copy the chapters into a folder of your own and open them. Never overwrites a file.
@@ -103,8 +75,8 @@ def learn(
     """
     import subprocess
 
-    from grader.learn import fill_folder
     from grader.student.contents import write_contents
+    from grader.student.fill import fill_folder
     from grader.student.folder import Folder
     from grader.student.lab import lab_command
     from grader.student.progress import progress
@@ -234,8 +206,8 @@ def show_progress(
     chapter: Annotated[
         str,
         typer.Argument(
-            metavar="[CHAPTER]",
-            autocompletion=_chapters,
+            metavar="CHAPTER",
+            autocompletion=completion.chapters,
             help="A chapter, to see its exercises; all chapters if left out.",
         ),
     ] = "",
@@ -279,7 +251,10 @@ def show_progress(
 def hint(
     exercise: OneExercise,
     number: Annotated[
-        int, typer.Argument(min=0, help="Which hint; the next one if left out.", show_default=False)
+        int,
+        typer.Argument(
+            metavar="N", min=0, help="Which hint; the next one if left out.", show_default=False
+        ),
     ] = 0,
 ) -> None:
     """Show the next hint of an exercise, from vague to plain; it remembers which you saw.
@@ -414,7 +389,9 @@ def reset(
 def update(
     chapters: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[CHAPTER]...", autocompletion=_chapters, help="All if left out."),
+        typer.Argument(
+            metavar="CHAPTER", autocompletion=completion.chapters, help="All if left out."
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would happen, change nothing.")

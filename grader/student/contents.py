@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader.core.course import Course
-from grader.student.folder import Folder, replace_file
+from grader.core.whole import write_whole
+from grader.student.folder import Folder
 from grader.student.progress import NOT_BEGUN, PASSED, TRIED, UNCHECKED, Progress
 
 NAME = "contents.md"
@@ -26,7 +27,7 @@ def write_contents(course: Course, folder: Folder, found: Sequence[Progress]) ->
             return None
         if before == text:
             return path
-    replace_file(path, text.encode("utf-8"))
+    write_whole(path, text)
     return path
 
 

@@ -69,23 +69,6 @@ def find_folder(start: Path | None = None) -> Folder:
     )
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Put `content` in the place of a file at one stroke: old or new, never half of it."""
-    path = path.resolve()  # through a link, to the file itself
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            temporary.chmod(path.stat().st_mode)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def shown(path: Path) -> str:
     """Return a path as one would type it here."""
     try:

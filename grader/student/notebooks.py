@@ -10,7 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from grader.core.course import CourseError, source_of
+from grader.core.course import Chapter, CourseError, source_of
+from grader.core.recognise import other_variants
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -32,6 +33,22 @@ def load(path: Path) -> dict[str, Any]:
         cell["source"] = source_of(cell)
         cell.setdefault("metadata", {})
     return data
+
+
+def refuse_other_variant(
+    chapter: Chapter, path: Path, notebook: dict[str, Any], exercise: str = ""
+) -> None:
+    """Raise `CourseError` if a notebook holds another variant than the course, whose text is not its.
+
+    `exercise` says which one matters; without it, all do.
+    """
+    others = other_variants(chapter, notebook["cells"])
+    found = [name for name in others if exercise in ("", name)]
+    if found:
+        raise CourseError(
+            f"{path} is of another variant of the course than the one installed here "
+            f"({', '.join(found)}). It was left as it is: ask your instructor for a new one."
+        )
 
 
 def _cells_are_good(data: dict[str, Any]) -> bool:

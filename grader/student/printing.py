@@ -39,7 +39,8 @@ class Working:
     """
 
     def __init__(self, quiet: bool = False) -> None:
-        self._shows = err.is_terminal and not quiet
+        # a dumb terminal cannot take a line back
+        self._shows = err.is_terminal and not err.is_dumb_terminal and not quiet
         self._shown = False
 
     def __enter__(self) -> Working:

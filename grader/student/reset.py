@@ -9,8 +9,9 @@ from grader.core.course import Chapter, CourseError
 from grader.core.files import holds_place
 from grader.core.program import is_stub
 from grader.core.submission import find_solution
-from grader.student.folder import Folder, replace_file
-from grader.student.notebooks import dump, load, role_of
+from grader.core.whole import write_whole
+from grader.student.folder import Folder
+from grader.student.notebooks import dump, load, refuse_other_variant, role_of
 
 
 def reset(folder: Folder, chapter: Chapter, exercise: str) -> list[Path]:
@@ -20,6 +21,7 @@ def reset(folder: Folder, chapter: Chapter, exercise: str) -> list[Path]:
     """
     path, stub = folder.notebook(chapter), chapter.exercise(exercise).stub
     notebook = load(path)
+    refuse_other_variant(chapter, path, notebook, exercise)
     place, _ = find_solution(exercise, notebook["cells"])
     if place is None:
         raise CourseError(f"{path} has no cell for {exercise}. `undertorch update` brings it back.")
@@ -32,7 +34,7 @@ def reset(folder: Folder, chapter: Chapter, exercise: str) -> list[Path]:
         cell["source"] = stub
         for changed in (cell, *_grade_cells(notebook, exercise)):
             changed["outputs"], changed["execution_count"] = [], None
-        replace_file(path, dump(notebook))
+        write_whole(path, dump(notebook))
     if file.is_file():
         kept.append(folder.keep(chapter.id, exercise, ".py", file.read_bytes()))
         file.unlink()

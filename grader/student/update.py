@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from grader.core.course import Chapter, CourseError
-from grader.student.folder import Folder, replace_file
+from grader.core.whole import write_whole
+from grader.student.folder import Folder
 from grader.student.merge import Report, lost, merge
-from grader.student.notebooks import dump, load
+from grader.student.notebooks import dump, load, refuse_other_variant
 
 UPDATED, SAME, NEW, TROUBLE = "updated", "up to date", "new", "not updated"
 
@@ -32,8 +33,8 @@ def update(folder: Folder, chapter: Chapter, *, dry: bool = False) -> Updated:
     path, report = folder.notebook(chapter), Report()
     if not path.exists():
         if not dry:
-            replace_file(path, chapter.released.read_bytes())
-            replace_file(folder.base(chapter), chapter.released.read_bytes())
+            write_whole(path, chapter.released.read_bytes())
+            write_whole(folder.base(chapter), chapter.released.read_bytes())
         return Updated(chapter.id, path, NEW, report)
     try:
         return _merge_in(folder, chapter, path, dry)
@@ -44,6 +45,7 @@ def update(folder: Folder, chapter: Chapter, *, dry: bool = False) -> Updated:
 def _merge_in(folder: Folder, chapter: Chapter, path: Path, dry: bool) -> Updated:
     before = path.read_bytes()
     mine, new = load(path), load(chapter.released)
+    refuse_other_variant(chapter, path, mine)
     base = load(folder.base(chapter)) if folder.base(chapter).is_file() else None
     merged, report = merge(base, mine, new)
     missing = lost(base, mine, merged)
@@ -55,16 +57,16 @@ def _merge_in(folder: Folder, chapter: Chapter, path: Path, dry: bool) -> Update
         )
     if _alike(merged, mine) or (base is not None and dump(base) == dump(new) and not report.added):
         if not dry and (base is None or dump(base) != dump(new)):
-            replace_file(folder.base(chapter), chapter.released.read_bytes())
+            write_whole(folder.base(chapter), chapter.released.read_bytes())
         return Updated(chapter.id, path, SAME, Report())
     if dry:
         return Updated(chapter.id, path, UPDATED, report)
     kept = folder.keep(chapter.id, path.stem, path.suffix, before)
     if path.read_bytes() != before:
         raise CourseError(f"{path} was saved by someone else meanwhile. Run the command again.")
-    replace_file(path, dump(merged))
+    write_whole(path, dump(merged))
     # last: if this is not reached, the next update finds the course's new text and knows it
-    replace_file(folder.base(chapter), chapter.released.read_bytes())
+    write_whole(folder.base(chapter), chapter.released.read_bytes())
     return Updated(chapter.id, path, UPDATED, report, kept)
 
 

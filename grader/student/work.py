@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from grader.core.course import Chapter, CourseError
 from grader.core.files import with_files
 from grader.core.grading import Attempt
 from grader.core.program import is_stub
+from grader.core.recognise import variant_in
 from grader.core.submission import Unreadable, read_notebook, rebuild
+from grader.core.variant import Values
 
 
 @dataclass(frozen=True)
 class Work:
     """The attempts at a chapter's exercises, read from `notebook` and the files beside it.
 
-    `files` are the exercises whose answer stands in a file; `notes` are for the student.
+    `files` are the exercises whose answer stands in a file; `notes` are for the student;
+    `variants` are the values that the notebook names for exercises of a private variant.
     """
 
     chapter: Chapter
@@ -25,6 +29,7 @@ class Work:
     attempts: Mapping[str, Attempt]
     files: frozenset[str]
     notes: Mapping[str, tuple[str, ...]]
+    variants: Mapping[str, Values]
 
     def judged(self, exercise: str) -> Path:
         """Return the file that holds the answer."""
@@ -46,7 +51,7 @@ def read_work(chapter: Chapter, path: Path, *, alone: bool = False) -> Work:
     path = path.resolve()  # a link to a notebook of one's own is fine
     try:
         if alone and not path.exists():
-            notebook = {"nbformat": 4, "cells": []}
+            notebook: dict[str, Any] = {"nbformat": 4, "cells": []}
         else:
             notebook = read_notebook(path)
         joined = with_files(chapter, notebook, path.parent)
@@ -72,7 +77,8 @@ def read_work(chapter: Chapter, path: Path, *, alone: bool = False) -> Work:
         name: Attempt(program, rebuilt.sources.get(name, ""))
         for name, program in rebuilt.programs.items()
     }
-    return Work(chapter, path, attempts, joined.taken, notes)
+    variants = {name: variant_in(notebook["cells"], name) or {} for name in attempts}
+    return Work(chapter, path, attempts, joined.taken, notes, variants)
 
 
 def _what_to_do(chapter: Chapter, path: Path, why: str) -> str:

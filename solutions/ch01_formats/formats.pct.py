@@ -1148,6 +1148,9 @@ grade("compensated_sum")
 # minutes: 30
 # difficulty: 2
 # points: 6
+# parameters:
+#   grow: {public: 2, among: [4, 8], says: "a scale that grows {{grow}}-fold"}
+#   shrink: {public: 2, among: [4, 8, 16], says: "one that shrinks to 1/{{shrink}}"}
 # prerequisites: [decode]
 # teaches: >-
 #   why float16 gradients vanish, how scaling the loss saves them, and how a scaler finds the scale
@@ -1192,12 +1195,12 @@ predict(..., lambda: next(k for k in range(20) if gradient(2.0**k)[0] != 0))
 # Nobody knows the right scale beforehand, and it drifts while a network trains. **Dynamic loss
 # scaling** feels for it. Too large shows at once: some gradient is infinite, or a NaN. Too small
 # shows nowhere, so from time to time it tries a larger one. This is the rule of
-# `torch.amp.GradScaler`:
+# `torch.amp.GradScaler` with `growth_factor={{grow}}` and `backoff_factor=1/{{shrink}}`:
 #
-# - If any gradient holds an infinity or a NaN: throw the whole step away, halve the scale, and
-#   start counting anew.
-# - Otherwise the step counts as good. When `interval` good steps have come in a row, double the
-#   scale and start counting anew.
+# - If any gradient holds an infinity or a NaN: throw the whole step away, divide the scale by
+#   {{shrink}}, and start counting anew.
+# - Otherwise the step counts as good. When `interval` good steps have come in a row, multiply
+#   the scale by {{grow}} and start counting anew.
 #
 # A scale that is a power of two changes the exponents alone. Scaling then rounds nothing.
 #
@@ -1228,7 +1231,7 @@ predict(..., lambda: next(k for k in range(20) if gradient(2.0**k)[0] != 0))
 # <details><summary>Hint 3: counting</summary>
 #
 # This step counts too: with `interval` 3 and `streak` 2, a good step is the third. With `interval`
-# 1 every good step doubles the scale. And after a doubling the count is back at zero.
+# 1 every good step makes the scale grow. And when it has grown the count is back at zero.
 #
 # </details>
 
@@ -1245,10 +1248,10 @@ def loss_scale_step(
     ### BEGIN SOLUTION
     # Element by element: a sum of large finite gradients may itself overflow.
     if not all(bool(grad.isfinite().all()) for grad in grads):
-        return None, scale / 2, 0
+        return None, scale / {{shrink}}, 0
     unscaled = [grad.float() / scale for grad in grads]
     if streak + 1 == interval:
-        return unscaled, scale * 2, 0
+        return unscaled, scale * {{grow}}, 0
     return unscaled, scale, streak + 1
     ### END SOLUTION
 

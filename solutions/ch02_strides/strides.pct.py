@@ -102,6 +102,14 @@ predict(..., lambda: x[1, 2:].untyped_storage().nbytes())
 # minutes: 20
 # difficulty: 1
 # points: 7
+# parameters:
+#   counts:
+#     public: {stride: elements, offset: elements}
+#     among:
+#       - {stride: bytes, offset: elements}
+#       - {stride: elements, offset: bytes}
+#       - {stride: bytes, offset: bytes}
+#     says: "strides that count {{counts.stride}} and an offset that counts {{counts.offset}}"
 # prerequisites: []
 # teaches: >-
 #   the one formula of this chapter: where the element of an index lies, from strides, offset and
@@ -142,6 +150,9 @@ predict(..., lambda: x.data_ptr() - x.untyped_storage().data_ptr())
 # **Write `read_element(memory, size, stride, offset, itemsize, index)`.** `memory` is the content of
 # a storage as `bytes`. Return the `bytes` of one element, `itemsize` of them.
 #
+# #: if counts.stride == "bytes" or counts.offset == "bytes"
+# - **Not as in PyTorch**, `stride` counts {{counts.stride}} here, and `offset` {{counts.offset}}.
+# #: endif
 # - A negative index counts from the end of its dimension, as in Python.
 # - An index beyond either end of its dimension raises `IndexError`, even where bytes would be found.
 # - An element has one index per dimension. More indices than that, or fewer, raise `IndexError`.
@@ -178,19 +189,35 @@ def read_element(
     """Return the bytes of the element at `index`.
 
     memory: a whole storage
-    stride, offset: in elements
+    #: if counts.stride == counts.offset
+    stride, offset: in {{counts.stride}}
+    #: else
+    stride: in {{counts.stride}}; offset: in {{counts.offset}}
+    #: endif
     itemsize: bytes per element
     """
     ### BEGIN SOLUTION
     if len(index) != len(size):
         raise IndexError(f"{len(index)} indices for {len(size)} dimensions")
+    #: if counts.offset == "elements" and counts.stride == "bytes"
+    position = offset * itemsize
+    #: else
     position = offset
+    #: endif
     for i, n, s in zip(index, size, stride, strict=True):
         if not -n <= i < n:
             raise IndexError(f"index {i} is out of bounds for size {n}")
+        #: if counts.offset == "bytes" and counts.stride == "elements"
+        position += (i + n if i < 0 else i) * s * itemsize
+        #: else
         position += (i + n if i < 0 else i) * s
+        #: endif
+    #: if counts.offset == "bytes" or counts.stride == "bytes"
+    return memory[position : position + itemsize]
+    #: else
     # elements become bytes here, once, offset and all
     return memory[position * itemsize : (position + 1) * itemsize]
+    #: endif
     ### END SOLUTION
 
 

@@ -1316,6 +1316,11 @@ grade("conv2d")
 # minutes: 25
 # difficulty: 2
 # points: 5
+# parameters:
+#   order:
+#     public: [1, 2, 3]
+#     among: [[2, 3, 1], [3, 2, 1], [1, 3, 2]]
+#     says: "features in the order of dimensions {{order}}"
 # prerequisites: [conv2d]
 # teaches: >-
 #   that a linear layer and a convolution whose window covers the whole input are one computation on
@@ -1353,7 +1358,12 @@ predict(..., lambda: F.conv2d(torch.zeros(1, 1, 9, 12), torch.zeros(1, 1, 7, 7))
 
 # %% [markdown]
 # **Write `linear_as_conv(linear, size)`.** `linear` is an `nn.Linear` that was trained on feature
+# #: if order == [1, 2, 3]
 # maps $(N, C, H, W)$ flattened by `flatten(1)`; `size` is $(H, W)$. Return an `nn.Conv2d` that gives
+# #: else
+# maps $(N, C, H, W)$ flattened by `permute(0, {{order | join(", ")}}).flatten(1)`, not as PyTorch's
+# own models do it; `size` is $(H, W)$. Return an `nn.Conv2d` that gives
+# #: endif
 # the same numbers, with shape $(N, O, 1, 1)$, on feature maps of that size, and slides over larger
 # ones.
 #
@@ -1364,8 +1374,13 @@ predict(..., lambda: F.conv2d(torch.zeros(1, 1, 9, 12), torch.zeros(1, 1, 7, 7))
 #
 # <details><summary>Hint 1: channels</summary>
 #
+# #: if order == [1, 2, 3]
 # `flatten(1)` puts the channels outside and the columns inside. So the input features, in order,
 # are $(C, H, W)$, and $C$ follows from the other two.
+# #: else
+# The input features are not in the order $(C, H, W)$. Split them into three dimensions in the order
+# that they have; $C$ follows from the other two.
+# #: endif
 #
 # </details>
 # <details><summary>Hint 2: sharing</summary>
@@ -1394,7 +1409,15 @@ def linear_as_conv(linear: torch.nn.Linear, size: tuple[int, int]) -> torch.nn.C
         raise ValueError(f"{linear.in_features} features are no whole number of {size} maps")
     # On meta nothing is allocated or drawn at random; all parameters are replaced anyway.
     conv = torch.nn.Conv2d(channels, linear.out_features, size, bias=False, device="meta")
+    #: if order == [1, 2, 3]
     weight = linear.weight.detach().unflatten(1, (channels, *size))
+    #: elif order == [2, 3, 1]
+    weight = linear.weight.detach().unflatten(1, (*size, channels)).permute(0, 3, 1, 2)
+    #: elif order == [3, 2, 1]
+    weight = linear.weight.detach().unflatten(1, (*size[::-1], channels)).permute(0, 3, 2, 1)
+    #: else
+    weight = linear.weight.detach().unflatten(1, (channels, *size[::-1])).transpose(2, 3)
+    #: endif
     conv.weight = torch.nn.Parameter(weight)
     if linear.bias is not None:
         conv.bias = torch.nn.Parameter(linear.bias.detach())

@@ -170,14 +170,15 @@ predict(..., inside_both)
 # | `("enter", "no_grad")` | the beginning of `with torch.no_grad():`; or `"enable_grad"`, `"inference_mode"` |
 # | `("exit",)` | the end of the innermost `with` |
 #
-# Return a dict from each name to a tuple `(requires_grad, is_leaf, owner)`, as things are after the
-# last step. `owner` is the name of the tensor that the memory was made for: `"a"` for `a` itself and
-# for every view of it, of any depth. Work it out; do not run the program.
+# Return a dict from each name to a tuple `(requires_grad, is_leaf, owner)` of two `bool` and a `str`, as
+# things are after the last step. `owner` is the name of the tensor that the memory was made for: `"a"` for
+# `a` itself and for all that shares its memory, over any number of steps. Work it out; do not run the program.
 #
 # Every program is one that PyTorch runs without an error. A program may end inside a `with`. No name
-# is used for two tensors. A tensor changed by `add_` shares its memory with no other; a tensor whose
-# flag is set by `requires_grad_` is no view and has none; no tensor made inside `inference_mode`
-# requires grad.
+# is used for two tensors. A tensor changed by `add_` shares its memory with no other. `requires_grad_` is not
+# called on what `view` made, nor on what a `view` was made of; on what `detach` made it may be. Inside
+# `inference_mode` no leaf is made that requires grad. A view made there of a tensor from outside is a view
+# as under `no_grad`.
 #
 # <details><summary>Hint 1: a stack of modes</summary>
 #
@@ -604,8 +605,8 @@ predict(..., after_eval_and_train)
 #   its place.
 # - All of that also if the body raises, and the error goes on.
 #
-# A module may stand at several places in the model. A buffer may be `None`, of whole numbers, or not
-# persistent, so that `state_dict()` does not have it.
+# A module may stand at several places in the model. A buffer may be of whole numbers, or not persistent, so that
+# `state_dict()` does not have it. A buffer may be `None`; if the body filled it, it is `None` again afterwards.
 #
 # <details><summary>Hint 1: each module</summary>
 #
@@ -614,7 +615,8 @@ predict(..., after_eval_and_train)
 # </details>
 # <details><summary>Hint 2: each buffer</summary>
 #
-# `module.named_buffers(recurse=False)` gives a module's own. Remember the tensor and a copy of its content;
+# `module.named_buffers(recurse=False)` gives a module's own, without those that are `None`; `module._buffers`, the
+# dict behind it, has these too. Remember the tensor and a copy of its content;
 # afterwards copy back in place, and put the tensor back with `setattr(module, name, tensor)`.
 #
 # </details>
@@ -633,9 +635,9 @@ def evaluating(model: nn.Module) -> Iterator[nn.Module]:
     ### BEGIN SOLUTION
     modes = [(module, module.training) for module in model.modules()]
     buffers = [
-        (module, name, buffer, buffer.clone())
+        (module, name, buffer, None if buffer is None else buffer.clone())
         for module in model.modules()
-        for name, buffer in module.named_buffers(recurse=False)
+        for name, buffer in module._buffers.items()  # named_buffers() leaves out those that are None
     ]
     with torch.no_grad():
         try:
@@ -645,7 +647,8 @@ def evaluating(model: nn.Module) -> Iterator[nn.Module]:
             for module, training in modes:
                 module.training = training  # each its own: train() would switch all of them
             for module, name, buffer, content in buffers:
-                buffer.copy_(content)
+                if buffer is not None:
+                    buffer.copy_(content)
                 setattr(module, name, buffer)  # the body may have put another tensor there
     ### END SOLUTION
 
@@ -762,7 +765,7 @@ predict(..., lambda: (1 * 4.0 + 3 * 2.0) / 4)
 # </details>
 # <details><summary>Hint 3: nothing divided by nothing</summary>
 #
-# The mean over no targets is NaN, and a NaN in `.grad` stays. A sum over none is 0.
+# The mean over no targets is NaN, and NaN times 0 is NaN. A sum over none is 0.
 #
 # </details>
 
@@ -990,9 +993,10 @@ predict(..., counted)
 # | `"silent"` | the counter did not move, or there is none, and the content is not what it was |
 # | `"unchanged"` | neither |
 #
-# The content is shape, dtype and every bit of every element: 0.0 and -0.0 are different, and a NaN that
-# stays is no change. Tensors have any layout and dtype, may require grad, may be empty, may share memory
-# with each other. `tensor._version` is the counter; for an inference tensor it raises, and
+# The content is shape, dtype and every bit of every element: 0.0 and -0.0 are different, a NaN that stays as it
+# is, bit for bit, is no change, and another NaN in its place is one. Of a slice only its own elements count.
+# Tensors have any layout and dtype, may require grad, may be empty, may share memory with each other.
+# `tensor._version` is the counter; for an inference tensor it raises, and
 # `tensor.is_inference()` tells which those are. You yourself change nothing, counters included.
 #
 # <details><summary>Hint 1: before and after</summary>
@@ -1551,8 +1555,8 @@ print(seen)
 print("right gradient:", torch.equal(x.grad, kept_elsewhere))
 
 # %% [markdown]
-# A function that runs twice saves the same tensors in the same order. So the node may keep a **number**: the
-# how-manieth tensor it was. When the first number comes back, run the function again with other hooks, which
+# A function that runs twice saves the same tensors in the same order. So the node may keep a **number**:
+# how many were saved before. When the first number comes back, run the function again with other hooks, which
 # catch every tensor that passes. The numbers find their tensors, and nothing else of the function needs to
 # be known.
 #

@@ -19,13 +19,17 @@
 #   graphs, split a graph into forward and backward, and decide what is saved between them.
 # preload:
 #   - torch._dynamo
+#   - torch._export.db.logging
 #   - torch._functorch.aot_autograd
 #   - torch._higher_order_ops.cond
 #   - torch._inductor.compiler_bisector
-#   - torch.export
+#   - torch._inductor.lowering
+#   - torch.distributed.tensor.experimental
+#   - torch.export._trace
 #   - torch.fx.experimental.proxy_tensor
 #   - functorch.compile
 #   - networkx
+#   - sympy.combinatorics
 
 # %% [markdown]
 # ## How to work
@@ -287,8 +291,8 @@ predict(..., ten_backends)
 # empties all such lists.
 #
 # **Write `count_ops(function, calls)`.** `function` is a function or an `nn.Module`. `calls` is a
-# list of tuples of arguments. Compile the function with a backend of your own, call it with each
-# tuple in turn, and return a pair:
+# list of tuples of arguments. Compile the function with a backend of your own, call it once with
+# each tuple, in turn, and return a pair:
 #
 # - the list of what the calls returned;
 # - a list with one `dict` for each graph that the backend got, in that order: from an operation's
@@ -2188,7 +2192,7 @@ predict(..., lambda: sum(torch.Tag.pointwise not in node.target.tags for node in
 # - No two of your kernels could be one: if the two are joined, some rule above cannot be kept in
 #   any order of kernels.
 #
-# Several answers may be right. Leave the graph as it is.
+# Several answers may be right, some with more kernels than others. Leave the graph as it is.
 #
 # <details><summary>Hint 1: a graph of kernels</summary>
 #
@@ -2367,7 +2371,7 @@ predict(..., smallest)
 #   `cat` of their right operands along dimension 1. Users of each take its columns of the product.
 # - At the end there are no two `mm` calls left with the same left operand of which neither needs the
 #   other's value, directly or through other calls. Where two merges exclude each other, either is
-#   right.
+#   right, also if more products are left.
 # - All products together do as many multiplications as before.
 # - Nodes stand in an order in which they can run; move them where it takes that. `gm(...)` runs the
 #   new graph.

@@ -17,7 +17,7 @@
 #   the same to the last bit. Nothing enforces that. It follows from a few agreements: who sends
 #   what, when, and in which order. Break one, and the ranks wait for each other for ever, or drift
 #   apart in silence. In this chapter you build the agreements yourself, between real processes.
-# preload: [torch._dynamo, torch.distributed]
+# preload: [torch._dynamo, torch.distributed.optim]
 
 # %% [markdown]
 # ## How to work
@@ -433,7 +433,7 @@ print("gradient", w.grad.item(), " times 0:", (0 * w.grad).item())
 #   what they have in `.grad`, which may be `None`, and are not sent.
 # - On a rank with 0 samples a gradient may be `None` or hold anything, NaN for one. It must not count.
 # - On ranks with samples all other parameters have a gradient. Its layout is any, and may differ from
-#   that of the same gradient on another rank.
+#   that of the same gradient on another rank. Its shape is any as well, `()` too.
 #
 # <details><summary>Hint 1: the counts</summary>
 #
@@ -2182,13 +2182,14 @@ predict(..., norm_of_both)
 #   return the norm as it was before clipping, a `float`, the same on every rank.
 # - Either way the `.grad`s of this rank's parameters are `None` afterwards.
 # - Some `.grad`s may be `None` to begin with; a rank may have no parameters at all. Gradients may be float16,
-#   float32 or float64, and as large as their dtype allows. That a square overflows is no overflow of a gradient.
+#   float32 or float64, the first two as large as their dtype allows. That a square overflows is no overflow of
+#   a gradient.
 # - **One** collective for it all, of a few bytes.
 #
 # <details><summary>Hint 1: one number</summary>
 #
-# A sum of squares in float64 answers both questions: it is finite if and only if all gradients are, and its
-# square root is the norm.
+# A sum of squares in float64 answers both questions: no square of a float16 or float32 is too large for it, so it
+# is finite if and only if all gradients are. Its square root is the norm.
 #
 # </details>
 # <details><summary>Hint 2: who asks</summary>

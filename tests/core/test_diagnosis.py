@@ -2,6 +2,8 @@
 
 from grader.core.answers import Role
 from grader.core.course import Course
+from grader.core.diagnosis import _same_exception
+from grader.core.evidence import Raised
 from grader.core.fork import Fork
 from grader.core.grading import ExerciseGrader
 from grader.core.probe import load_probes
@@ -23,3 +25,19 @@ def test_mistakes_are_run_as_far_as_they_may_explain():
     assert set(run) == {answer.name for answer in mistakes}
     assert run[mistakes[0].name] == len(grader.suite.checks) > min(run.values())
     assert [mistake_of(answer) for answer in mistakes] == [answer.name for answer in mistakes]
+
+
+def raised(kind, message, line):
+    return Raised(kind, (kind, "Exception"), message, (("f", 1, line),))
+
+
+def test_exceptions_explain_each_other_by_what_python_says():
+    view, sizes = "shape '[1, 0]' is invalid for input of size 6", "size 5 must match size 2"
+    call, own = "x.view(a, b)", "raise RuntimeError('no')"
+    ours = raised("RuntimeError", view, call)
+    assert _same_exception(ours, raised("RuntimeError", view.replace("6", "24"), "y = x.view(n)"))
+    assert not _same_exception(ours, raised("RuntimeError", sizes, call))
+    assert not _same_exception(ours, raised("ValueError", view, call))
+    assert not _same_exception(ours, raised("RuntimeError", view, own))
+    refuses = raised("RuntimeError", "no", own)
+    assert _same_exception(refuses, raised("RuntimeError", "", "if n < 0: raise RuntimeError"))

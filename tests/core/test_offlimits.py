@@ -71,6 +71,23 @@ def test_text_that_breaks_none(rule, line):
     assert scan([f"def f(x, a, b):\n    {line}"], [rule]) == []
 
 
+OWN = """class Box:
+    def view(self):
+        return self.size
+
+    def shown(self, x):
+        return {call}"""
+
+
+def test_a_method_of_ones_own_is_not_a_tensors():
+    assert scan([OWN.format(call="self.view()")], [METHOD]) == []
+
+
+@pytest.mark.parametrize("call", ["x.view()", "self.x.view()", "super().view()"])
+def test_a_class_hides_no_method_of_a_tensor(call):
+    assert scan([OWN.format(call=call)], [METHOD]) == [(METHOD, f"return {call}")]
+
+
 def test_each_rule_is_told_once_with_its_first_line():
     found = scan(["import struct\nx.view(1)", "x.view(2)"], [MODULE, METHOD])
     assert found == [(MODULE, "import struct"), (METHOD, "x.view(1)")]

@@ -106,3 +106,10 @@ def test_nothing_is_followed_afterwards():
         x = torch.zeros(5)
     del x
     assert memory.live_bytes == 5 * FLOAT
+
+
+def test_the_meta_device_can_be_left_out():
+    for meta, seen in ((True, 72 * FLOAT), (False, 0)):
+        with watch_memory(meta=meta) as memory:
+            torch.empty(8, 9, device="meta").t().contiguous().view(9, 8)
+        assert memory.new_bytes == seen * 2

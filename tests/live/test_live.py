@@ -5,8 +5,8 @@ from html import unescape
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
+from grader.authoring.kernel import run_notebook
 from grader.authoring.sample import answers_of, reference_sources
 from grader.core.answers import Role
 from grader.core.course import Course
@@ -43,8 +43,7 @@ def session():
     for source in SESSION.values():
         cells += [nbformat.v4.new_code_cell(source), nbformat.v4.new_code_cell(GRADE)]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    folder = str(ROOT / "chapters" / "ch01_formats")
-    NotebookClient(notebook, resources={"metadata": {"path": folder}}).execute()
+    run_notebook(notebook, ROOT / "chapters" / "ch01_formats")
     results = {}
     for name, cell in zip(SESSION, notebook.cells[2::2], strict=True):
         (output,) = cell.outputs

@@ -23,7 +23,7 @@ from tests.scale.course import CHAPTER, HALF, SQUARES, TinyCourse
 STUDENTS = [f"s{number:02}" for number in range(40)]
 
 
-def until(process, true, seconds=120):
+def until(process, true, seconds=900):
     """Wait until `true()`; the process must not end before."""
     deadline = time.monotonic() + seconds
     while not true():

@@ -16,8 +16,8 @@ from html import unescape
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
+from grader.authoring.kernel import run_notebook
 from grader.authoring.sample import fill, hand_in, reference_sources
 from grader.core.answers import Role, read_answers
 from grader.core.course import source_of
@@ -83,7 +83,7 @@ def answers(chapter):
     found = {}
     for exercise in chapter.exercises:
         found[exercise.id, "stub"] = ("stub", "", exercise.stub)
-        for answer in read_answers(chapter.answers(exercise.id)):
+        for answer in read_answers(chapter.answers(exercise.id), exercise.values):
             found[exercise.id, answer.name] = (answer.role, answer.explanation, answer.source)
     # last, because a live session works on with what it defined last
     references = reference_sources(chapter)
@@ -123,10 +123,8 @@ def live(chapter, answers):
                 places[exercise, name] = len(cells)
                 cells.append(_code(f'grade("{exercise}")'))
     notebook = nbformat.from_dict({**chapter.notebook, "cells": copy.deepcopy(cells)})
-    folder = chapter.released.parent
-    resources = {"metadata": {"path": str(folder)}}
     # the stub of a class raises when its cell is run
-    NotebookClient(notebook, timeout=60, allow_errors=True, resources=resources).execute()
+    run_notebook(notebook, chapter.released.parent, timeout=60, allow_errors=True)
     return {answer: shown(notebook.cells[place]) for answer, place in places.items()}
 
 

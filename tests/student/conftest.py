@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from grader.cli import app
 from grader.core.course import Course
-from grader.learn import fill_folder
+from grader.student.fill import fill_folder
 from tests.scale.course import CHAPTER, RIGHT, TinyCourse
 
 

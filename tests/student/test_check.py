@@ -7,8 +7,8 @@ import time
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
+from grader.authoring.kernel import run_notebook
 from grader.core import journal
 from grader.core.course import Course
 from grader.core.render import to_html
@@ -144,7 +144,7 @@ def test_the_same_verdict_as_in_the_notebook(student, tiny):
     for sources in texts.values():
         cells += [sources["double"], 'grade("double")']
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
-    NotebookClient(notebook, resources={"metadata": {"path": str(student.folder)}}).execute()
+    run_notebook(notebook, student.folder)
     there = [cell.outputs[0].data["text/html"] for cell in notebook.cells[2::2]]
     here = []
     for sources in texts.values():

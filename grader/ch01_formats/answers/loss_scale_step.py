@@ -3,7 +3,9 @@
 def loss_scale_step(grads, scale, streak, interval):
     skip = not all(bool(grad.isfinite().all()) for grad in grads)
     scales, count = torch.tensor(scale), torch.tensor(streak, dtype=torch.int32)
-    torch._amp_update_scale_(scales, count, torch.tensor(float(skip)), 2.0, 0.5, interval)
+    torch._amp_update_scale_(
+        scales, count, torch.tensor(float(skip)), {{grow}}, 1 / {{shrink}}, interval
+    )
     return None if skip else [grad.float() / scale for grad in grads], float(scales), int(count)
 
 
@@ -12,22 +14,22 @@ def loss_scale_step(grads, scale, streak, interval):
 # float32 first, then divide.
 def loss_scale_step(grads, scale, streak, interval):
     if not all(bool(grad.isfinite().all()) for grad in grads):
-        return None, scale / 2, 0
+        return None, scale / {{shrink}}, 0
     unscaled = [(grad / scale).float() for grad in grads]
     if streak + 1 == interval:
-        return unscaled, scale * 2, 0
+        return unscaled, scale * {{grow}}, 0
     return unscaled, scale, streak + 1
 
 
 # %% mistake: unscales_with_the_next_scale
 # You change the scale first and divide by the new one. These gradients were made with the old one;
-# in every step that doubles the scale they come out half as large.
+# in every step that makes the scale grow they come out {{grow}} times too small.
 def loss_scale_step(grads, scale, streak, interval):
     if not all(bool(grad.isfinite().all()) for grad in grads):
-        return None, scale / 2, 0
+        return None, scale / {{shrink}}, 0
     streak += 1
     if streak == interval:
-        scale, streak = scale * 2, 0
+        scale, streak = scale * {{grow}}, 0
     return [grad.float() / scale for grad in grads], scale, streak
 
 
@@ -36,10 +38,10 @@ def loss_scale_step(grads, scale, streak, interval):
 # thousands of times too large.
 def loss_scale_step(grads, scale, streak, interval):
     if not all(bool(grad.isfinite().all()) for grad in grads):
-        return None, scale / 2, 0
+        return None, scale / {{shrink}}, 0
     unscaled = [grad.float() for grad in grads]
     if streak + 1 == interval:
-        return unscaled, scale * 2, 0
+        return unscaled, scale * {{grow}}, 0
     return unscaled, scale, streak + 1
 
 
@@ -48,10 +50,10 @@ def loss_scale_step(grads, scale, streak, interval):
 # good steps are thrown away. Look at each element.
 def loss_scale_step(grads, scale, streak, interval):
     if not all(bool(grad.sum().isfinite()) for grad in grads):
-        return None, scale / 2, 0
+        return None, scale / {{shrink}}, 0
     unscaled = [grad.float() / scale for grad in grads]
     if streak + 1 == interval:
-        return unscaled, scale * 2, 0
+        return unscaled, scale * {{grow}}, 0
     return unscaled, scale, streak + 1
 
 
@@ -60,10 +62,10 @@ def loss_scale_step(grads, scale, streak, interval):
 # with a NaN destroys the weights for good.
 def loss_scale_step(grads, scale, streak, interval):
     if any(bool(grad.isinf().any()) for grad in grads):
-        return None, scale / 2, 0
+        return None, scale / {{shrink}}, 0
     unscaled = [grad.float() / scale for grad in grads]
     if streak + 1 == interval:
-        return unscaled, scale * 2, 0
+        return unscaled, scale * {{grow}}, 0
     return unscaled, scale, streak + 1
 
 
@@ -72,10 +74,10 @@ def loss_scale_step(grads, scale, streak, interval):
 # come from the same backward pass.
 def loss_scale_step(grads, scale, streak, interval):
     if not bool(grads[0].isfinite().all()):
-        return None, scale / 2, 0
+        return None, scale / {{shrink}}, 0
     unscaled = [grad.float() / scale for grad in grads]
     if streak + 1 == interval:
-        return unscaled, scale * 2, 0
+        return unscaled, scale * {{grow}}, 0
     return unscaled, scale, streak + 1
 
 
@@ -86,21 +88,21 @@ def loss_scale_step(grads, scale, streak, interval):
     good = all(bool(grad.isfinite().all()) for grad in grads)
     unscaled = [torch.nan_to_num(grad.float(), 0.0, 0.0, 0.0) / scale for grad in grads]
     if not good:
-        return unscaled, scale / 2, 0
+        return unscaled, scale / {{shrink}}, 0
     if streak + 1 == interval:
-        return unscaled, scale * 2, 0
+        return unscaled, scale * {{grow}}, 0
     return unscaled, scale, streak + 1
 
 
 # %% mistake: grows_one_late
-# You do not count the present step, so the scale doubles one step late. With interval 3 the third
-# good step in a row doubles it: the one that begins with streak 2.
+# You do not count the present step, so the scale grows one step late. With interval 3 the third
+# good step in a row makes it grow: the one that begins with streak 2.
 def loss_scale_step(grads, scale, streak, interval):
     if not all(bool(grad.isfinite().all()) for grad in grads):
-        return None, scale / 2, 0
+        return None, scale / {{shrink}}, 0
     unscaled = [grad.float() / scale for grad in grads]
     if streak == interval:
-        return unscaled, scale * 2, 0
+        return unscaled, scale * {{grow}}, 0
     return unscaled, scale, streak + 1
 
 
@@ -109,34 +111,34 @@ def loss_scale_step(grads, scale, streak, interval):
 # overflow sets it back to zero.
 def loss_scale_step(grads, scale, streak, interval):
     if not all(bool(grad.isfinite().all()) for grad in grads):
-        return None, scale / 2, streak
+        return None, scale / {{shrink}}, streak
     unscaled = [grad.float() / scale for grad in grads]
     if streak + 1 == interval:
-        return unscaled, scale * 2, 0
+        return unscaled, scale * {{grow}}, 0
     return unscaled, scale, streak + 1
 
 
 # %% mistake: grows_ever_after
-# After doubling the scale you do not set the count back. The next steps count from there, and the
+# After the scale has grown you do not set the count back. The next steps count from there, and the
 # rhythm is lost.
 def loss_scale_step(grads, scale, streak, interval):
     if not all(bool(grad.isfinite().all()) for grad in grads):
-        return None, scale / 2, 0
+        return None, scale / {{shrink}}, 0
     unscaled = [grad.float() / scale for grad in grads]
     if streak + 1 >= interval:
-        return unscaled, scale * 2, streak + 1
+        return unscaled, scale * {{grow}}, streak + 1
     return unscaled, scale, streak + 1
 
 
 # %% mistake: skips_without_backing_off
 # You skip the step and keep the scale. It is still too large, so the next step overflows too, and
-# the one after that: the training stands still. Halve it.
+# the one after that: the training stands still. Divide it by {{shrink}}.
 def loss_scale_step(grads, scale, streak, interval):
     if not all(bool(grad.isfinite().all()) for grad in grads):
         return None, scale, 0
     unscaled = [grad.float() / scale for grad in grads]
     if streak + 1 == interval:
-        return unscaled, scale * 2, 0
+        return unscaled, scale * {{grow}}, 0
     return unscaled, scale, streak + 1
 
 
@@ -145,12 +147,12 @@ def loss_scale_step(grads, scale, streak, interval):
 def loss_scale_step(grads, scale, streak, interval):
     for grad in grads:
         if grad.numel() and not grad.abs().max() <= 65504:
-            return None, scale * 0.5, 0
+            return None, scale / {{shrink}}, 0
     streak += 1
     grows = streak == interval
     inverse = 1.0 / scale
     new = [torch.mul(grad.to(torch.float32), inverse) for grad in grads]
-    return new, scale * (1.0 + grows), streak % interval
+    return new, scale * (1.0 + {{grow - 1}} * grows), streak % interval
 
 
 # %% alternate: unscales_first
@@ -161,6 +163,6 @@ def loss_scale_step(grads, scale, streak, interval):
     )
     flat = torch.cat([grad.reshape(-1) for grad in unscaled])
     if bool((flat - flat != 0).any()):
-        return None, scale / 2, 0
+        return None, scale / {{shrink}}, 0
     streak = streak + 1
-    return (unscaled, 2 * scale, 0) if streak >= interval else (unscaled, scale, streak)
+    return (unscaled, {{grow}} * scale, 0) if streak >= interval else (unscaled, scale, streak)

@@ -79,7 +79,22 @@ def broadcast_strides(layouts):
 
 # %% mistake: multiples_fit
 # You let a size repeat when it divides the common one. Only 1 repeats: sizes 2 and 4 are an error.
-# Sizes that do not fit must raise a RuntimeError.
+def broadcast_strides(layouts):
+    dims = max(len(size) for size, _ in layouts)
+    sizes = [(1,) * (dims - len(size)) + size for size, _ in layouts]
+    strides = [(0,) * (dims - len(stride)) + stride for _, stride in layouts]
+    common = [0 if 0 in here else max(here) for here in zip(*sizes)]
+    if any(m % n if n else m for here, m in zip(zip(*sizes), common) for n in here):
+        raise RuntimeError("sizes do not fit")
+    return tuple(common), [
+        tuple(s if n == m else 0 for n, s, m in zip(size, stride, common))
+        for size, stride in zip(sizes, strides)
+    ]
+
+
+# %% mistake: never_refuses
+# You refuse no sizes. In a dimension where two of them differ and neither is 1, there is nothing to
+# repeat that would make them equal: raise a RuntimeError.
 def broadcast_strides(layouts):
     dims = max(len(size) for size, _ in layouts)
     sizes = [(1,) * (dims - len(size)) + size for size, _ in layouts]

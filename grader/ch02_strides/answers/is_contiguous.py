@@ -101,6 +101,25 @@ def is_contiguous(size, stride, channels_last=False):
     return True
 
 
+# %% mistake: either_order_will_do
+# You take a tensor that is contiguous in the order of `channels_last` for contiguous, whatever was
+# asked. Without `channels_last=True` only the order of the dimensions counts.
+def is_contiguous(size, stride, channels_last=False):
+    if 0 in size and not channels_last:
+        return True
+    orders = [(1, 3, 2, 0)] if len(size) == 4 else []
+    if not channels_last:
+        orders.append(range(len(size) - 1, -1, -1))
+    for order in orders:
+        expected, fine = 1, True
+        for dim in order:
+            fine = fine and (size[dim] == 1 or stride[dim] == expected)
+            expected *= size[dim]
+        if fine:
+            return True
+    return False
+
+
 # %% mistake: looks_at_one_stride
 # You looked for one stride of 1 and let it go at that. The other strides may still jump over gaps,
 # or lie in another order.

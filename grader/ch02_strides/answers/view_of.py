@@ -439,3 +439,55 @@ def view_of(x, op, *args):
         size = size[:dim] + (count,) + size[dim + 1 :] + (args[1],)
         stride = stride[:dim] + (step * args[2],) + stride[dim + 1 :] + (step,)
     return torch.empty(0, dtype=x.dtype).set_(x.untyped_storage(), start, size, stride)
+
+
+# %% alternate: a_class_of_edits
+# One method for each of the seven, of the same names: they are its own, and no tensor's.
+class _Record:
+    def __init__(self, x):
+        self.size, self.step, self.offset = [*x.shape], [*x.stride()], x.storage_offset()
+
+    def transpose(self, a, b):
+        for part in (self.size, self.step):
+            part[a], part[b] = part[b], part[a]
+
+    def permute(self, *dims):
+        self.size, self.step = ([part[d] for d in dims] for part in (self.size, self.step))
+
+    def select(self, dim, index):
+        self.narrow(dim, index % self.size[dim], 1)
+        del self.size[dim], self.step[dim]
+
+    def narrow(self, dim, start, length):
+        self.offset += start * self.step[dim]
+        self.size[dim] = length
+
+    def expand(self, *size):
+        new = len(size) - len(self.size)
+        self.size[:0], self.step[:0] = [1] * new, [0] * new
+        for dim, n in enumerate(size):
+            if n not in (-1, self.size[dim]):
+                self.size[dim], self.step[dim] = n, 0
+
+    def diagonal(self, offset, a, b):
+        a, b = a % len(self.size), b % len(self.size)
+        length = sum(0 <= i + offset < self.size[b] for i in range(self.size[a]))
+        if length:
+            self.offset += max(offset, 0) * self.step[b] + max(-offset, 0) * self.step[a]
+        together = self.step[a] + self.step[b]
+        rest = [dim for dim in range(len(self.size)) if dim not in (a, b)]
+        self.size = [self.size[dim] for dim in rest] + [length]
+        self.step = [self.step[dim] for dim in rest] + [together]
+
+    def unfold(self, dim, size, step):
+        dim %= len(self.size)
+        self.size.append(size)
+        self.step.append(self.step[dim])
+        self.size[dim] = (self.size[dim] - size) // step + 1
+        self.step[dim] *= step
+
+
+def view_of(x, op, *args):
+    record = _Record(x)
+    getattr(record, op)(*args)
+    return x.as_strided(record.size, record.step, record.offset)

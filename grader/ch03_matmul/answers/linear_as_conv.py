@@ -13,7 +13,11 @@ def linear_as_conv(linear, size):
         dtype=linear.weight.dtype,
     )
     with torch.no_grad():
-        conv.weight.copy_(linear.weight.unflatten(1, (channels, *size)))
+        conv.weight.copy_(
+            linear.weight.unflatten(1, [(0, channels, *size)[d] for d in {{order}}]).permute(
+                0, *(1 + {{order}}.index(d) for d in (1, 2, 3))
+            )
+        )
         if linear.bias is not None:
             conv.bias.copy_(linear.bias)
     return conv
@@ -31,7 +35,7 @@ def linear_as_conv(linear, size):
     return conv
 
 
-# %% mistake: channels_last
+# %% mistake: channels_last if order == [1, 2, 3]
 # You took the channels for the innermost part of the flattened map. `flatten(1)` puts them outside:
 # all of channel 0 comes first.
 def linear_as_conv(linear, size):
@@ -46,7 +50,7 @@ def linear_as_conv(linear, size):
     return conv
 
 
-# %% mistake: height_and_width_exchanged
+# %% mistake: height_and_width_exchanged if order == [1, 2, 3]
 # You exchanged height and width. For square maps nobody notices, except that every window is
 # turned over.
 def linear_as_conv(linear, size):
@@ -68,7 +72,11 @@ def linear_as_conv(linear, size):
         raise ValueError("uneven")
     channels = linear.in_features // math.prod(size)
     conv = torch.nn.Conv2d(channels, linear.out_features, size, bias=False, device="meta")
-    conv.weight = torch.nn.Parameter(linear.weight.detach().unflatten(1, (channels, *size)))
+    conv.weight = torch.nn.Parameter(
+        linear.weight.detach()
+        .unflatten(1, [(0, channels, *size)[d] for d in {{order}}])
+        .permute(0, *(1 + {{order}}.index(d) for d in (1, 2, 3)))
+    )
     return conv
 
 
@@ -82,7 +90,11 @@ def linear_as_conv(linear, size):
     conv = torch.nn.Conv2d(
         channels, linear.out_features, size, stride=size, bias=False, device="meta"
     )
-    conv.weight = torch.nn.Parameter(linear.weight.detach().unflatten(1, (channels, *size)))
+    conv.weight = torch.nn.Parameter(
+        linear.weight.detach()
+        .unflatten(1, [(0, channels, *size)[d] for d in {{order}}])
+        .permute(0, *(1 + {{order}}.index(d) for d in (1, 2, 3)))
+    )
     if linear.bias is not None:
         conv.bias = torch.nn.Parameter(linear.bias.detach())
     return conv
@@ -96,7 +108,11 @@ def linear_as_conv(linear, size):
         raise ValueError("uneven")
     channels = linear.in_features // math.prod(size)
     conv = torch.nn.Conv2d(channels, linear.out_features, size, bias=False, device="meta")
-    weight = linear.weight.detach().unflatten(1, (channels, *size))
+    weight = (
+        linear.weight.detach()
+        .unflatten(1, [(0, channels, *size)[d] for d in {{order}}])
+        .permute(0, *(1 + {{order}}.index(d) for d in (1, 2, 3)))
+    )
     conv.weight = torch.nn.Parameter(weight, requires_grad=False)
     if linear.bias is not None:
         conv.bias = torch.nn.Parameter(linear.bias.detach(), requires_grad=False)
@@ -110,13 +126,17 @@ def linear_as_conv(linear, size):
     channels = linear.in_features // math.prod(size)
     conv = torch.nn.Conv2d(channels, linear.out_features, size, bias=False, device="meta")
     weight = linear.weight.detach()[:, : channels * math.prod(size)]
-    conv.weight = torch.nn.Parameter(weight.unflatten(1, (channels, *size)))
+    conv.weight = torch.nn.Parameter(
+        weight.unflatten(1, [(0, channels, *size)[d] for d in {{order}}]).permute(
+            0, *(1 + {{order}}.index(d) for d in (1, 2, 3))
+        )
+    )
     if linear.bias is not None:
         conv.bias = torch.nn.Parameter(linear.bias.detach())
     return conv
 
 
-# %% alternate: data_of_a_real_layer
+# %% alternate: data_of_a_real_layer if order == [1, 2, 3]
 # An ordinary layer whose parameters' memory is exchanged.
 def linear_as_conv(linear, size):
     height, width = size
@@ -141,12 +161,16 @@ def linear_as_conv(linear, size):
         raise ValueError("the features are no whole number of maps")
     w = linear.weight.detach()
     out, step = w.stride()
+    sizes, strides = (0, channels, *size), {}
+    for dim in reversed({{order}}):
+        strides[dim] = step
+        step *= sizes[dim]
     conv = torch.nn.Conv2d(channels, linear.out_features, size)
     conv.bias = linear.bias
     conv.weight = torch.nn.Parameter(
         w.as_strided(
             (w.shape[0], channels, *size),
-            (out, step * pixels, step * size[1], step),
+            (out, strides[1], strides[2], strides[3]),
             w.storage_offset(),
         )
     )

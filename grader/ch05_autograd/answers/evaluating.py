@@ -1,12 +1,25 @@
+# %% mistake: the_usual_lines
+# You wrote the lines that everybody writes: `eval()`, `no_grad`, `train()`. `train()` switches every layer to
+# training, also those that were in eval mode before; and no buffer is put back.
+@contextmanager
+def evaluating(model):
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield model
+    finally:
+        model.train()
+
+
 # %% mistake: train_afterwards
 # Afterwards you call `model.train()`, or give all modules the mode that the whole had. Parts have modes of
 # their own, and some were in eval mode before: remember each one's.
 @contextmanager
 def evaluating(model):
     buffers = [
-        (module, name, buffer, buffer.clone())
+        (module, name, buffer, buffer if buffer is None else buffer.clone())
         for module in model.modules()
-        for name, buffer in module.named_buffers(recurse=False)
+        for name, buffer in module._buffers.items()
     ]
     with torch.no_grad():
         try:
@@ -15,7 +28,8 @@ def evaluating(model):
         finally:
             model.train()
             for module, name, buffer, content in buffers:
-                buffer.copy_(content)
+                if buffer is not None:
+                    buffer.copy_(content)
                 setattr(module, name, buffer)
 
 
@@ -26,9 +40,9 @@ def evaluating(model):
 def evaluating(model):
     modes = [(module, module.training) for module in model.modules()]
     buffers = [
-        (module, name, buffer, buffer.clone())
+        (module, name, buffer, buffer if buffer is None else buffer.clone())
         for module in model.modules()
-        for name, buffer in module.named_buffers(recurse=False)
+        for name, buffer in module._buffers.items()
     ]
     mode = torch.is_grad_enabled()
     with torch.set_grad_enabled(mode):
@@ -40,7 +54,8 @@ def evaluating(model):
                 module.training = training
             for module, name, buffer, content in buffers:
                 with torch.no_grad():
-                    buffer.copy_(content)
+                    if buffer is not None:
+                        buffer.copy_(content)
                 setattr(module, name, buffer)
 
 
@@ -51,9 +66,9 @@ def evaluating(model):
 def evaluating(model):
     modes = [(module, module.training) for module in model.modules()]
     buffers = [
-        (module, name, buffer, buffer.clone())
+        (module, name, buffer, buffer if buffer is None else buffer.clone())
         for module in model.modules()
-        for name, buffer in module.named_buffers(recurse=False)
+        for name, buffer in module._buffers.items()
     ]
     with torch.no_grad():
         try:
@@ -62,7 +77,8 @@ def evaluating(model):
             for module, training in modes:
                 module.training = training
             for module, name, buffer, content in buffers:
-                buffer.copy_(content)
+                if buffer is not None:
+                    buffer.copy_(content)
                 setattr(module, name, buffer)
 
 
@@ -73,9 +89,9 @@ def evaluating(model):
 def evaluating(model):
     modes = [(module, module.training) for module in model.modules()]
     buffers = [
-        (module, name, buffer, buffer.clone())
+        (module, name, buffer, buffer if buffer is None else buffer.clone())
         for module in model.modules()
-        for name, buffer in module.named_buffers(recurse=False)
+        for name, buffer in module._buffers.items()
     ]
     with torch.inference_mode():
         try:
@@ -85,7 +101,8 @@ def evaluating(model):
             for module, training in modes:
                 module.training = training
             for module, name, buffer, content in buffers:
-                buffer.copy_(content)
+                if buffer is not None:
+                    buffer.copy_(content)
                 setattr(module, name, buffer)
 
 
@@ -95,9 +112,9 @@ def evaluating(model):
 def evaluating(model):
     modes = [(module, module.training) for module in model.modules()]
     buffers = [
-        (module, name, buffer, buffer.clone())
+        (module, name, buffer, buffer if buffer is None else buffer.clone())
         for module in model.modules()
-        for name, buffer in module.named_buffers(recurse=False)
+        for name, buffer in module._buffers.items()
     ]
     with torch.no_grad():
         model.eval()
@@ -105,7 +122,8 @@ def evaluating(model):
         for module, training in modes:
             module.training = training
         for module, name, buffer, content in buffers:
-            buffer.copy_(content)
+            if buffer is not None:
+                buffer.copy_(content)
             setattr(module, name, buffer)
 
 
@@ -131,9 +149,9 @@ def evaluating(model):
 def evaluating(model):
     modes = [(module, module.training) for module in model.modules()]
     buffers = [
-        (module, name, buffer, buffer.detach())
+        (module, name, buffer, buffer)
         for module in model.modules()
-        for name, buffer in module.named_buffers(recurse=False)
+        for name, buffer in module._buffers.items()
     ]
     with torch.no_grad():
         try:
@@ -143,7 +161,8 @@ def evaluating(model):
             for module, training in modes:
                 module.training = training
             for module, name, buffer, content in buffers:
-                buffer.copy_(content)
+                if buffer is not None:
+                    buffer.copy_(content)
                 setattr(module, name, buffer)
 
 
@@ -154,9 +173,9 @@ def evaluating(model):
 def evaluating(model):
     modes = [(module, module.training) for module in model.modules()]
     buffers = [
-        (module, name, buffer, buffer.clone())
+        (module, name, buffer, buffer if buffer is None else buffer.clone())
         for module in model.modules()
-        for name, buffer in module.named_buffers(recurse=False)
+        for name, buffer in module._buffers.items()
     ]
     with torch.no_grad():
         try:
@@ -186,9 +205,33 @@ def evaluating(model):
             model.load_state_dict(state)
 
 
-# %% mistake: replaced_buffers_stay
-# You copy the content back into what the buffer is now. If the body put another tensor in its place, that one
-# stays: put the tensor itself back as well.
+# %% mistake: content_alone
+# You put back the content of the tensors that were buffers before. Where the body put another tensor in a
+# buffer's place, that one stays in the module, and the tensor that you mended belongs to nobody.
+@contextmanager
+def evaluating(model):
+    modes = [(module, module.training) for module in model.modules()]
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    nothing = [
+        (m, name) for m in model.modules() for name in m._buffers if m._buffers[name] is None
+    ]
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield model
+    finally:
+        for module, training in modes:
+            module.training = training
+        for buffer, content in buffers:
+            with torch.no_grad():
+                buffer.copy_(content)
+        for module, name in nothing:
+            setattr(module, name, None)
+
+
+# %% mistake: nothing_stays_filled
+# A buffer that was `None` keeps the tensor that the body put there. `named_buffers` leaves out those that are
+# `None`; `module._buffers` is the dict that has them all.
 @contextmanager
 def evaluating(model):
     modes = [(module, module.training) for module in model.modules()]
@@ -205,7 +248,57 @@ def evaluating(model):
             for module, training in modes:
                 module.training = training
             for module, name, buffer, content in buffers:
-                getattr(module, name).copy_(content)
+                buffer.copy_(content)
+                setattr(module, name, buffer)
+
+
+# %% mistake: does_not_give_the_model
+# `with evaluating(model) as same_model` gives what stands behind your `yield`, and there is nothing: `yield
+# model`.
+@contextmanager
+def evaluating(model):
+    modes = [(module, module.training) for module in model.modules()]
+    buffers = [
+        (module, name, buffer, buffer if buffer is None else buffer.clone())
+        for module in model.modules()
+        for name, buffer in module._buffers.items()
+    ]
+    with torch.no_grad():
+        try:
+            model.eval()
+            yield
+        finally:
+            for module, training in modes:
+                module.training = training
+            for module, name, buffer, content in buffers:
+                if buffer is not None:
+                    buffer.copy_(content)
+                setattr(module, name, buffer)
+
+
+# %% mistake: replaced_buffers_stay
+# You copy the content back into what the buffer is now. If the body put another tensor in its place, that one
+# stays: put the tensor itself back as well.
+@contextmanager
+def evaluating(model):
+    modes = [(module, module.training) for module in model.modules()]
+    buffers = [
+        (module, name, buffer, buffer if buffer is None else buffer.clone())
+        for module in model.modules()
+        for name, buffer in module._buffers.items()
+    ]
+    with torch.no_grad():
+        try:
+            model.eval()
+            yield model
+        finally:
+            for module, training in modes:
+                module.training = training
+            for module, name, buffer, content in buffers:
+                if buffer is not None:
+                    getattr(module, name).copy_(content)
+                else:
+                    setattr(module, name, None)
 
 
 # %% mistake: grad_mode_on_afterwards
@@ -214,9 +307,9 @@ def evaluating(model):
 def evaluating(model):
     modes = [(module, module.training) for module in model.modules()]
     buffers = [
-        (module, name, buffer, buffer.clone())
+        (module, name, buffer, buffer if buffer is None else buffer.clone())
         for module in model.modules()
-        for name, buffer in module.named_buffers(recurse=False)
+        for name, buffer in module._buffers.items()
     ]
     torch.set_grad_enabled(False)
     if True:
@@ -227,7 +320,8 @@ def evaluating(model):
             for module, training in modes:
                 module.training = training
             for module, name, buffer, content in buffers:
-                buffer.copy_(content)
+                if buffer is not None:
+                    buffer.copy_(content)
                 setattr(module, name, buffer)
             torch.set_grad_enabled(True)
 
@@ -244,31 +338,32 @@ def evaluating(model):
         for module in model.modules():
             undo.callback(module.__dict__.__setitem__, "training", module.training)
             for name, buffer in module._buffers.items():
+                undo.callback(module._buffers.__setitem__, name, buffer)
                 if buffer is not None:
-                    undo.callback(module._buffers.__setitem__, name, buffer)
                     undo.callback(buffer.copy_, buffer.detach().clone())
             module.training = False
         yield model
 
 
 # %% alternate: by_hand
-# Grad mode by hand, and all buffers of the model by their full names.
+# Grad mode by hand, and each module's own dict of buffers put back as a whole.
 @contextmanager
 def evaluating(model):
     grad_mode = torch.is_grad_enabled()
     flags = {module: module.training for module in model.modules()}
-    held = dict(model.named_buffers(remove_duplicate=False))
-    copies = {name: tensor.tolist() for name, tensor in held.items()}
+    held = {module: dict(module._buffers) for module in flags}
+    copies = {buffer: buffer.tolist() for buffer in model.buffers()}
     model.train(False)
     torch.set_grad_enabled(False)
     try:
         yield model
     finally:
         torch.set_grad_enabled(False)
-        for name, tensor in held.items():
-            tensor.copy_(torch.tensor(copies[name], dtype=tensor.dtype))
-            path, _, last = name.rpartition(".")
-            model.get_submodule(path)._buffers[last] = tensor
+        for buffer, content in copies.items():
+            buffer.copy_(torch.tensor(content, dtype=buffer.dtype))
+        for module, buffers in held.items():
+            module._buffers.clear()
+            module._buffers.update(buffers)
         for module, flag in flags.items():
             module.training = flag
         torch.set_grad_enabled(grad_mode)

@@ -204,6 +204,54 @@ class grad_mode:
                 resume, value = generator.throw, error
 
 
+# %% mistake: one_attribute
+# You keep the mode before in an attribute of the object. Entered again while it is open, by the same thread
+# or by another, the object overwrites what the first entering has to put back. Keep a list, one per thread.
+class grad_mode:
+    def __init__(self, enabled):
+        self.enabled = enabled
+
+    def __enter__(self):
+        self.before = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(self.enabled)
+
+    def __exit__(self, *error):
+        torch._C._set_grad_enabled(self.before)
+
+    def __call__(self, function):
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def steps(*args, **kwargs):
+                return (yield from self.stepwise(function(*args, **kwargs)))
+
+            return steps
+
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            with self:
+                return function(*args, **kwargs)
+
+        return call
+
+    def stepwise(self, generator):
+        resume, value = generator.send, None
+        while True:
+            try:
+                with self:
+                    item = resume(value)
+            except StopIteration as stop:
+                return stop.value
+            try:
+                resume, value = generator.send, (yield item)
+            except GeneratorExit:
+                with self:
+                    generator.close()
+                raise
+            except BaseException as error:
+                resume, value = generator.throw, error
+
+
 # %% mistake: one_list_for_all_threads
 # Your list is shared by all threads that use the object. One thread takes what the other put there,
 # and each ends in the other's mode. Grad mode is per thread, so what was before must be too.
@@ -447,6 +495,51 @@ class grad_mode:
                 generator.close()
                 raise
             except BaseException as error:
+                resume, value = generator.throw, error
+
+
+# %% mistake: left_to_the_garbage_collector
+# You catch `Exception`, and the `GeneratorExit` of a `close()` is none. Your wrapper ends, and the inner generator
+# is closed when Python throws it away, in the caller's mode. Close it yourself, inside a `with self`.
+class grad_mode:
+    def __init__(self, enabled):
+        self.enabled = enabled
+        self.mine = threading.local()
+
+    def __enter__(self):
+        vars(self.mine).setdefault("before", []).append(torch.is_grad_enabled())
+        torch._C._set_grad_enabled(self.enabled)
+
+    def __exit__(self, *error):
+        torch._C._set_grad_enabled(self.mine.before.pop())
+
+    def __call__(self, function):
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def steps(*args, **kwargs):
+                return (yield from self.stepwise(function(*args, **kwargs)))
+
+            return steps
+
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            with self:
+                return function(*args, **kwargs)
+
+        return call
+
+    def stepwise(self, generator):
+        resume, value = generator.send, None
+        while True:
+            try:
+                with self:
+                    item = resume(value)
+            except StopIteration as stop:
+                return stop.value
+            try:
+                resume, value = generator.send, (yield item)
+            except Exception as error:
                 resume, value = generator.throw, error
 
 

@@ -234,6 +234,56 @@ def graph_report(output):
     return {"nodes": counts, "leaves": leaves, "saved_bytes": sum(storages.values())}
 
 
+# %% mistake: type_names
+# You name a node by its Python type. `node.name()` is another name for some: `torch::autograd::AccumulateGrad`.
+def graph_report(output):
+    met, leaves, storages = set(), [], {}
+    names = {}
+    waiting = [] if output.grad_fn is None else [output.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node in met:
+            continue
+        met.add(node)
+        names[type(node).__name__] = names.get(type(node).__name__, 0) + 1
+        if hasattr(node, "variable"):
+            leaves.append(node.variable)
+        saved = [getattr(node, name) for name in dir(node) if name.startswith("_saved_")]
+        saved += [getattr(node, "saved_tensors", ())]
+        for value in saved:
+            for one in value if isinstance(value, tuple) else (value,):
+                if isinstance(one, torch.Tensor):
+                    storage = one.untyped_storage()
+                    storages[storage.data_ptr()] = storage.nbytes()
+        waiting += [after for after, _ in node.next_functions if after is not None]
+    return {"nodes": names, "leaves": leaves, "saved_bytes": sum(storages.values())}
+
+
+# %% mistake: met_by_name
+# You remember the names of nodes that you have met. Many nodes have the same name: remember the nodes themselves.
+def graph_report(output):
+    met, leaves, storages = set(), [], {}
+    names = {}
+    waiting = [] if output.grad_fn is None else [output.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node.name() in met:
+            continue
+        met.add(node.name())
+        names[node.name()] = names.get(node.name(), 0) + 1
+        if hasattr(node, "variable"):
+            leaves.append(node.variable)
+        saved = [getattr(node, name) for name in dir(node) if name.startswith("_saved_")]
+        saved += [getattr(node, "saved_tensors", ())]
+        for value in saved:
+            for one in value if isinstance(value, tuple) else (value,):
+                if isinstance(one, torch.Tensor):
+                    storage = one.untyped_storage()
+                    storages[storage.data_ptr()] = storage.nbytes()
+        waiting += [after for after, _ in node.next_functions if after is not None]
+    return {"nodes": names, "leaves": leaves, "saved_bytes": sum(storages.values())}
+
+
 # %% mistake: keeps_the_nodes
 # Your nodes live on in a list outside of the function, and with them the graph and all that it saved.
 # Keep names and numbers only.

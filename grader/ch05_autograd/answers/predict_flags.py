@@ -196,6 +196,96 @@ def predict_flags(program):
     return {name: (requires[name], leaf[name], owner[name]) for name in owner}
 
 
+# %% mistake: inference_views_forget
+# Your views made inside `inference_mode` never require grad. A view of a tensor from outside is an ordinary view,
+# as under `no_grad`: it lives in a tensor that requires grad, and says so.
+def predict_flags(program):
+    requires, leaf, owner = {}, {}, {}
+    modes = [(True, False)]
+    for kind, *args in program:
+        grad_mode, inference = modes[-1]
+        records = grad_mode and not inference
+        if kind == "enter":
+            modes.append((args[0] == "enable_grad", inference or args[0] == "inference_mode"))
+        elif kind == "exit":
+            modes.pop()
+        elif kind == "requires_grad_":
+            requires[args[0]] = args[1]
+        elif kind == "add_":
+            if records and any(requires[one] for one in args):
+                requires[args[0]], leaf[args[0]] = True, False
+        elif kind == "leaf":
+            name, flag = args
+            requires[name], leaf[name], owner[name] = flag, True, name
+        else:
+            name, *inputs = args
+            some = any(requires[one] for one in inputs) and kind not in ("detach", "greater")
+            requires[name] = some and (records or (kind == "view" and not inference))
+            leaf[name] = not (some and records)
+            owner[name] = owner[inputs[0]] if kind in ("view", "detach") else name
+    return {name: (requires[name], leaf[name], owner[name]) for name in owner}
+
+
+# %% mistake: flag_makes_a_leaf
+# You call a tensor a leaf once its flag is set. `requires_grad_` sets the flag of a leaf; of a result, it changes
+# nothing, and a result it stays.
+def predict_flags(program):
+    requires, leaf, owner = {}, {}, {}
+    modes = [(True, False)]
+    for kind, *args in program:
+        grad_mode, inference = modes[-1]
+        records = grad_mode and not inference
+        if kind == "enter":
+            modes.append((args[0] == "enable_grad", inference or args[0] == "inference_mode"))
+        elif kind == "exit":
+            modes.pop()
+        elif kind == "requires_grad_":
+            requires[args[0]], leaf[args[0]] = args[1], True
+        elif kind == "add_":
+            if records and any(requires[one] for one in args):
+                requires[args[0]], leaf[args[0]] = True, False
+        elif kind == "leaf":
+            name, flag = args
+            requires[name], leaf[name], owner[name] = flag, True, name
+        else:
+            name, *inputs = args
+            some = any(requires[one] for one in inputs) and kind not in ("detach", "greater")
+            requires[name] = some and (records or kind == "view")
+            leaf[name] = not (some and records)
+            owner[name] = owner[inputs[0]] if kind in ("view", "detach") else name
+    return {name: (requires[name], leaf[name], owner[name]) for name in owner}
+
+
+# %% mistake: flag_takes_the_memory
+# You give a tensor memory of its own when its flag is set. A tensor from `detach` shares the memory of its input,
+# whatever its flag says.
+def predict_flags(program):
+    requires, leaf, owner = {}, {}, {}
+    modes = [(True, False)]
+    for kind, *args in program:
+        grad_mode, inference = modes[-1]
+        records = grad_mode and not inference
+        if kind == "enter":
+            modes.append((args[0] == "enable_grad", inference or args[0] == "inference_mode"))
+        elif kind == "exit":
+            modes.pop()
+        elif kind == "requires_grad_":
+            requires[args[0]], owner[args[0]] = args[1], args[0]
+        elif kind == "add_":
+            if records and any(requires[one] for one in args):
+                requires[args[0]], leaf[args[0]] = True, False
+        elif kind == "leaf":
+            name, flag = args
+            requires[name], leaf[name], owner[name] = flag, True, name
+        else:
+            name, *inputs = args
+            some = any(requires[one] for one in inputs) and kind not in ("detach", "greater")
+            requires[name] = some and (records or kind == "view")
+            leaf[name] = not (some and records)
+            owner[name] = owner[inputs[0]] if kind in ("view", "detach") else name
+    return {name: (requires[name], leaf[name], owner[name]) for name in owner}
+
+
 # %% mistake: enable_grad_wins
 # You let `enable_grad` switch recording on inside `inference_mode`. It switches grad mode on, and
 # still nothing is recorded: inference mode has the last word.

@@ -24,8 +24,8 @@ def route(layers, x, frozen, cut):
 
 
 # %% mistake: cuts_behind_the_layer
-# You cut behind the layer, so its own parameters get no gradient. The cut lies before it: detach
-# what goes in.
+# You cut behind the layer, or run it without recording, so its own parameters get no gradient. The cut
+# lies before it: detach what goes in.
 def route(layers, x, frozen, cut):
     h = x
     for position, layer in enumerate(layers):
@@ -143,6 +143,83 @@ def route(layers, x, frozen, cut):
         if position in frozen:
             layer = copy.deepcopy(layer).requires_grad_(False)
         h = layer(h)
+    return h
+
+
+# %% mistake: cut_by_clone
+# You cut with `clone()`. A clone has memory of its own and keeps the graph, so gradients pass. `detach()` cuts.
+def route(layers, x, frozen, cut):
+    h = x
+    for position, layer in enumerate(layers):
+        if position in cut:
+            h = h.clone()
+        closed = [p for p in layer.parameters() if p.requires_grad and position in frozen]
+        for parameter in closed:
+            parameter.requires_grad_(False)
+        try:
+            h = layer(h)
+        finally:
+            for parameter in closed:
+                parameter.requires_grad_(True)
+    return h
+
+
+# %% mistake: detaches_in_place
+# You cut with `detach_()`, which cuts the tensor itself out of its graph: where no layer made a new one, that is
+# the caller's `x`. `detach()` makes another tensor.
+def route(layers, x, frozen, cut):
+    h = x
+    for position, layer in enumerate(layers):
+        if position in cut:
+            h = h.detach_()
+        closed = [p for p in layer.parameters() if p.requires_grad and position in frozen]
+        for parameter in closed:
+            parameter.requires_grad_(False)
+        try:
+            h = layer(h)
+        finally:
+            for parameter in closed:
+                parameter.requires_grad_(True)
+    return h
+
+
+# %% mistake: only_its_own
+# You freeze the parameters that belong to the layer directly. A layer may be built of layers, and theirs are in
+# `layer.parameters()` too.
+def route(layers, x, frozen, cut):
+    h = x
+    for position, layer in enumerate(layers):
+        if position in cut:
+            h = h.detach()
+        closed = [
+            p for p in layer.parameters(recurse=False) if p.requires_grad and position in frozen
+        ]
+        for parameter in closed:
+            parameter.requires_grad_(False)
+        try:
+            h = layer(h)
+        finally:
+            for parameter in closed:
+                parameter.requires_grad_(True)
+    return h
+
+
+# %% mistake: calls_forward
+# You call `layer.forward(h)`, which goes past the layer's hooks: whoever listens to the layer hears nothing. Call
+# the layer itself, `layer(h)`.
+def route(layers, x, frozen, cut):
+    h = x
+    for position, layer in enumerate(layers):
+        if position in cut:
+            h = h.detach()
+        closed = [p for p in layer.parameters() if p.requires_grad and position in frozen]
+        for parameter in closed:
+            parameter.requires_grad_(False)
+        try:
+            h = layer.forward(h)
+        finally:
+            for parameter in closed:
+                parameter.requires_grad_(True)
     return h
 
 

@@ -14,6 +14,20 @@ def train_step(model, optimizer, batches):
     return total
 
 
+# %% mistake: mean_of_means_of_all
+# You take the mean of the pieces' means. A target in a small piece then counts for more than one in a large piece;
+# and the mean of a piece in which no target counts is NaN, which makes your loss NaN.
+def train_step(model, optimizer, batches):
+    optimizer.zero_grad()
+    total = 0.0
+    for inputs, targets in batches:
+        loss = nn.functional.cross_entropy(model(inputs), targets) / len(batches)
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
 # %% mistake: weighted_by_rows
 # You weigh each piece by its number of rows. Targets of -100 are rows and do not count: weigh by the
 # targets that do.
@@ -48,15 +62,15 @@ def train_step(model, optimizer, batches):
 
 
 # %% mistake: nan_from_an_empty_piece
-# The mean of a piece without targets is 0 divided by 0. That NaN gets into every gradient, and times 0
-# it is still NaN. Take sums, or leave such a piece out.
+# The mean of a piece without targets is 0 divided by 0, which is NaN, and NaN times 0 is NaN: your loss is. Take
+# sums, or leave such a piece out.
 def train_step(model, optimizer, batches):
     count = sum(int((targets != -100).sum()) for _, targets in batches)
     optimizer.zero_grad()
     total = 0.0
     for inputs, targets in batches:
         loss = nn.functional.cross_entropy(model(inputs), targets)
-        loss = loss * ((targets != -100).sum() / count)
+        loss = loss * int((targets != -100).sum()) / count
         loss.backward()
         total += loss.item()
     optimizer.step()
@@ -177,6 +191,54 @@ def train_step(model, optimizer, batches):
             nn.functional.cross_entropy(model(x), t, reduction="sum").item() for x, t in batches
         ]
     return sum(sums) / count
+
+
+# %% mistake: loss_is_a_sum
+# You return the sum of the losses of all targets. The loss of the batch is their mean: divide by the number of
+# targets that count, as you did for the gradients.
+def train_step(model, optimizer, batches):
+    count = sum(int((targets != -100).sum()) for _, targets in batches)
+    optimizer.zero_grad()
+    total = 0.0
+    for inputs, targets in batches:
+        loss = nn.functional.cross_entropy(model(inputs), targets, reduction="sum")
+        (loss / count).backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
+# %% mistake: runs_the_model_twice
+# Each piece goes through your model twice, once for the loss and once for the gradients. One pass gives both.
+def train_step(model, optimizer, batches):
+    count = sum(int((targets != -100).sum()) for _, targets in batches)
+    with torch.no_grad():
+        losses = [
+            nn.functional.cross_entropy(model(inputs), targets, reduction="sum").item()
+            for inputs, targets in batches
+        ]
+    optimizer.zero_grad()
+    for inputs, targets in batches:
+        loss = nn.functional.cross_entropy(model(inputs), targets, reduction="sum") / count
+        loss.backward()
+    optimizer.step()
+    return sum(losses) / count
+
+
+# %% alternate: shares_in_float32
+# A tensor's number divided by another is a float32, also where the loss is a float64.
+def train_step(model, optimizer, batches):
+    optimizer.zero_grad()
+    count = torch.stack([(targets != -100).sum() for _, targets in batches]).sum()
+    total = torch.zeros(())
+    for inputs, targets in batches:
+        mine = (targets != -100).sum()
+        if mine:
+            loss = nn.functional.cross_entropy(model(inputs), targets) * (mine / count)
+            loss.backward()
+            total = total + loss.detach()
+    optimizer.step()
+    return float(total)
 
 
 # %% alternate: shares_of_the_mean

@@ -293,8 +293,9 @@ def watch_edits(tensors, run):
     ]
 
 
-# %% alternate: with_signbits
-# Values, with the two exceptions of `==` taken care of by hand.
+# %% mistake: all_nans_are_one
+# You take one NaN for another. There are millions of them, with bits of their own, and a changed bit is a change.
+# Compare bytes.
 def watch_edits(tensors, run):
     copies = [t.detach().clone() for t in tensors]
     counters = [None if t.is_inference() else t._version for t in tensors]
@@ -312,3 +313,79 @@ def watch_edits(tensors, run):
         return "unchanged" if bool(equal.all()) else "silent"
 
     return [word(*three) for three in zip(tensors, copies, counters)]
+
+
+# %% mistake: whole_storages
+# You compare the whole storage. A slice is a few elements of it; what changed beside them is no change of the slice.
+def watch_edits(tensors, run):
+    def version(tensor):
+        return None if tensor.is_inference() else tensor._version
+
+    def content(tensor):
+        memory = bytes(tensor.untyped_storage())
+        return tensor.shape, tensor.dtype, torch.tensor(list(memory))
+
+    def same(left, right):
+        return left[:2] == right[:2] and torch.equal(left[2], right[2])
+
+    before = [(version(tensor), content(tensor)) for tensor in tensors]
+    run()
+    words = []
+    for tensor, (number, was) in zip(tensors, before):
+        if version(tensor) != number:
+            words.append("counted")
+        elif not same(content(tensor), was):
+            words.append("silent")
+        else:
+            words.append("unchanged")
+    return words
+
+
+# %% mistake: inference_never_changes
+# You call every inference tensor unchanged. It has no counter, so all that is left is to compare its content.
+def watch_edits(tensors, run):
+    def version(tensor):
+        return None if tensor.is_inference() else tensor._version
+
+    def content(tensor):
+        data = tensor.detach().clone(memory_format=torch.contiguous_format)
+        return tensor.shape, tensor.dtype, data.reshape(-1).view(torch.uint8)
+
+    def same(left, right):
+        return left[:2] == right[:2] and torch.equal(left[2], right[2])
+
+    before = [(version(tensor), content(tensor)) for tensor in tensors]
+    run()
+    words = []
+    for tensor, (number, was) in zip(tensors, before):
+        if version(tensor) != number:
+            words.append("counted")
+        elif not tensor.is_inference() and not same(content(tensor), was):
+            words.append("silent")
+        else:
+            words.append("unchanged")
+    return words
+
+
+# %% alternate: with_numpy
+# NumPy writes the bytes out; a class keeps what was seen.
+class Photograph:
+    def __init__(self, tensor):
+        self.counter = None if tensor.is_inference() else tensor._version
+        dense = tensor.detach().clone(memory_format=torch.contiguous_format)
+        self.content = (
+            tensor.shape,
+            tensor.dtype,
+            dense.flatten().view(torch.uint8).numpy().tobytes(),
+        )
+
+    def word(self, later):
+        if self.counter != later.counter:
+            return "counted"
+        return "unchanged" if self.content == later.content else "silent"
+
+
+def watch_edits(tensors, run):
+    before = [Photograph(tensor) for tensor in tensors]
+    run()
+    return [one.word(Photograph(tensor)) for one, tensor in zip(before, tensors)]

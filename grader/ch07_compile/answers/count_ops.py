@@ -142,6 +142,26 @@ def count_ops(function, calls):
     return results, counts
 
 
+# %% mistake: runs_it_again
+# You return what the function itself gives, and call the compiled one beside it. So it runs twice
+# for each call, and whatever it changes is changed twice. Keep the results of the compiled calls.
+def count_ops(function, calls):
+    torch._dynamo.reset()
+    counts = []
+
+    def backend(graph_module, example_inputs):
+        modules = [m for m in graph_module.modules() if isinstance(m, torch.fx.GraphModule)]
+        nodes = [node for module in modules for node in module.graph.nodes]
+        called = [n.target for n in nodes if n.op in ("call_function", "call_method")]
+        counts.append(dict(Counter(getattr(target, "__name__", target) for target in called)))
+        return graph_module
+
+    compiled = torch.compile(function, backend=backend)
+    for arguments in calls:
+        compiled(*arguments)
+    return [function(*arguments) for arguments in calls], counts
+
+
 # %% alternate: a_class
 # A backend may be any callable, such as an object; it returns an interpreter of the graph.
 class Counting:

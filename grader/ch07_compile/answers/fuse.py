@@ -403,6 +403,39 @@ def in_order(kernels):
     return ordered
 
 
+# %% mistake: counts_elements
+# You joined calls whose results have as many elements. A row and a column have as many, and need two
+# loops over other indices: the shape must be the same.
+def fuse(graph):
+    calls = [node for node in graph.nodes if node.op == "call_function"]
+    kernels = [[node] for node in calls]
+    while (found := joinable(kernels)) is not None:
+        one, other = found
+        joined = sorted([*one, *other], key=calls.index)
+        kernels = [joined if k is one else k for k in kernels if k is not other]
+    return [kernels[number] for number in order_of(kernels)]
+
+
+def joinable(kernels):
+    for one, other in itertools.combinations(kernels, 2):
+        both = [*one, *other]
+        pointwise = all(torch.Tag.pointwise in node.target.tags for node in both)
+        if pointwise and len({node.meta["val"].numel() for node in both}) == 1:
+            with suppress(CycleError):
+                order_of([both, *(k for k in kernels if k is not one and k is not other)])
+                return one, other
+    return None
+
+
+def order_of(kernels):
+    home = {node: number for number, kernel in enumerate(kernels) for node in kernel}
+    needs = {
+        number: {home[s] for node in kernel for s in node.all_input_nodes if s in home} - {number}
+        for number, kernel in enumerate(kernels)
+    }
+    return list(TopologicalSorter(needs).static_order())
+
+
 # %% alternate: reachability
 # What each kernel reaches through others, kept as sets: two may join if no way has a third in it.
 def fuse(graph):
@@ -521,3 +554,35 @@ def arrange(kernels, known):
         else:
             return None
     return result
+
+
+# %% alternate: joined_go_last
+# What was joined goes to the end of the list, so that other pairs are found than in the order of the
+# graph: other kernels, sometimes more of them, and no two that could be one.
+def fuse(graph):
+    calls = [node for node in graph.nodes if node.op == "call_function"]
+    kernels = [[node] for node in calls]
+    while (found := joinable(kernels)) is not None:
+        joined = sorted([*found[0], *found[1]], key=calls.index)
+        kernels = [*(kernel for kernel in kernels if kernel not in found), joined]
+    return [kernels[number] for number in order_of(kernels)]
+
+
+def joinable(kernels):
+    for one, other in itertools.combinations(kernels, 2):
+        both = [*one, *other]
+        pointwise = all(torch.Tag.pointwise in node.target.tags for node in both)
+        if pointwise and len({node.meta["val"].shape for node in both}) == 1:
+            with suppress(CycleError):
+                order_of([both, *(k for k in kernels if k is not one and k is not other)])
+                return one, other
+    return None
+
+
+def order_of(kernels):
+    home = {node: number for number, kernel in enumerate(kernels) for node in kernel}
+    needs = {
+        number: {home[s] for node in kernel for s in node.all_input_nodes if s in home} - {number}
+        for number, kernel in enumerate(kernels)
+    }
+    return list(TopologicalSorter(needs).static_order())

@@ -87,8 +87,8 @@ def interpret(graph, root, *args):
 
 
 # %% mistake: on_demand
-# You computed what the output needs, from its end. A node that nobody uses may still write to a
-# tensor or draw random numbers, and the order of such nodes matters: run them all, in their order.
+# You ran only the nodes that the output needs. A node that nobody uses may still write to a tensor
+# or draw random numbers, and the order of such nodes matters: run them all, in their order.
 def interpret(graph, root, *args):
     values = dict(zip([n for n in graph.nodes if n.op == "placeholder"], args))
     left = {node: len(node.users) for node in graph.nodes}
@@ -147,6 +147,32 @@ def interpret(graph, root, *args):
             left[one] -= one is not node
             if left[one] == 0:
                 values.pop(one, None)
+
+
+# %% mistake: holds_the_last
+# You drop values from your dict, and a local variable still holds the one that came last. If nobody
+# takes it, it lives while the next node runs. Put results into the dict at once, or `del` the name.
+def interpret(graph, root, *args):
+    ends = {source: node for node in graph.nodes for source in node.all_input_nodes}
+    values, given = {}, iter(args)
+    for node in graph.nodes:
+        positional, named = fx.map_arg((node.args, node.kwargs), values.__getitem__)
+        if node.op == "output":
+            return positional[0]
+        if node.op == "placeholder":
+            value = next(given)
+        elif node.op == "get_attr":
+            value = operator.attrgetter(node.target)(root)
+        elif node.op == "call_function":
+            value = node.target(*positional, **named)
+        elif node.op == "call_method":
+            value = getattr(positional[0], node.target)(*positional[1:], **named)
+        else:
+            value = root.get_submodule(node.target)(*positional, **named)
+        values[node] = value
+        for done in (node, *node.all_input_nodes):
+            if ends.get(done, node) is node:
+                del values[done]
 
 
 # %% alternate: counts_users

@@ -539,3 +539,50 @@ def merge_two(graph, group):
     for node in group:
         graph.erase_node(node)
     return both
+
+
+# %% alternate: farthest_first
+# Merge the two that stand farthest apart, as long as there are two. Other products are left than from
+# the front, sometimes more of them, and no two that could be one.
+def merge_matmuls(gm):
+    graph = gm.graph
+    while pairs := mergeable(graph):
+        pair = pairs[-1]
+        last = graph.output_node()
+        with graph.inserting_before(last):
+            weight = graph.call_function(aten.cat.default, ([one.args[1] for one in pair], 1))
+            product = graph.call_function(aten.mm.default, (pair[0].args[0], weight))
+            product.meta["val"] = torch.cat([one.meta["val"] for one in pair], 1)
+            start = 0
+            for one in pair:
+                end = start + one.meta["val"].shape[1]
+                columns = graph.call_function(aten.slice.Tensor, (product, 1, start, end))
+                columns.meta["val"] = one.meta["val"]
+                one.replace_all_uses_with(columns)
+                graph.erase_node(one)
+                start = end
+    sources = {node: node.all_input_nodes for node in graph.nodes}
+    for node in TopologicalSorter(sources).static_order():
+        if node.op == "call_function":
+            graph.output_node().prepend(node)
+    gm.recompile()
+
+
+def mergeable(graph):
+    products = [node for node in graph.nodes if node.target is aten.mm.default]
+    pairs = [
+        (one, other)
+        for one, other in itertools.combinations(products, 2)
+        if one.args[0] is other.args[0] and one not in needs(other) and other not in needs(one)
+    ]
+    return sorted(pairs, key=lambda pair: products.index(pair[1]) - products.index(pair[0]))
+
+
+def needs(node):
+    found, waiting = set(), [node]
+    while waiting:
+        for source in waiting.pop().all_input_nodes:
+            if source not in found:
+                found.add(source)
+                waiting.append(source)
+    return found

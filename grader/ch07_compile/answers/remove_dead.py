@@ -54,8 +54,8 @@ def kept(node):
 
 
 # %% mistake: trailing_underscore
-# You took calls for writes by the underscore at the end of their names. `aten.add.out` writes into
-# its argument `out`, and has no underscore. The schema says what is written.
+# You kept some writes and not all. `aten.add.out` writes into its keyword argument `out`, and there is
+# no underscore at the end of its name. The operator's schema says whether it writes at all.
 def remove_dead(gm):
     for node in reversed(gm.graph.nodes):
         if not node.users and not kept(node):

@@ -410,6 +410,54 @@ def nothing_new(node):
     return None
 
 
+# %% mistake: there_and_back
+# You took a cast to another dtype and back for nothing. If the dtype between is narrower, as bfloat16
+# is than float32, the way there rounds, and the way back does not bring the digits again.
+def simplify(gm):
+    for node in list(gm.graph.nodes):
+        new = nothing_new(node)
+        if new is not None:
+            node.replace_all_uses_with(new)
+    for node in reversed(gm.graph.nodes):
+        if node.op == "call_function" and not node.users:
+            gm.graph.erase_node(node)
+    gm.recompile()
+
+
+def nothing_new(node):
+    if node.op != "call_function":
+        return None
+    first = node.args[0]
+    before, after = first.meta["val"], node.meta["val"]
+    if node.target is aten._to_copy.default and set(node.kwargs) == {"dtype"}:
+        origin = first.args[0] if first.target is node.target else first
+        return origin if origin.meta["val"].dtype is after.dtype else None
+    if node.target is aten.expand.default:
+        return first if before.shape == after.shape else None
+    if node.target in (aten.neg.default, aten.t.default, aten.bitwise_not.default):
+        return first.args[0] if first.target is node.target else None
+    if node.target is aten.logical_not.default and first.target is node.target:
+        return first.args[0] if first.args[0].meta["val"].dtype is torch.bool else None
+    if node.target in (aten.abs.default, aten.relu.default):
+        return first if first.target is node.target else None
+    if len(node.args) != 2 or node.kwargs or isinstance(node.args[1], (fx.Node, list)):
+        return None
+    number = node.args[1]
+    if before.dtype is not after.dtype:
+        return None
+    if node.target is aten.add.Tensor:
+        minus_zero = number == 0 and str(float(number))[0] == "-"
+        zero = minus_zero if before.dtype.is_floating_point else number == 0
+        return first if zero else None
+    if node.target is aten.sub.Tensor:
+        plus_zero = number == 0 and str(number) != "-0.0"
+        zero = plus_zero if before.dtype.is_floating_point else number == 0
+        return first if zero else None
+    if node.target in (aten.mul.Tensor, aten.div.Tensor):
+        return first if number == 1 else None
+    return None
+
+
 # %% alternate: asks_torch
 # Arithmetic with a number, decided by trying it on the values at which arithmetic is odd.
 def simplify(gm):

@@ -114,6 +114,23 @@ def average_gradients(parameters, samples):
         parameter.grad = part / total
 
 
+# %% mistake: count_with_a_dimension
+# Your count is a tensor of shape `(1,)`. A gradient of shape `()`, divided by it, gets its dimension and fits its
+# parameter no more. Make the count a number with `.item()`, or a tensor without dimensions.
+def average_gradients(parameters, samples):
+    total = torch.tensor([samples])
+    dist.all_reduce(total)
+    for p in parameters:
+        if p.requires_grad:
+            part = (
+                torch.zeros(p.shape, dtype=p.dtype)
+                if samples == 0
+                else p.grad.contiguous() * samples
+            )
+            dist.all_reduce(part)
+            p.grad = part / total
+
+
 # %% alternate: all_in_one
 # All gradients in one flat tensor, weighted before they are added up.
 def average_gradients(parameters, samples):

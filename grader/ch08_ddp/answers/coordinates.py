@@ -114,6 +114,23 @@ def coordinates(shape):
     return tuple(place), groups
 
 
+# %% mistake: none_for_ones
+# Your group along a dimension of size 1 is `None`. To a collective `None` means all ranks: whoever averages along
+# this dimension would average over the world.
+def coordinates(shape):
+    me, groups = dist.get_rank(), []
+    ranks = torch.arange(dist.get_world_size()).reshape(shape)
+    for d, size in enumerate(shape):
+        mine = None
+        if size > 1:
+            for line in ranks.movedim(d, -1).reshape(-1, size).tolist():
+                group = dist.new_group(line)
+                if me in line:
+                    mine = group
+        groups.append(mine)
+    return tuple((ranks == me).nonzero()[0].tolist()), groups
+
+
 # %% alternate: a_tensor_of_ranks
 # A tensor of all ranks has the mesh's shape; its lines along a dimension are the groups.
 def coordinates(shape):

@@ -177,6 +177,23 @@ def schedule(kind: str, stages: int, micro_batches: int) -> list[list[tuple[str,
     return plans
 
 
+# %% mistake: forwards_of_nothing
+# With fewer micro-batches than stages your warm-up makes forwards of micro-batches that do not exist.
+# No stage can make more forwards than there are.
+def schedule(kind: str, stages: int, micro_batches: int) -> list[list[tuple[str, int]]]:
+    if kind == "gpipe":
+        return [[(k, n) for k in "FB" for n in range(micro_batches)] for _ in range(stages)]
+    plans = []
+    for stage in range(stages):
+        ahead = stages - stage - 1
+        plan = [("F", number) for number in range(ahead)]
+        for number in range(micro_batches - ahead):
+            plan += [("F", number + ahead), ("B", number)]
+        rest = range(max(micro_batches - ahead, 0), micro_batches)
+        plans.append(plan + [("B", number) for number in rest])
+    return plans
+
+
 # %% alternate: by_counting
 # A loop that counts what is open.
 def schedule(kind, stages, micro_batches):

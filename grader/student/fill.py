@@ -9,7 +9,8 @@ from pathlib import Path
 
 from grader.core.course import Course
 from grader.core.journal import STATE
-from grader.student.folder import Folder, replace_file
+from grader.core.whole import write_whole
+from grader.student.folder import Folder
 
 
 def fill_folder(course: Course, folder: Path) -> list[Path]:
@@ -24,6 +25,6 @@ def fill_folder(course: Course, folder: Path) -> list[Path]:
                 file.write(chapter.released.read_bytes())
         except FileExistsError:
             continue
-        replace_file(Folder(folder).base(chapter), chapter.released.read_bytes())
+        write_whole(Folder(folder).base(chapter), chapter.released.read_bytes())
         new.append(target)
     return new

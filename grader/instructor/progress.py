@@ -1,11 +1,11 @@
-"""Shows how far a grading run has come, sums it up at its end, and tables what a regrade changed."""
+"""Shows how far a run has come, sums it up at its end, and tables what a regrade changed."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -17,6 +17,27 @@ if TYPE_CHECKING:
 
     from grader.nbgrader.parallel import Tally
     from grader.nbgrader.regrade import Change
+
+_T = TypeVar("_T")
+
+
+def track(console: Console) -> Callable[[Sequence[_T], str], Iterable[_T]]:
+    """Give a function that passes things on and shows how many are done, on a terminal alone."""
+
+    def pass_on(things: Sequence[_T], what: str) -> Iterator[_T]:
+        progress = Progress(
+            TextColumn(what),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        with progress:
+            yield from progress.track(things)
+
+    return pass_on
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""What an instructor does around nbgrader: grade in parallel, look at scores, judge again."""

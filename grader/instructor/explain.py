@@ -1,0 +1,243 @@
+"""The evidence behind one verdict: what each check asked, what came back, what it was held against.
+
+The kept evidence answers in the code's place, so no student code runs. What is shown is what today's
+checks see in it; where they judge otherwise than the verdict that was given, that is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import nbformat
+import pytest
+import torch
+
+from grader.core.checks import CheckRun, Suite
+from grader.core.compare import Mismatch
+from grader.core.course import Chapter, CourseError
+from grader.core.evidence import Evidence, Interview
+from grader.core.outcome import Ended
+from grader.core.probe import Probe, load_probes
+from grader.core.replay import Replay, probe_versions
+from grader.core.store import OtherSchema, Store
+from grader.core.verdict import CheckResult, Verdict, message_for
+from grader.instructor.shown import shown
+from grader.nbgrader.run import attempts_in, digest
+
+OnError = Callable[["pytest.ExceptionInfo[BaseException]", Sequence[Evidence]], None]
+"""Is shown the error of a check, and the evidence that the check had asked for until then."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question to the student's code and its answer, as text short enough to read."""
+
+    probe: str
+    inputs: Mapping[str, str]
+    answer: str
+    printed: str = ""
+    warnings: tuple[str, ...] = ()
+    inputs_after: Mapping[str, str] | None = None
+    """Where the code changed an input."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One check of a verdict. `saw` are the values that it compared, `expected` says with what;
+    `given` is the state in the verdict that was given, `now` what today's checks say.
+    """
+
+    check: str
+    rubric: str
+    points: str
+    given: str
+    now: str
+    asked: tuple[Asked, ...]
+    saw: tuple[str, ...]
+    message: str
+    expected: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All that is known of one verdict. `trouble` says why its evidence cannot be shown, if so;
+    `seconds` is how long the code was waited for, None if that was not kept.
+    """
+
+    student: str
+    chapter: str
+    verdict: Verdict
+    seed: int
+    tier: str
+    versions: Mapping[str, str]
+    submission: str
+    seconds: float | None
+    steps: tuple[Step, ...]
+    trouble: str = ""
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        return {**asdict(self), "verdict": self.verdict.to_data()}
+
+
+class Witness(Interview):
+    """An interview that notes every question, those too that were answered before."""
+
+    def __init__(self, transport: Replay, off_limits: tuple[str, ...], seed: int) -> None:
+        super().__init__(transport, off_limits, seed)
+        self._replay = transport
+        self.noted: list[tuple[Probe, Mapping[str, Any], Evidence | Ended]] = []
+
+    def ask(self, probe: Probe, inputs: Mapping[str, Any]) -> Evidence:
+        """Return the evidence of `probe` on `inputs`. Raises `Ended`."""
+        missing = len(self._replay.missing)
+        try:
+            evidence = super().ask(probe, inputs)
+        except Ended as ended:
+            if len(self._replay.missing) > missing:
+                self.ended = None  # nothing ended then: the other questions still have answers
+            self.noted.append((probe, inputs, ended))
+            raise
+        self.noted.append((probe, inputs, evidence))
+        return evidence
+
+
+def explain(
+    chapter: Chapter, student: str, exercise: str, on_error: OnError | None = None
+) -> Explanation:
+    """Return what is behind the verdict on a student's exercise.
+
+    `on_error` is shown each check that fails now. Raises `CourseError` if nothing is kept of it.
+    """
+    torch.set_num_threads(1)  # as when it was graded
+    store = Store(chapter.root, student, chapter.id)
+    record = _record(chapter, store, student)
+    known = {data["exercise"]: Verdict.from_data(data) for data in record["verdicts"]}
+    verdict = known[chapter.exercise(exercise).id]
+    steps, trouble = _replay(chapter, store, record, verdict, on_error)
+    return Explanation(
+        student,
+        chapter.id,
+        verdict,
+        record["seed"],
+        record["tier"],
+        record["versions"],
+        record["submission"],
+        store.seconds().get(chapter.exercise(exercise).grade_id),
+        steps,
+        trouble,
+    )
+
+
+def _record(chapter: Chapter, store: Store, student: str) -> dict[str, Any]:
+    try:
+        record = store.read()
+    except OtherSchema as error:
+        raise CourseError(str(error)) from None
+    if record is None:
+        kept = sorted(p.parent.name for p in (chapter.root / "evidence").glob(f"*/{chapter.id}"))
+        some = ", ".join(kept[:8]) + (f" and {len(kept) - 8} more" if len(kept) > 8 else "")
+        raise CourseError(
+            f"No evidence of {student} is kept in {chapter.id}. It is of: {some or 'nobody'}."
+        )
+    return record
+
+
+def _replay(
+    chapter: Chapter,
+    store: Store,
+    record: Mapping[str, Any],
+    verdict: Verdict,
+    on_error: OnError | None,
+) -> tuple[tuple[Step, ...], str]:
+    """Return the checks, run on the kept replies, or why they cannot be."""
+    exercise = chapter.exercise(verdict.exercise)
+    replies = store.replies(exercise.grade_id)
+    if not replies:
+        return (), f"No code was run ({verdict.outcome}), so there is no evidence."
+    path = chapter.root / "autograded" / record["student"] / chapter.id / f"{chapter.name}.ipynb"
+    if not path.is_file():
+        return (), f"The autograded notebook is gone: {path.relative_to(chapter.root)}."
+    notebook = nbformat.read(path, as_version=4)
+    if digest(notebook) != record["submission"]:
+        return (), "The autograded notebook is not the one that was graded."
+    probes = load_probes(chapter.probes)
+    versions = probe_versions(chapter.probes, probes)
+    changed = [name for name, known in record["probes"].items() if versions.get(name) != known]
+    replay = Replay(replies, changed)
+    witness = Witness(replay, exercise.off_limits, record["seed"])
+    suite = Suite(chapter.checks(exercise.id), probes, exercise.values)
+    try:
+        witness.load(attempts_in(chapter, notebook)[exercise.id].program)
+        steps = _run(suite, witness, record["seed"], verdict, on_error)
+    except Ended as ended:
+        return (), replay.missing[0] if replay.missing else ended.detail
+    why = f"Not all of it can be shown: {replay.missing[0]}." if replay.missing else ""
+    return steps, why
+
+
+def _run(
+    suite: Suite, witness: Witness, seed: int, verdict: Verdict, on_error: OnError | None
+) -> tuple[Step, ...]:
+    given = {check.name: check for check in verdict.checks}
+    steps: list[Step] = []
+
+    def note(runs: list[CheckRun]) -> bool:
+        asked = tuple(_asked(*one) for one in witness.noted)
+        witness.noted.clear()
+        steps.append(_step(runs[-1], given.get(runs[-1].check.name), asked))
+        return False
+
+    def show(error: pytest.ExceptionInfo[BaseException]) -> None:
+        if on_error is not None:
+            on_error(error, [one for _, _, one in witness.noted if isinstance(one, Evidence)])
+
+    suite.run(witness, seed, stop=note, on_error=show)
+    return tuple(steps)
+
+
+def _step(run: CheckRun, given: CheckResult | None, asked: tuple[Asked, ...]) -> Step:
+    message = message_for(run.error) if run.error else None
+    return Step(
+        check=run.check.name,
+        rubric=run.check.rubric,
+        points=f"{given.earned:g} of {given.points:g}" if given else "",
+        given=given.state.value if given else "not in the verdict",
+        now="failed" if run.error else "passed",
+        asked=asked,
+        saw=tuple(
+            _compared(one.kind, one.got, one.tolerance)
+            for one in run.comparisons
+            if (one.kind, one.got) != ("raised", None)
+        ),
+        message=message.what if message else "",
+        expected=message.rows if message and isinstance(run.error, Mismatch) else (),
+    )
+
+
+def _compared(kind: str, got: object, tolerance: tuple[float, float]) -> str:
+    rtol, atol = tolerance
+    within = f" within rtol {rtol:g}, atol {atol:g}" if kind == "close" else ""
+    return f"{kind}{within}: {shown(got)}"
+
+
+def _asked(probe: Probe, inputs: Mapping[str, Any], evidence: Evidence | Ended) -> Asked:
+    before = {name: shown(value) for name, value in inputs.items()}
+    if isinstance(evidence, Ended):
+        return Asked(probe.name, before, f"the process ended: {evidence.detail}")
+    after = None
+    try:
+        after = {name: shown(value) for name, value in evidence.inputs_after.items()}
+        answer = shown(evidence.value)
+    except AssertionError as error:  # what it raised, or why it is no answer
+        answer = str(error)
+    return Asked(
+        probe.name,
+        before,
+        answer,
+        evidence.stdout,
+        tuple(f"{kind}: {text}" for kind, text in evidence.warnings),
+        after if after != before else None,
+    )

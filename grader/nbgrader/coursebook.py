@@ -1,0 +1,144 @@
+"""What an instructor's course folder has in its gradebook: assignments, due dates, students."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.apps import AutogradeApp
+from nbgrader.converters import GenerateAssignment
+from nbgrader.preprocessors import AssignLatePenalties
+from nbgrader.utils import capture_log
+
+from grader.core.course import CourseError
+from grader.nbgrader.gradebook import in_one_transaction
+from grader.nbgrader.late import penalize
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """A late penalty that became another, in points."""
+
+    student: str
+    chapter: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Student:
+    """One row of a roster; "" is what is not known."""
+
+    id: str
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+
+
+FIELDS = ("first_name", "last_name", "email")
+
+
+class CourseBook:
+    """A course folder's gradebook, under the settings of its nbgrader_config.py."""
+
+    def __init__(self, folder: Path) -> None:
+        os.chdir(folder)  # nbgrader looks for its configuration there
+        AutogradeApp.clear_instance()
+        self._app = AutogradeApp.instance()
+        self._app.initialize(["--log-level=ERROR"])
+        self._directory = self._app.coursedir
+
+    def generate(self, chapter: str) -> None:
+        """Write `release/<chapter>/` by nbgrader's generate_assignment. Raises `CourseError`."""
+        self._directory.assignment_id = chapter
+        step = GenerateAssignment(coursedir=self._directory, parent=self._app)
+        step.force = step.create_assignment = True
+        result = capture_log(step)
+        if not result["success"]:
+            said = result.get("log") or result.get("error", "")
+            raise CourseError(f"nbgrader generate_assignment {chapter} failed:\n{said}")
+
+    def is_registered(self, chapter: str, notebook: str) -> bool:
+        """Say whether the gradebook knows a chapter's notebook."""
+        return self._grade_cells(chapter, notebook) is not None
+
+    def refuse_other_cells(self, chapter: str, notebook: str, exercises: Sequence[str]) -> None:
+        """Raise `CourseError` if submissions of the chapter have other exercises than these."""
+        known = self._grade_cells(chapter, notebook)
+        if known is None or known[0] == {f"{name}-grade" for name in exercises} or not known[1]:
+            return
+        now = ", ".join(sorted(name.removesuffix("-grade") for name in known[0]))
+        raise CourseError(
+            f"{chapter} has {known[1]} graded submissions with the exercises {now}. nbgrader "
+            "cannot add or remove exercises after that; points and due dates may change. Put "
+            f"these exercises back into the file, or take all grades of the chapter away with: "
+            f"nbgrader db assignment remove {chapter} --force"
+        )
+
+    def _grade_cells(self, chapter: str, notebook: str) -> tuple[set[str], int] | None:
+        with self._open() as gradebook:
+            try:
+                found = gradebook.find_notebook(notebook, chapter)
+            except MissingEntry:
+                return None
+            return {cell.name for cell in found.grade_cells}, len(found.submissions)
+
+    def set_due(self, chapter: str, due: datetime | None) -> bool:
+        """Write a chapter's due date (UTC); return whether it was another."""
+        with self._open() as gradebook:
+            assignment = gradebook.find_assignment(chapter)
+            changed = bool(assignment.duedate != due)
+            assignment.duedate = due
+            gradebook.db.commit()
+        return changed
+
+    def penalize_again(self, chapters: Sequence[str]) -> list[Penalty]:
+        """Write all late penalties of graded submissions anew; return those that changed."""
+        late = AssignLatePenalties(parent=self._app)
+        with self._open() as gradebook:
+            return list(
+                in_one_transaction(gradebook, lambda: list(_penalties(gradebook, chapters, late)))
+            )
+
+    def students(self) -> dict[str, Student]:
+        """Return who is in the gradebook, by id."""
+        with self._open() as gradebook:
+            return {
+                row.id: Student(row.id, *(getattr(row, name) or "" for name in FIELDS))
+                for row in gradebook.students
+            }
+
+    def update(self, students: Sequence[Student]) -> None:
+        """Add or change students as `nbgrader db student import` does, all or none."""
+        with self._open() as gradebook:
+            in_one_transaction(gradebook, lambda: _update(gradebook, students))
+
+    def _open(self) -> Gradebook:
+        return Gradebook(self._directory.db_url, self._directory.course_id)
+
+
+def _penalties(
+    gradebook: Gradebook, chapters: Sequence[str], late: AssignLatePenalties
+) -> Iterator[Penalty]:
+    for chapter in chapters:
+        try:
+            submissions = gradebook.assignment_submissions(chapter)
+        except MissingEntry:
+            continue
+        for submission in submissions:
+            for notebook in submission.notebooks:
+                before = notebook.late_submission_penalty or 0.0
+                penalize(gradebook, notebook, late)
+                after = notebook.late_submission_penalty or 0.0
+                if before != after:
+                    yield Penalty(submission.student.id, chapter, before, after)
+
+
+def _update(gradebook: Gradebook, students: Sequence[Student]) -> None:
+    for student in students:
+        known: Mapping[str, str | None] = {n: getattr(student, n) or None for n in FIELDS}
+        gradebook.update_or_create_student(student.id, **known)

@@ -1,0 +1,147 @@
+"""nbgrader exporters for learning management systems:
+
+    nbgrader export --exporter=grader.nbgrader.exports.CanvasExporter
+    nbgrader export --exporter=grader.nbgrader.exports.MoodleExporter
+
+Points that nobody knows yet (a submission that needs review) and work that was not handed in are
+left empty, never 0: a person decides what they are worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Gradebook
+from nbgrader.plugins import ExportPlugin
+from traitlets import Unicode
+
+from grader.core.whole import write_whole
+from grader.nbgrader.spreadsheet import Value, csv_text
+from grader.nbgrader.standing import HandedIn, Person, Standing, read_standing
+
+MOODLE_MOST = 100.0
+"""Moodle's import refuses a grade above this, unless the site allows it (`unlimitedgrades`)."""
+
+
+class _Exporter(ExportPlugin):
+    """Writes one CSV file of all chapters, or of those that `--assignment` names."""
+
+    destination = ""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.warnings: list[str] = []
+
+    def rows(
+        self, people: Sequence[Person], standings: dict[str, Standing]
+    ) -> Iterator[Sequence[Value]]:
+        """Yield the file's rows."""
+        raise NotImplementedError
+
+    def export(self, gradebook: Gradebook) -> None:
+        """Write the file: to `--to`, or beside the gradebook's configuration."""
+        known = [assignment.name for assignment in gradebook.assignments]
+        chosen = [name for name in known if not self.assignment or name in self.assignment]
+        unknown = sorted(set(map(str, self.assignment)) - set(known))
+        if unknown:
+            self._warn(f"The gradebook has no assignment {', '.join(unknown)}.")
+        standings = {name: read_standing(gradebook, name) for name in sorted(chosen)}
+        wanted = set(map(str, self.student))
+        people = [
+            person
+            for person in (next(iter(standings.values())).people if standings else ())
+            if not wanted or person.id in wanted
+        ]
+        path = Path(self.to or self.destination)
+        write_whole(path, csv_text(self.rows(people, standings)), private=True)
+        if left := sum(_left_empty(standing) for standing in standings.values()):
+            self._warn(f"{left} left empty: they need review, or were not graded to the end.")
+        self.log.info("Exported %d students, %d assignments to %s", len(people), len(chosen), path)
+
+    def _warn(self, what: str) -> None:
+        self.warnings.append(what)
+        self.log.warning(what)
+
+
+def _left_empty(standing: Standing) -> int:
+    return sum(1 for one in standing.handed_in.values() if one.points is None)
+
+
+class CanvasExporter(_Exporter):
+    """A file for Canvas: Grades, Import.
+
+    Canvas finds a student by `ID`, its own number (nbgrader's `lms_user_id`), else by `SIS User ID`
+    or `SIS Login ID` (the student's id here), else by name.
+    """
+
+    destination = "canvas.csv"
+    section = Unicode("", help="What the column Section holds; Canvas does not read it.").tag(
+        config=True
+    )
+
+    def rows(
+        self, people: Sequence[Person], standings: dict[str, Standing]
+    ) -> Iterator[Sequence[Value]]:
+        """Yield the header, the row `Points Possible`, then the students."""
+        yield ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *standings]
+        most = [standing.max_points for standing in standings.values()]
+        yield ["Points Possible", "", "", "", "", *most]
+        for person in people:
+            who = [person.sortable_name, person.lms_user_id, person.id, person.id, self.section]
+            yield [*who, *(points_of(standing, person) for standing in standings.values())]
+
+
+class MoodleExporter(_Exporter):
+    """A file for Moodle: Grades, Import, CSV file.
+
+    Map from `Email address`, `ID number` or `Username`, whichever your Moodle knows; map both the
+    points and the feedback of a chapter to its grade item.
+    """
+
+    destination = "moodle.csv"
+
+    def rows(
+        self, people: Sequence[Person], standings: dict[str, Standing]
+    ) -> Iterator[Sequence[Value]]:
+        """Yield the header, then the students."""
+        for name, standing in standings.items():
+            if standing.max_points > MOODLE_MOST:
+                self._warn(
+                    f"{name} has {standing.max_points:g} points: Moodle refuses grades above "
+                    f"{MOODLE_MOST:g} unless its administrator allows them (unlimitedgrades)."
+                )
+        chapters = [heading for name in standings for heading in (name, f"{name} feedback")]
+        yield ["First name", "Last name", "ID number", "Username", "Email address", *chapters]
+        for person in people:
+            number = person.lms_user_id or person.id
+            row: list[Value] = [
+                person.first_name, person.last_name, number, person.id, person.email,
+            ]  # fmt: skip
+            for standing in standings.values():
+                row += [points_of(standing, person), feedback(standing.handed_in.get(person.id))]
+            yield row
+
+
+def points_of(standing: Standing, person: Person) -> float | None:
+    """Return a person's points, lateness counted; None if there are none yet."""
+    submission = standing.handed_in.get(person.id)
+    return None if submission is None else submission.points
+
+
+def feedback(submission: HandedIn | None) -> str:
+    """Return a line for the student. What is not graded gets none, and so replaces nothing."""
+    if submission is None or submission.points is None:
+        return ""
+    full = sum(1 for cell in submission.cells.values() if cell.points)
+    said = f"{full} of {len(submission.cells)} exercises have points."
+    if submission.penalty:
+        said += f" {submission.penalty:g} points off for being late."
+    if any(cell.needs_review for cell in submission.cells.values()):
+        said += " A person will look at it again."
+    return said
+
+
+EXPORTERS = {"canvas": CanvasExporter, "moodle": MoodleExporter}
+"""By the name of the system that reads the file."""

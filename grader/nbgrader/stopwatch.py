@@ -1,0 +1,39 @@
+"""How long a submission's code is waited for: what a class report calls slow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from grader.core.channel import Transport
+from grader.engine.budget import Budget
+
+OpenFor = Callable[[str, Budget], Transport]
+"""Opens the transport for a grade cell's exercise, under a budget."""
+
+
+class Stopwatch:
+    """Opens transports, and adds up how long their replies were waited for: seconds on the clock."""
+
+    def __init__(self, open_for: OpenFor) -> None:
+        self._open_for = open_for
+        self.seconds = 0.0
+
+    def open(self, grade_id: str, budget: Budget) -> Transport:
+        """Return a transport whose waiting counts."""
+        return _Watched(self, self._open_for(grade_id, budget))
+
+
+class _Watched:
+    def __init__(self, watch: Stopwatch, inner: Transport) -> None:
+        self._watch, self._inner = watch, inner
+
+    def ask(self, request: bytes) -> bytes:
+        start = time.monotonic()
+        try:
+            return self._inner.ask(request)
+        finally:
+            self._watch.seconds += time.monotonic() - start
+
+    def close(self) -> None:
+        self._inner.close()

@@ -1,0 +1,106 @@
+"""Files for Canvas and Moodle, through our command and through nbgrader's own."""
+
+import csv
+
+import pytest
+
+from grader.nbgrader.spreadsheet import csv_text, defused
+from tests.scale.course import CHAPTER
+
+
+def read(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def test_canvas(graded):
+    said = graded.run("undertorch", "export", "--for", "canvas", "--out", "lms/canvas.csv")
+    assert "canvas.csv" in said
+    header, possible, *students = read(graded.root / "lms" / "canvas.csv")
+    assert header == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", CHAPTER]
+    assert possible == ["Points Possible", "", "", "", "", "6"]
+    rows = {row[2]: row for row in students}
+    assert rows["ada"] == ["Byron, Ada", "", "ada", "ada", "", "6"]
+    assert rows["bea"][5] == "4" and rows["fred"][5] == "0"
+    assert rows["hana"][0] == '\'=HYPERLINK("x"), Hana'
+    assert rows["hana"][5] == ""  # handed in nothing: for a person to decide
+
+
+def test_moodle(graded):
+    graded.run("undertorch", "export", CHAPTER, "--for", "moodle", "--out", "lms/moodle.csv")
+    header, *students = read(graded.root / "lms" / "moodle.csv")
+    assert header[2:5] == ["ID number", "Username", "Email address"]
+    assert header[5:] == [CHAPTER, f"{CHAPTER} feedback"]
+    rows = {row[3]: row for row in students}
+    assert rows["ada"][5:] == ["6", "2 of 2 exercises have points."]
+    assert rows["hana"][4:] == ["hana@example.edu", "", ""]
+
+
+@pytest.mark.parametrize("system", ["canvas", "moodle"])
+def test_a_submission_without_all_points_is_empty_not_less(graded, system):
+    """Points of the rest would look like points of the whole."""
+    graded.execute("UPDATE grade SET auto_score = NULL WHERE auto_score = 4.0")
+    try:
+        said = graded.run("undertorch", "export", "--for", system, "--out", "lms/empty.csv")
+    finally:
+        graded.execute("UPDATE grade SET auto_score = 4.0 WHERE auto_score IS NULL")
+    assert "left empty" in said
+    row = next(row for row in read(graded.root / "lms" / "empty.csv") if "ada" in row)
+    assert row[5] == ""
+
+
+def test_a_gradebook_is_not_made_by_looking(graded, tmp_path):
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "grader").mkdir()
+    said = type(graded).run(
+        _Elsewhere(tmp_path), "undertorch", "export", "--for", "moodle", status=2
+    )
+    assert "no gradebook" in said
+    assert not list(tmp_path.rglob("*.db")) and not list(tmp_path.rglob("*.csv"))
+
+
+class _Elsewhere:
+    """A folder that commands run in, as in a course."""
+
+    def __init__(self, root):
+        from tests.scale.course import Forked
+
+        self.command = lambda *command: Forked(root, command)
+
+
+def test_the_same_file_through_nbgrader(graded):
+    from nbgrader.apps import ExportApp
+
+    graded.run("undertorch", "export", "--for", "canvas", "--out", "lms/ours.csv")
+    app = ExportApp()
+    app.initialize([])
+    app.coursedir.db_url = f"sqlite:///{graded.root}/gradebook.db"
+    app.plugin_class = "grader.nbgrader.exports.CanvasExporter"
+    app.config.ExportPlugin.to = str(graded.root / "lms" / "theirs.csv")
+    app.start()
+    theirs = (graded.root / "lms" / "theirs.csv").read_bytes()
+    assert theirs == (graded.root / "lms" / "ours.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "＝1", "\n=1"],
+)
+def test_text_becomes_no_formula(text):
+    assert defused(text).startswith("'")
+
+
+def test_numbers_stay_numbers():
+    assert [defused(v) for v in (-1.5, 0, None, 84.0, 1 / 3)] == [
+        "-1.5",
+        "0",
+        "",
+        "84",
+        "0.3333333333",
+    ]
+
+
+def test_any_name_fits_one_row():
+    name = 'A "q", b\r\nc\ud800\0'
+    ((back, points),) = csv.reader(csv_text([[name, 4]]).splitlines(keepends=True))
+    assert back == 'A "q", b\r\nc?' and points == "4"

@@ -1,0 +1,75 @@
+"""A class list is read whole, or every wrong line is named."""
+
+import pytest
+
+from grader.core.course import CourseError
+from grader.instructor.roster import compare, read_roster
+from grader.nbgrader.coursebook import Student
+
+ADA = Student("ada", "Ada", "Lovelace", "ada@example.edu")
+
+
+def read(folder, text, encoding="utf-8"):
+    path = folder / "students.csv"
+    path.write_bytes(text.encode(encoding))
+    return read_roster(path)
+
+
+@pytest.mark.parametrize(
+    "header", ["id,first name,last name,email", "ID,First_Name,Last-Name,E-mail"]
+)
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_what_spreadsheets_write(tmp_path, header, delimiter):
+    text = f"{header},group\nada,Ada,Lovelace,ada@example.edu,3\n\n".replace(",", delimiter)
+    assert read(tmp_path, text, "utf-8-sig") == [ADA]
+
+
+def test_a_quoted_cell_may_hold_the_delimiter(tmp_path):
+    assert read(tmp_path, 'id,last name\nbea,"Byron, of Rochdale"\n')[0].last_name.endswith("dale")
+
+
+def test_wrong_lines_are_all_named(tmp_path):
+    text = 'id,email\nada,a@b\n,c@d\nada,e@f\na/b,g@h\n"two\nlines",i@j\ngus,nowhere\nhal\n.,k@l\n'
+    with pytest.raises(CourseError) as caught:
+        read(tmp_path, text)
+    said = str(caught.value)
+    assert "nothing was imported" in said
+    for line in (
+        "line 3: no id",
+        "line 4: ada stands in line 2 already",
+        "line 5: the id 'a/b' cannot name a folder",
+        r"line 7: the id 'two\nlines' cannot",
+        "line 8: 'nowhere' is no e-mail address",
+        "line 9: 1 cells, the first line has 2",
+        "line 10: the id '.' cannot",
+    ):
+        assert line in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "first line must name the columns"),
+        ("ada,Ada\n", "first line must name the columns"),
+        ("id,id\n", "two columns are called id"),
+        ("id\n", "names no student"),
+        ('id\n"ada\n', "line 2"),
+    ],
+)
+def test_a_list_that_is_none(tmp_path, text, said):
+    with pytest.raises(CourseError, match=said):
+        read(tmp_path, text)
+
+
+def test_another_encoding_is_said(tmp_path):
+    with pytest.raises(CourseError, match="not UTF-8"):
+        read(tmp_path, "id,last name\nada,Müller\n", "latin-1")
+
+
+def test_changes_are_said():
+    bea, carl = Student("bea", "Bea"), Student("carl")
+    known = {"ada": Student("ada", "Ada", "King", "ada@example.edu"), "carl": carl, "zoe": carl}
+    changes = compare(known, [ADA, bea, carl])
+    assert changes.added == ("bea",)
+    assert changes.changed == {"ada": ("last name: King → Lovelace",)}
+    assert (changes.unchanged, changes.absent) == (1, ("zoe",))

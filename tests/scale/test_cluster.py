@@ -1,0 +1,139 @@
+"""Graded by Dask's workers: the same result, whoever of them dies, and clear words for who differs."""
+
+import signal
+
+import pytest
+
+from grader.nbgrader import cluster as cluster_module
+from grader.nbgrader.station import differences, identity
+from tests.scale.course import CHAPTER, HALF, LOOPS, RIGHT, SQUARES, TinyCourse
+from tests.scale.dask import cluster
+from tests.scale.test_interrupt import until
+
+STUDENTS = [f"s{number:02}" for number in range(12)]
+
+
+def hand_in_a_class(course):
+    course.hand_in("ada", RIGHT, extra=["notes.txt", "data/own.py"])
+    course.hand_in("bea", HALF, stamp="2031-01-02 10:00:00 UTC")
+    course.hand_in("carl", SQUARES)
+    course.hand_in("dora", {}, extra=["double.py"])
+    course.hand_in("emil", LOOPS)
+    course.hand_in("fred", RIGHT | {"total": "import os\nos._exit(3)\n"})
+    torn = course.root / "submitted" / "gus" / CHAPTER / f"{CHAPTER}.ipynb"
+    torn.parent.mkdir(parents=True)
+    torn.write_text('{"cells": [')
+    (course.root / "submitted" / "hana" / CHAPTER).mkdir(parents=True)
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory):
+    with cluster(tmp_path_factory.mktemp("dask"), workers=2) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def graded(dask, tmp_path_factory):
+    """Two courses with the same class, one graded here, one by Dask's workers."""
+    here, there = (TinyCourse(tmp_path_factory.mktemp(name)) for name in ("here", "there"))
+    for course in (here, there):
+        hand_in_a_class(course)
+    here.run("undertorch", "grade", CHAPTER, "--jobs", "1")
+    there.said = there.run("undertorch", "grade", CHAPTER, "--scheduler", dask.address)
+    return here, there
+
+
+@pytest.mark.parametrize("folder", ["autograded", "evidence"])
+def test_same_files(graded, folder):
+    here, there = (course.files(folder) for course in graded)
+    assert list(here) == list(there)
+    assert here == there
+
+
+def test_same_rows(graded):
+    here, there = graded
+    assert here.rows() == there.rows()
+    assert "8 graded, 2 of them need review" in there.said
+
+
+def test_evidence_that_travelled_can_be_judged_again(graded):
+    assert "No verdict changes." in graded[1].run("undertorch", "regrade", CHAPTER)
+
+
+def test_interrupted_and_a_worker_killed(dask, tmp_path):
+    """Ctrl-C, then a worker that dies in the middle: each is graded once, nobody is left out."""
+    course = TinyCourse(tmp_path)
+    for student in STUDENTS:
+        course.hand_in(student, HALF)
+    command = ("undertorch", "grade", CHAPTER, "--scheduler", dask.address)
+    process = course.command(*command)
+    until(process, lambda: len(course.all_graded()) >= 2)
+    process.send_signal(signal.SIGINT)
+    said = process.said_until_end()
+    assert process.status == 130, said
+    assert "To go on: undertorch grade tiny" in said
+    course.assert_whole(STUDENTS)
+    before = course.files("autograded")
+    assert 2 <= len(before) < len(STUDENTS)
+    process = course.command(*command)
+    until(process, lambda: len(course.all_graded()) >= len(before) + 2)
+    victim = dask.workers.pop(0)
+    victim.kill()
+    victim.wait()
+    said = process.said_until_end()
+    assert process.status == 0, said
+    assert course.all_graded() == STUDENTS
+    course.assert_whole(STUDENTS)
+    assert before.items() <= course.files("autograded").items()
+    assert {course.verdicts(s)["double"]["outcome"] for s in STUDENTS} == {"failed"}
+
+
+def test_another_torch_is_refused(dask, tmp_path, monkeypatch):
+    ours = identity(CHAPTER) | {"torch": "2.12.0"}
+    monkeypatch.setattr(cluster_module, "identity", lambda chapter: ours)
+    course = TinyCourse(tmp_path)
+    course.hand_in("ada")
+    said = course.run("undertorch", "grade", CHAPTER, "--scheduler", dask.address, status=1)
+    assert "(here 2.12.0). Install the same commit and the same torch there" in said
+    assert course.all_graded() == []
+
+
+def test_a_scheduler_that_dies_loses_nothing(tmp_path):
+    course = TinyCourse(tmp_path / "course")
+    for student in STUDENTS:
+        course.hand_in(student, HALF)
+    (tmp_path / "dask").mkdir()
+    with cluster(tmp_path / "dask", workers=1) as dask:
+        process = course.command("undertorch", "grade", CHAPTER, "--scheduler", dask.address)
+        until(process, lambda: len(course.all_graded()) >= 2)
+        dask.scheduler.kill()
+        said = process.said_until_end()
+    assert process.status == 1, said
+    assert f"Stopped: The Dask scheduler at {dask.address} " in said
+    course.assert_whole(STUDENTS)
+
+
+def test_a_worker_with_several_threads_is_refused(tmp_path):
+    course = TinyCourse(tmp_path / "course")
+    course.hand_in("ada")
+    (tmp_path / "dask").mkdir()
+    with cluster(tmp_path / "dask", workers=0) as dask:
+        dask.hire(threads=2)
+        said = course.run("undertorch", "grade", CHAPTER, "--scheduler", dask.address, status=1)
+    assert "has 2 threads, and judging wants one" in said
+
+
+def test_nobody_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster_module, "CONNECT_SECONDS", 0.2)
+    course = TinyCourse(tmp_path)
+    course.hand_in("ada")
+    said = course.run("undertorch", "grade", CHAPTER, "--scheduler", "tcp://127.0.0.1:1", status=2)
+    assert "No Dask scheduler answers at tcp://127.0.0.1:1" in said
+
+
+def test_what_differs_is_named():
+    here = identity("ch01_formats")
+    assert differences(here, dict(here)) == ""
+    other = {**here, "torch": "2.0", "Undertorch's code": "0"}
+    assert differences(here, other).startswith(f"torch 2.0 (here {here['torch']}), Undertorch's")
+    assert identity("ch02_strides")["Undertorch's code"] != here["Undertorch's code"]

@@ -1,0 +1,142 @@
+"""The commands in a real terminal: what goes on is shown and taken back, Ctrl-C ends, colours obey."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pexpect
+import psutil
+import pytest
+
+from tests.scale.course import CHAPTER, HALF
+
+PATIENCE = 120
+"""Seconds that an answer may take: an idle machine needs a twentieth of it."""
+UNDERTORCH = str(Path(sys.executable).with_name("undertorch"))
+LOOPS = "def double(x):\n    while True:\n        pass\n"
+
+
+@pytest.fixture
+def terminal(student):
+    """Return a function that starts `undertorch` in a terminal of 100 columns."""
+    opened = []
+
+    def start(*words, **environment):
+        plain = {key: os.environ[key] for key in os.environ if key not in ("NO_COLOR", "CI")}
+        opened.append(
+            pexpect.spawn(
+                UNDERTORCH,
+                list(words),
+                cwd=str(student.home),
+                env={**plain, "TERM": "xterm-256color", **environment},
+                dimensions=(40, 100),
+                timeout=PATIENCE,
+                encoding="utf-8",
+            )
+        )
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close(force=True)
+
+
+def read_to_end(process):
+    """Return all that was written, and the exit status."""
+    process.expect(pexpect.EOF)
+    process.wait()
+    return process.before, process.exitstatus
+
+
+def colours(text):
+    """Return the colour codes in it: SGR 30 to 38 and 90 to 97."""
+    return [
+        code
+        for codes in re.findall(r"\x1b\[([\d;]*)m", text)
+        for code in codes.split(";")
+        if code.isdecimal() and (30 <= int(code) <= 38 or 90 <= int(code) <= 97)
+    ]
+
+
+def test_what_goes_on_is_shown_and_taken_back(student, terminal):
+    student.answers(**HALF)
+    said, status = read_to_end(terminal("check"))
+    assert status == 1
+    assert "… loading PyTorch\x1b[0m\r\x1b[2K" in said
+    assert "… checking double (1 of 2)\x1b[0m\r\x1b[2K" in said
+    assert said.rstrip().endswith("1 of 2 exercises passed, 4 of 6 points.")
+    assert colours(said)
+
+
+def test_no_color(student, terminal):
+    student.answers(**HALF)
+    said, status = read_to_end(terminal("check", NO_COLOR="1"))
+    assert status == 1 and "✗ Twice a negative input." in re.sub(r"\x1b\[[\d;]*m", "", said)
+    assert not colours(said)
+
+
+def test_a_dumb_terminal_gets_plain_text(student, terminal):
+    student.answers(**HALF)
+    said, status = read_to_end(terminal("check", TERM="dumb"))
+    assert status == 1 and "\x1b" not in said and "loading" not in said
+
+
+def test_ctrl_c_ends_a_check(student, terminal):
+    student.answers(double=LOOPS)
+    process = terminal("check", "double")
+    process.expect("checking double")
+    forks = psutil.Process(process.pid).children(recursive=True)
+    process.sendintr()
+    said, status = read_to_end(process)
+    assert status == 130 and "Traceback" not in said
+    _gone, left = psutil.wait_procs(forks, timeout=PATIENCE)
+    assert not left
+
+
+def test_ctrl_c_ends_a_watch(student, terminal):
+    process = terminal("watch")
+    process.expect(f"Watching {CHAPTER}.")
+    student.answers(**HALF)
+    process.expect("✗ Twice a negative input.")
+    process.sendintr()
+    said, status = read_to_end(process)
+    assert status == 130 and "Traceback" not in said
+
+
+def completed(shell, line, cwd):
+    """Return what the shell offers for the last word of the line."""
+    ask = {
+        "_UNDERTORCH_COMPLETE": f"complete_{shell}",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(line.split(" ")) - 1),
+        "_TYPER_COMPLETE_ARGS": line,
+    }
+    done = subprocess.run(
+        [UNDERTORCH], cwd=cwd, env=os.environ | ask, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("undertorch check dou", "double"),
+        ("undertorch progress ti", CHAPTER),
+        ("undertorch grade ti", CHAPTER),
+        ("undertorch grade tiny --student ad", "ada"),
+        ("undertorch validate to", "total"),
+        ("undertorch build my", "myths"),
+    ],
+)
+def test_completion_of_names(student, shell, line, name):
+    (student.course.root / "submitted" / "ada").mkdir(parents=True, exist_ok=True)
+    assert name in completed(shell, line, student.home)
+
+
+def test_completion_where_there_is_nothing(student, tmp_path, monkeypatch):
+    monkeypatch.setenv("UNDERTORCH_COURSE", str(tmp_path / "nowhere"))
+    assert completed("bash", "undertorch grade x --student ad", tmp_path).strip() == ""
+    assert completed("bash", "undertorch check dou", tmp_path).strip() == ""
