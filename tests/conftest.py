@@ -18,6 +18,7 @@ hypothesis.settings.register_profile("undertorch", deadline=None)
 hypothesis.settings.load_profile("undertorch")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep a file's tests together, so that a warm box or a built site is made once.
 
