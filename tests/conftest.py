@@ -13,6 +13,9 @@ from playwright.sync_api import Browser, BrowserContext
 
 from tests.browser import DESK, ROOT, Watch, chromium, serve, watched_page
 
+NAME_LENGTH = 60
+"""Characters of a parameter that a test's name takes in."""
+
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("undertorch", deadline=None)
 hypothesis.settings.load_profile("undertorch")
@@ -27,6 +30,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.location[0]))
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a test by the beginning of a long text: pytest hands names on in the environment."""
+    if isinstance(val, str | bytes) and len(val) > NAME_LENGTH:
+        return f"{val[:NAME_LENGTH]!r}…"
+    return None
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,7 @@ def rebuilt(chapter, *cells):
         (b"", "is empty"),
         (b"  \n", "is empty"),
         (b"{", "not JSON"),
-        (os.urandom(100) + b"\xff", "not JSON"),
+        (bytes(range(155, 256)), "not JSON"),
         (b"[" * 100_000, "not JSON"),
         (b'{"a": ' * 5_000 + b"1" + b"}" * 5_000, "not JSON"),
         (b"[]", "no format version"),
