@@ -25,8 +25,7 @@ from grader.instruments.saved import watch_saved
 
 aten = torch.ops.aten
 
-# ── What rests on torch's internals, verified on torch 2.13.0: look here when torch is upgraded ──
-# Besides: aot_autograd (makes a backend of a partitioner) and FakeTensorMode, imported above.
+# ── What rests on torch's internals (listed in grader/core/internals.py) ─────────────────────────
 
 
 class TakenArms(torch.fx.Interpreter):

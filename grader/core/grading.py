@@ -15,6 +15,7 @@ from grader.core.compare import NOTHING, Mismatch
 from grader.core.course import Chapter, Exercise, public_answer, read_reference
 from grader.core.diagnosis import diagnose, may_explain
 from grader.core.evidence import Interview, StudentRaised
+from grader.core.internals import other_torch
 from grader.core.offlimits import describe_rule, scan
 from grader.core.outcome import Ended, Outcome
 from grader.core.probe import Probe
@@ -222,11 +223,12 @@ def _review(interview: Interview) -> str:
 
 
 def _notes(runs: Sequence[CheckRun], interview: Interview) -> tuple[str, ...]:
-    """Say to someone who printed the answer what returning it means."""
+    """Say what returning means to someone who printed the answer; and if torch is another one."""
+    notes = [note] if (note := other_torch()) else []
     nothing = any(isinstance(run.error, Mismatch) and run.error.what == NOTHING for run in runs)
     if nothing and interview.printed:
-        return ("Your code prints something. `print` shows a value; `return` hands it back.",)
-    return ()
+        notes.append("Your code prints something. `print` shows a value; `return` hands it back.")
+    return tuple(notes)
 
 
 def _gate_failed(runs: Sequence[CheckRun]) -> bool:

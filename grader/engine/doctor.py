@@ -9,6 +9,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
+from grader.core.internals import other_torch
 from grader.engine import nothing, seccomp
 from grader.engine.box import Box
 from grader.engine.launch import confinement
@@ -31,8 +34,9 @@ class Finding:
 
 def diagnose() -> list[Finding]:
     """Look at everything a box needs, starting one at the end; the last finding names the tier."""
-    findings = [_system(), _bwrap(), _user_namespaces(), _step_down_tool(), _seccomp()]
-    if findings[0].ok and findings[1].ok:
+    system, bwrap = _system(), _bwrap()
+    findings = [_torch(), system, bwrap, _user_namespaces(), _step_down_tool(), _seccomp()]
+    if system.ok and bwrap.ok:
         findings.append(_bwrap_starts())
         findings.append(_box())
     works = all(finding.ok for finding in findings)
@@ -45,6 +49,11 @@ def diagnose() -> list[Finding]:
         )
     )
     return [*findings, Finding("tier", works, tier, mend)]
+
+
+def _torch() -> Finding:
+    found = torch.__version__
+    return Finding("torch", other_torch() is None, found, other_torch() or "")
 
 
 def _system() -> Finding:

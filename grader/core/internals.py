@@ -1,0 +1,57 @@
+"""What the grader takes from torch's insides, and the torch on which it was last verified.
+
+Names that begin with an underscore move without notice. All of them are named here: a test demands
+that the grader uses no other, and that the installed torch has each. To go to another torch, change
+`VERIFIED` and the pins, run `make test`, and look at what this page says of that which fails.
+"""
+
+from __future__ import annotations
+
+import torch
+
+VERIFIED = "2.13.0"
+"""The torch on which every check, instrument and statement of the course was run."""
+
+NAMES = {
+    "torch._C._distributed_c10d.FileStore": "ranks meet through a file: no port, no server",
+    "torch._C._functorch.is_functorch_wrapped_tensor": "tensors under vmap or grad have no storage to look at",
+    "torch._C._len_torch_dispatch_stack": "a dispatch mode that student code left behind",
+    "torch._C._len_torch_function_stack": "a function mode that student code left behind",
+    "torch._C._set_grad_enabled": "sets a mode where the public function is off limits",
+    "torch._amp_update_scale_": "the truth of a loss scale: GradScaler's own kernel",
+    "torch._dynamo.backends.common.aot_autograd": "makes a backend of a partitioner",
+    "torch._dynamo.guards": "its timing of guards is switched off: half the time of a small compilation",
+    "torch._dynamo.list_backends": "imports every backend once, not in each fork",
+    "torch._dynamo.reset": "each look at Dynamo begins with empty caches",
+    "torch._dynamo.utils.counters": "counts of graphs and breaks, cleared with the caches",
+    "torch._foreach_add_": "an edit of many tensors at once, as optimisers make it",
+    "torch._is_functional_tensor": "functional tensors have no storage to look at",
+    "torch._neg_view": "rebuilds a tensor whose negative bit is set",
+    "torch._subclasses.FakeTensor": "fake tensors have a layout and no bytes",
+    "torch._subclasses.FakeTensorMode": "runs a custom op's fake kernel",
+    "torch.utils._python_dispatch.TorchDispatchMode": "every instrument that sees ops",
+    "torch.utils._python_dispatch._disable_current_modes": "pictures are drawn out of a mode's sight",
+    "torch.utils._pytree.tree_leaves": "the tensors in an op's arguments and results",
+}
+"""Private names: what for."""
+
+CONVENTIONS = {
+    "torch.ops.higher_order.cond takes (predicate, arm, arm, operands)": "ch07 TakenArms",
+    'Dynamo\'s placeholders keep a fake tensor in meta["example_value"]': "ch07 has_symbolic_size",
+    'AOTAutograd\'s nodes keep a fake tensor in meta["val"]': "ch07 joint_record, show_graph",
+    "AOTAutograd calls partition_fn(joint, (primals, tangents), *, num_fwd_outputs)": "ch07 capture_joint",
+    "a joint graph's placeholders for gradients are called tangents…": "show_graph",
+    "torch._dynamo.config.recompile_limit is 8": "ch07 guard_rules",
+}
+"""What no name shows: a habit of torch that the grader counts on, and where it does."""
+
+
+def other_torch() -> str | None:
+    """Return what to say where another torch is installed than the one verified."""
+    installed = torch.__version__.split("+")[0]
+    if installed == VERIFIED:
+        return None
+    return (
+        f"Here is torch {installed}; this course was verified on {VERIFIED}, and it teaches insides, "
+        f"which change. Before you trust a verdict that puzzles you: pip install torch=={VERIFIED}."
+    )
