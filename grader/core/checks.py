@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
+from unittest import mock
 
 import pytest
 import torch
@@ -201,15 +201,16 @@ class Suite:
 
 def _collect(path: Path, plugins: list[object]) -> Session:
     arguments = [
-        # no configuration file and no plugin of the host may change how checks run
-        "-c", os.devnull, "--rootdir", str(path.parent), "--import-mode=importlib",
+        # no configuration file, conftest.py or plugin of the host may change how checks run
+        "-c", os.devnull, "--rootdir", str(path.parent), "--import-mode=importlib", "--noconftest",
         "-p", "no:cacheprovider", "-p", "no:terminal", "-p", "no:capture", "-p", "no:logging",
         "-p", "no:junitxml", "-p", "no:doctest", "-p", "no:faulthandler", "-p", "no:warnings",
         "-p", "no:unraisableexception", "-p", "no:threadexception",
         str(path),
     ]  # fmt: skip
     finders = list(sys.meta_path)
-    with _environment("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"), _environment("PYTEST_ADDOPTS", ""):
+    silent = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""}
+    with mock.patch.dict(os.environ, silent):
         config = _prepareconfig(arguments, plugins)
         session = Session.from_config(config)
         for mark in MARKERS:
@@ -226,19 +227,6 @@ def _collect(path: Path, plugins: list[object]) -> Session:
         if finder in finders or not isinstance(finder, AssertionRewritingHook)
     ]
     return session
-
-
-@contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
 
 
 def _describe(item: pytest.Item, values: Values) -> Check:

@@ -29,6 +29,13 @@ def test_a_whole_notebook(student):
     assert "2 of 2 exercises passed, 6 of 6 points." in student.run("check")
 
 
+def test_a_conftest_of_someone_else_changes_nothing(tmp_path, student, monkeypatch):
+    (tmp_path / "conftest.py").write_text("raise RuntimeError('for other tests')\n")
+    monkeypatch.setenv("PYTEST_PLUGINS", "a_plugin_of_someone_else")
+    student.answers(**RIGHT)
+    assert "2 of 2 exercises passed" in student.run("check")
+
+
 def test_one_exercise_in_full(student):
     student.answers(**SQUARES)
     said = student.run("check", "double", status=1)
