@@ -17,7 +17,9 @@ ChapterArgument = Annotated[
 ExerciseArguments = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="EXERCISE", autocompletion=completion.exercises, help="All if left out."
+        metavar="EXERCISE|CHAPTER",
+        autocompletion=completion.exercises_and_chapters,
+        help="All if left out.",
     ),
 ]
 StudentOption = Annotated[

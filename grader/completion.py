@@ -26,6 +26,11 @@ def exercises(incomplete: str) -> list[str]:
     )
 
 
+def exercises_and_chapters(incomplete: str) -> list[str]:
+    """Return the ids of both that begin so."""
+    return [*chapters(incomplete), *exercises(incomplete)]
+
+
 def students(incomplete: str) -> list[str]:
     """Return the students that begin so and have a folder in submitted/, where nbgrader puts them."""
     return _beginning(

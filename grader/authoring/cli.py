@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -126,12 +127,14 @@ def _variants(
 
 
 def _exercises(course: Course, names: list[str] | None) -> list[tuple[Chapter, Exercise]]:
-    """Return the exercises of these names with their chapters, in the course's order; all for None."""
+    """Return exercises with their chapters, in the course's order; a chapter's name means all of it,
+    None all there are.
+    """
     found = [(chapter, exercise) for chapter in course.chapters() for exercise in chapter.exercises]
-    unknown = set(names or ()) - {exercise.id for _, exercise in found}
+    unknown = set(names or ()) - {name for c, e in found for name in (c.id, e.id)}
     if unknown:
-        raise CourseError(f"No exercise is called {', '.join(sorted(unknown))}.")
-    return [(chapter, exercise) for chapter, exercise in found if not names or exercise.id in names]
+        raise CourseError(f"No exercise or chapter is called {', '.join(sorted(unknown))}.")
+    return [(c, e) for c, e in found if not names or {c.id, e.id} & set(names)]
 
 
 new = typer.Typer(help="Scaffold what an author writes.", no_args_is_help=True)
@@ -167,7 +170,8 @@ def trial(
         float, typer.Option(help="Least share of mutants killed, per exercise.")
     ] = 0.95,
     page: Annotated[
-        Path | None, typer.Option(help="Write the table, with the commit, as a page here.")
+        Path | None,
+        typer.Option(help="Put the tables of whole chapters, with the commit, into this page."),
     ] = None,
     jobs: Annotated[int, typer.Option(help="How many exercises at a time.")] = os.cpu_count() or 1,
 ) -> None:
@@ -179,21 +183,24 @@ def trial(
     Exit status: 0 all is as it must be, 1 a wrong verdict, too many survivors, or a stale list of
     equivalent mutants, 2 no such exercise.
     """
-    from grader.authoring.trial import as_page, as_tables, try_exercises
+    from grader.authoring.trial import as_table, try_exercises, write_section
 
-    course, trials = find_course(), []
-    wrong = False
-    for proof, tried in try_exercises(_exercises(course, exercises), seed, jobs):
-        trials.append((proof, tried))
-        wrong = wrong or bool(proof.problems or tried.stale) or tried.share < least
-        lines = [str(problem) for problem in proof.problems]
-        lines += [f"survived: {mutant.id}" for mutant in tried.survivors]
-        lines += [f"equivalent.toml lists what is no mutant: {id}" for id in tried.stale]
-        for line in lines:
-            out.print(f"{proof.exercise.id}: {line}", markup=False, soft_wrap=True)
-    out.print(as_tables(trials), markup=False, soft_wrap=True)
-    if page is not None:
-        page.write_text(as_page(course, trials, seed), encoding="utf-8")
+    course, wrong = find_course(), False
+    chosen = _exercises(course, exercises)
+    tried_exercises = try_exercises(chosen, seed, jobs)
+    for chapter, of_chapter in groupby(tried_exercises, lambda both: both[1].chapter):
+        trials = []
+        for proof, tried in of_chapter:
+            trials.append((proof, tried))
+            wrong = wrong or bool(proof.problems or tried.stale) or tried.share < least
+            lines = [str(problem) for problem in proof.problems]
+            lines += [f"survived: {mutant.id}" for mutant in tried.survivors]
+            lines += [f"equivalent.toml lists what is no mutant: {id}" for id in tried.stale]
+            for line in lines or [f"{tried.killed} of {tried.made} mutants killed"]:
+                out.print(f"{proof.exercise.id}: {line}", markup=False, soft_wrap=True)
+        out.print(f"\n{as_table(trials)}\n", markup=False, soft_wrap=True)
+        if page is not None and len(trials) == len(chapter.exercises):
+            write_section(page, course, trials)
     if wrong:
         raise typer.Exit(1)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import groupby
+from pathlib import Path
 
 from grader.authoring.mutants import Mutant, mutants
 from grader.authoring.validate import Proof, prove
@@ -22,6 +22,7 @@ from grader.core.offlimits import scan
 from grader.core.outcome import Ended
 from grader.core.probe import load_probes
 from grader.core.program import judged_text
+from grader.core.whole import write_whole
 
 WALL_SECONDS = 10.0
 """A mutant that takes longer than this loops; the slowest reference needs a tenth of it."""
@@ -121,15 +122,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def as_tables(trials: Iterable[tuple[Proof, Trial]]) -> str:
-    """Return what was proved and tried in Markdown, a table per chapter."""
-    by_chapter = groupby(trials, lambda both: both[1].chapter)
-    return "\n\n".join(
-        f"## {chapter.card['title']}\n\n{_table(list(both))}" for chapter, both in by_chapter
-    )
-
-
-def _table(trials: list[tuple[Proof, Trial]]) -> str:
+def as_table(trials: Iterable[tuple[Proof, Trial]]) -> str:
+    """Return what was proved and tried in Markdown, a row for each exercise."""
     counts = {f"`{proof.exercise.id}`": _counts(proof, trial) for proof, trial in trials}
     counts["**all**"] = [sum(column) for column in zip(*counts.values(), strict=True)]
     rows = [("exercise", *_COLUMNS), ("---", *["--:"] * len(_COLUMNS))]
@@ -144,22 +138,45 @@ def _counts(proof: Proof, trial: Trial) -> list[int]:
     return [*known, trial.made, trial.killed, trial.equivalent, survived]
 
 
-def as_page(course: Course, trials: Iterable[tuple[Proof, Trial]], seed: int) -> str:
-    """Return the site's page about the trial, with the commit that it was made on."""
+def write_section(path: Path, course: Course, trials: Sequence[tuple[Proof, Trial]]) -> None:
+    """Put a chapter's table into the page about the trial, in the place of its older one.
+
+    `trials` are all of one chapter. Its section names the commit; other chapters keep theirs, so
+    a long run that is broken off has lost at most one chapter.
+    """
+    chapter = trials[0][1].chapter
+    sections = _sections(path.read_text(encoding="utf-8")) if path.is_file() else {}
     git = ["git", "-C", str(course.root), "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
-    return _PAGE.format(
-        commit=commit, torch=version("torch").split("+")[0], seed=seed, tables=as_tables(trials)
-    )
+    sections[_heading(chapter)] = f"Made on commit `{commit}`.\n\n{as_table(trials)}"
+    shown = [
+        f"## {title}\n\n{sections[title]}"
+        for title in map(_heading, course.chapters())
+        if title in sections
+    ]
+    page = [_HEAD.format(torch=version("torch").split("+")[0]), *shown]
+    write_whole(path, ("\n\n".join(page) + "\n").encode())
 
 
-_PAGE = """---
+def _heading(chapter: Chapter) -> str:
+    return str(chapter.card["title"])
+
+
+def _sections(page: str) -> dict[str, str]:
+    """Return the text under each heading of the second level."""
+    _, *sections = page.split("\n## ")
+    return {
+        title: text.strip() for title, _, text in (section.partition("\n") for section in sections)
+    }
+
+
+_HEAD = """---
 description: What the checks of each exercise reject, counted
 ---
 
 # The graders on trial
 
-Made by `make trial` on commit `{commit}` with torch {torch}, seed {seed}.
+Made by `make trial` with torch {torch}.
 
 - **Mistakes** are known wrong answers. Each is rejected, and with its own explanation.
 - **Alternates** are right answers by other roads. Each gets every point, as the reference does.
@@ -169,7 +186,4 @@ Made by `make trial` on commit `{commit}` with torch {torch}, seed {seed}.
   with the reason, in `equivalent.toml`.
 
 The stub of each exercise scores 0 as *not attempted*, the built-in is *blocked*, and answers that
-know nothing (`return None`, the first argument, zeros) score 0.
-
-{tables}
-"""
+know nothing (`return None`, the first argument, zeros) score 0."""
