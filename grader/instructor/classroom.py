@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 
 from grader.core.course import Chapter, Course, CourseError
 from grader.core.store import OtherSchema, Store
-from grader.nbgrader.standing import HandedIn, Person, Standing, open_gradebook, read_standing
+from grader.nbgrader.standing import (
+    HandedIn,
+    Person,
+    Standing,
+    open_gradebook,
+    read_standing,
+    total,
+)
 
 _T = TypeVar("_T")
 
@@ -55,10 +62,7 @@ class Submission:
     @property
     def points(self) -> float | None:
         """All points, lateness counted; None while an exercise has none."""
-        known = [result.points for result in self.results]
-        if None in known or not known:
-            return None
-        return max(0.0, sum(points or 0.0 for points in known) - self.penalty)
+        return total((result.points for result in self.results), self.penalty)
 
     @property
     def reasons(self) -> tuple[str, ...]:

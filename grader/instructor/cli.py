@@ -26,6 +26,9 @@ app.add_typer(class_cli.app, rich_help_panel=PANEL)
 def scores(chapter: ChapterArgument) -> None:
     """Show the last grading of a chapter: students, points, outcomes, diagnosis, feedback pages.
 
+    These are the grader's own points. What a person changed in the formgrader, and what lateness
+    costs, stand in the gradebook: undertorch report.
+
     Exit status: 0 shown, 2 no such chapter, or nothing of it is graded yet.
     """
     from grader.instructor.scores import read_scores, table

@@ -6,7 +6,7 @@ A score given by hand counts before ours, as everywhere in nbgrader. Nothing is 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,11 +67,18 @@ class HandedIn:
 
     @property
     def points(self) -> float | None:
-        """All points, lateness counted; None while a cell has none: a part would look like a whole."""
-        known = [cell.points for cell in self.cells.values()]
-        if not known or None in known:
-            return None
-        return max(0.0, sum(points or 0.0 for points in known) - self.penalty)
+        """All points, lateness counted; None while a cell has none."""
+        return total((cell.points for cell in self.cells.values()), self.penalty)
+
+
+def total(points: Iterable[float | None], penalty: float) -> float | None:
+    """Return the sum less the penalty, at least 0; None while one is unknown: a part would look like
+    a whole.
+    """
+    known = list(points)
+    if not known or None in known:
+        return None
+    return max(0.0, sum(one or 0.0 for one in known) - penalty)
 
 
 @dataclass(frozen=True)
