@@ -19,9 +19,9 @@ class Budget:
     """Processor time of the whole tree. An exercise takes well under a second; the slowest honest
     answer seen (a Python loop where a vectorised line was meant) stays under ten."""
 
-    wall_seconds: float = 30.0
-    """Waiting for one reply. Longer than `cpu_seconds`, so that a busy machine does not turn
-    spinning code into sleeping code; short enough that a forgotten `input()` is noticed."""
+    wall_seconds: float = 60.0
+    """Waiting for one reply. Three times `cpu_seconds`: where three processes share each core,
+    spinning code is still told from sleeping code, and slow right code still gets its points."""
 
     waiting_seconds: float = 120.0
     """Waiting for all replies together: code that sleeps through every question would else hold the

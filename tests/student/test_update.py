@@ -125,18 +125,18 @@ def test_stopped_between_two_writes(student, course, monkeypatch, at):
     """Old or new, never half of it; and the next update goes on from there."""
     student.answers(**RIGHT)
     new_version(course)
-    replace, calls = updating.replace_file, []
+    write, calls = updating.write_whole, []
 
     def stop(path, content):
         calls.append(path)
         if len(calls) == at:
             raise KeyboardInterrupt
-        replace(path, content)
+        write(path, content)
 
-    monkeypatch.setattr(updating, "replace_file", stop)
+    monkeypatch.setattr(updating, "write_whole", stop)
     student.run("update", status=130)
     assert student.answer("double") == RIGHT["double"]
-    monkeypatch.setattr(updating, "replace_file", replace)
+    monkeypatch.setattr(updating, "write_whole", write)
     student.run("update")
     assert student.answer("total") == RIGHT["total"]
     assert [cell.source for cell in student.read().cells].count(NEWS) == 1
