@@ -26,6 +26,9 @@ from grader.core.whole import write_whole
 SCHEMA = 2
 """Version of the layout of records and replies. A reader refuses any other."""
 
+SECONDS = "seconds.json"
+"""The file that says how long the code of each grade cell was waited for."""
+
 _LEVEL = 1
 """Of compression. Level 6 takes five times as long for files a tenth smaller."""
 
@@ -58,8 +61,12 @@ class Store:
             self._write(f"{grade_id}.replies", b"".join([*parts, packer.flush()]))
 
     def files(self) -> dict[str, bytes]:
-        """Return what `keep` wrote, by file name, to travel to another machine."""
-        return {path.name: path.read_bytes() for path in sorted(self.folder.glob("*.replies"))}
+        """Return what `keep` and `keep_seconds` wrote, by file name, to travel to another machine."""
+        return {
+            path.name: path.read_bytes()
+            for path in sorted(self.folder.iterdir())
+            if path.name == SECONDS or path.suffix == ".replies"
+        }
 
     def take(self, files: Mapping[str, bytes]) -> None:
         """Write what another machine's store had as `files`, in the place of what is here."""
@@ -81,14 +88,12 @@ class Store:
 
     def keep_seconds(self, seconds: Mapping[str, float]) -> None:
         """Write how long the code of each grade cell was waited for, in seconds."""
-        self._write(
-            "seconds.json", json.dumps({k: round(v, 3) for k, v in seconds.items()}).encode()
-        )
+        self._write(SECONDS, json.dumps({k: round(v, 3) for k, v in seconds.items()}).encode())
 
     def seconds(self) -> dict[str, float]:
         """Return how long the code of each grade cell was waited for; empty if it is not known."""
         try:
-            found: dict[str, float] = json.loads((self.folder / "seconds.json").read_text())
+            found: dict[str, float] = json.loads((self.folder / SECONDS).read_text())
         except FileNotFoundError:
             return {}
         return found

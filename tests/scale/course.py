@@ -26,7 +26,7 @@ from sqlalchemy import NullPool, create_engine, inspect, select, text
 
 from grader import cli
 from grader.authoring.source import read_source
-from grader.core.store import Store
+from grader.core.store import SECONDS, Store
 from grader.nbgrader import commands_on_path
 from grader.nbgrader.commands import grade_chapter, regrade_chapter  # noqa: F401 (imported once)
 
@@ -165,8 +165,7 @@ class TinyCourse:
     """The course in a folder, and what tests ask of it."""
 
     def __init__(self, root, db_url=""):
-        self.root = root
-        self.db_url = db_url or f"sqlite:///{root}/gradebook.db"
+        self._settle(root, db_url)
         notebook = read_source(Path(__file__).parent / "tiny.pct.py")
         self._write(f"solutions/{CHAPTER}/{CHAPTER}.ipynb", nbformat.writes(notebook))
         released = copy.deepcopy(notebook)
@@ -187,6 +186,11 @@ class TinyCourse:
             config += f"get_config().CourseDirectory.db_url = {db_url!r}\n"
             config += "get_config().CourseDirectory.course_id = 'tiny'\n"
         self._write("nbgrader_config.py", config)
+
+    def _settle(self, root, db_url=""):
+        """Say where the course is, and its gradebook."""
+        self.root = root
+        self.db_url = db_url or f"sqlite:///{root}/gradebook.db"
 
     def _write(self, path, text):
         path = self.root / path
@@ -284,9 +288,14 @@ class TinyCourse:
                 assert (student, "double-grade") in scores, student
 
     def files(self, folder):
-        """Return every file below a folder with its bytes and mode."""
+        """Return every file below a folder with its bytes and mode; of times only the mode, for
+        they differ with each run.
+        """
         return {
-            str(path.relative_to(self.root)): (path.read_bytes(), path.stat().st_mode)
+            str(path.relative_to(self.root)): (
+                b"" if path.name == SECONDS else path.read_bytes(),
+                path.stat().st_mode,
+            )
             for path in sorted((self.root / folder).rglob("*"))
             if path.is_file()
         }

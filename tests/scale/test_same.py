@@ -39,8 +39,6 @@ def graded(tmp_path_factory):
 def test_same_files(graded, folder):
     plain, ours = (course.files(folder) for course in graded)
     assert list(plain) == list(ours)
-    for name in [name for name in plain if name.endswith("/seconds.json")]:
-        assert plain.pop(name)[1] == ours.pop(name)[1]  # how long code takes differs each time
     assert plain == ours
 
 

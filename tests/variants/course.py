@@ -98,7 +98,7 @@ class Public(TinyCourse):
     """The public course, built as an author builds it."""
 
     def __init__(self, root):
-        self.root = root
+        self._settle(root)
         self._write(f"solutions/{CHAPTER}/{CHAPTER}.pct.py", SOURCE)
         self._write(f"grader/{CHAPTER}/probes.py", PROBES)
         self.checks("double", CHECKS)
@@ -115,7 +115,7 @@ class Private(TinyCourse):
     """What `undertorch variants` wrote into a folder."""
 
     def __init__(self, root):
-        self.root = root
+        self._settle(root)
         self.released = read_released(root)
 
 
