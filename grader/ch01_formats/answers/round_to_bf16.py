@@ -38,8 +38,8 @@ def round_to_bf16(x):
 
 
 # %% mistake: truncates_nan
-# You cut a NaN like a pattern of no meaning. If its set bits are all in the lower half, nothing of
-# its mantissa is left, and that is an infinity. Set a mantissa bit in the upper half yourself.
+# You drop the lower half of a NaN. If all the set bits of its mantissa are there, none is left, and
+# that is an infinity. Set a mantissa bit in the upper half yourself.
 def round_to_bf16(x):
     bits = x.view(torch.int32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
