@@ -73,8 +73,9 @@ def sgd_in_place(student, memory, weight, grads, lr):
 
 
 def _sgd(student, parameter, state, grads, lr):
-    for grad in grads:
-        state = student.sgd_step(parameter, grad, lr, state)
+    with torch.no_grad():
+        for grad in grads:
+            state = student.sgd_step(parameter, grad, lr, state)
     return {"weight": parameter.detach(), "state": state}
 
 
@@ -138,30 +139,35 @@ def quantized_joined(student, tensors, pairs, dim, scale, zero_point):
 
 
 @probe
-def int8_product(student, a, a_zero, b, b_zero):
-    """Return the product, and how often the matrix unit was called."""
+def int8_product(student, a, a_zero, b, b_zero, idle=False):
+    """Return the product, and how often the matrix unit was called. An idle unit gives zeros."""
     calls = []
 
-    def multiply(left, right):
-        if left.dtype is not torch.int8 or right.dtype is not torch.int8:
+    def multiply(a, b):
+        if a.dtype is not torch.int8 or b.dtype is not torch.int8:
             raise TypeError("The matrix unit takes int8 operands.")
         calls.append(None)
         # no aten::mm here: it is off limits for whoever calls this
-        return (left.int()[:, :, None] * right.int()[None]).sum(1).int()
+        product = (a.int()[:, :, None] * b.int()[None]).sum(1).int()
+        return torch.zeros_like(product) if idle else product
 
     return {"product": student.int8_matmul(a, a_zero, b, b_zero, multiply), "calls": len(calls)}
 
 
 @probe
-def bf16x3_product(student, a, b):
-    """Return the product, and the unit's work: the sum of m * k * n over its calls."""
+def bf16x3_product(student, a, b, idle=False):
+    """Return the product, and the unit's work: the sum of m * k * n over its calls.
+
+    An idle unit gives zeros.
+    """
     work = []
 
-    def multiply(left, right):
-        if left.dtype is not torch.bfloat16 or right.dtype is not torch.bfloat16:
+    def multiply(a, b):
+        if a.dtype is not torch.bfloat16 or b.dtype is not torch.bfloat16:
             raise TypeError("The matrix unit takes bfloat16 operands.")
-        work.append(left.shape[0] * left.shape[1] * right.shape[1])
+        work.append(a.shape[0] * a.shape[1] * b.shape[1])
         # no aten::mm here: it is off limits for whoever calls this
-        return (left.double()[:, :, None] * right.double()[None]).sum(1).float()
+        product = (a.double()[:, :, None] * b.double()[None]).sum(1).float()
+        return torch.zeros_like(product) if idle else product
 
     return {"product": student.matmul_bf16x3(a, b, multiply), "work": sum(work)}

@@ -66,7 +66,8 @@ def test_returns_a_float(decoded_one):
         if got is None:
             raise Mismatch(NOTHING)
         if type(got) is not float:
-            raise Mismatch(f"`decode` returned a {type(got).__name__}, not a Python float.")
+            rows = (("got", f"{type(got).__name__}: {got}"[:200]),)
+            raise Mismatch("`decode` did not return a Python float.", rows)
 
 
 def test_normal_numbers(decoded, halves):

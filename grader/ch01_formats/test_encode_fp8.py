@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from grader import assert_same_bits, assert_tensor, gate
-from grader.ch01_formats.patterns import as_float32, assert_all_nan, awkward
+from grader.ch01_formats.patterns import as_float32, asked, assert_all_nan, awkward
 
 LARGEST = {torch.float8_e4m3fn: 0x7E, torch.float8_e5m2: 0x7B}
 NORMAL = {torch.float8_e4m3fn: 0x08, torch.float8_e5m2: 0x04}  # the first pattern of a normal
@@ -58,7 +58,8 @@ def compare(encoded, x, dtype, saturate):
     got = got.view(dtype)
     # any NaN will do where one is due
     got = torch.where(wanted.isnan() & got.isnan(), wanted.view(torch.uint8), got.view(torch.uint8))
-    assert_same_bits(got.view(dtype), wanted, of=x, link=LINKS.get((dtype, saturate), ""))
+    with asked(f"encode_fp8(x, {dtype}, {saturate})"):
+        assert_same_bits(got.view(dtype), wanted, of=x, link=LINKS.get((dtype, saturate), ""))
 
 
 @pytest.fixture
@@ -143,4 +144,5 @@ def test_nan_stays_nan(encoded, rng):
     for dtype, saturate in MODES:
         got = encoded.ask(x, dtype, saturate).value
         assert_tensor(got, dtype=torch.uint8, shape=x.shape)
-        assert_all_nan(got.view(dtype).float(), of=x)
+        with asked(f"encode_fp8(x, {dtype}, {saturate})"):
+            assert_all_nan(got.view(dtype).float(), of=x)

@@ -91,11 +91,13 @@ def test_returns_four_floats(limits):
         if answer is None:
             raise Mismatch(NOTHING)
         if not isinstance(answer, dict):
-            raise Mismatch(f"`format_limits` returned a {type(answer).__name__}, not a dict.")
+            rows = (("got", f"{type(answer).__name__}: {answer}"[:200]),)
+            raise Mismatch("`format_limits` did not return a dict.", rows)
         assert_equal(sorted(map(str, answer)), sorted(KEYS), "The keys are not the ones asked for.")
         for key, value in answer.items():
             if type(value) is not float:
-                raise Mismatch(f"`{key}` is a {type(value).__name__}, not a Python float.")
+                rows = (("got", f"{type(value).__name__}: {value}"[:200]),)
+                raise Mismatch(f"`{key}` is not a Python float.", rows)
 
 
 def test_max(limits, small):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, assert_same_bits, assert_tensor, gate
+from grader import Mismatch, assert_equal, assert_same_bits, assert_tensor, compared, gate
 
 
 def codes(rng, *shape):
@@ -41,6 +41,11 @@ def test_shape_and_unit(int8_product, rng):
         assert_tensor(evidence["product"], dtype=torch.int32, shape=(m, n))
         if not evidence["calls"]:
             raise Mismatch("`multiply` was not called. The multiplication is the unit's work.")
+    a, b = codes(rng, 3, 5), codes(rng, 5, 2)
+    got = int8_product.ask(a, 3, b, -5, True).value["product"]
+    compared(got)
+    if torch.equal(got, exact(a, 3, b, -5)):
+        raise Mismatch("`multiply` was called, but what it returned is not used.")
 
 
 def test_no_zero_points(int8_product, rng):

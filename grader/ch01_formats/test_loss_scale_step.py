@@ -74,7 +74,7 @@ def test_skips(loss_scale_stepped, grads):
     for value in (float("inf"), float("-inf"), float("nan")):
         for place in range(3):
             flat = grads[place].reshape(-1).clone()
-            flat[-1] = value
+            flat[place % flat.numel()] = value  # BAD has it last
             wrong = [*grads[:place], flat.reshape(grads[place].shape), *grads[place + 1 :]]
             spoiled.append((wrong, f"{value} in tensor {place} of {len(grads)}"))
     both = torch.tensor([float("inf"), float("-inf")]).half()

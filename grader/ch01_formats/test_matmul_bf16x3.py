@@ -2,7 +2,15 @@
 
 import torch
 
-from grader import Mismatch, assert_close, assert_equal, assert_same_bits, assert_tensor, gate
+from grader import (
+    Mismatch,
+    assert_close,
+    assert_equal,
+    assert_same_bits,
+    assert_tensor,
+    compared,
+    gate,
+)
 
 BOUND = 2.0**-20
 """Of sum |a| |b|. The pieces of a float32 are below 1, 2**-7 and 2**-15 of it even if they are cut
@@ -48,6 +56,11 @@ def test_shape_and_unit(bf16x3_product, rng):
         assert_tensor(evidence["product"], dtype=torch.float32, shape=(m, n))
         if evidence["work"] < m * k * n:
             raise Mismatch("`multiply` did less work than a plain product. It is to do all of it.")
+    a, b = full(rng, 3, 5), full(rng, 5, 2)
+    got = bf16x3_product.ask(a, b, True).value["product"]
+    compared(got)
+    if bool(got.any()):
+        raise Mismatch("Some of the multiplying was done outside of `multiply`. It is to do all.")
 
 
 def test_keeps_every_bit(bf16x3_product, rng):

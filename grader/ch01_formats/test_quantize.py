@@ -80,7 +80,7 @@ def test_shapes_and_dtypes(quantized, x):
     for value in awkward(x):
         if value.numel():
             check_shapes(quantized.ask(value, None).value, value, None)
-    for shape, axis in (((4, 5), 0), ((4, 5), 1), ((2, 3, 4), 1), ((7,), 0)):
+    for shape, axis in (((4, 5), 0), ((4, 5), 1), ((2, 3, 4), 1)):
         value = x[: torch.Size(shape).numel()].reshape(shape)
         check_shapes(quantized.ask(value, axis).value, value, axis)
 

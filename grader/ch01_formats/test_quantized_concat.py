@@ -85,7 +85,7 @@ def test_shape_and_dtype(quantized_joined):
 
 
 def test_same_pair(quantized_joined, scales, zeros):
-    """A part that has the result's pair keeps its codes, wherever it stands."""
+    """A part that has the result's pair keeps its codes; one beside it with another pair does not."""
     pairs = list(zip(scales, zeros, strict=True))
     out = pairs[0]
     same, other = CODES.flip(0), clear(pairs[1], out[0])

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from grader import assert_same_bits, assert_tensor, gate
-from grader.ch01_formats.patterns import as_float32, assert_all_nan, awkward
+from grader.ch01_formats.patterns import as_float32, asked, assert_all_nan, awkward
 
 TF32 = 10
 
@@ -35,7 +35,8 @@ LINKS = {
 
 def compare(shortened, x, kept_bits):
     got, link = shortened.ask(x, kept_bits).value, LINKS.get(kept_bits, "")
-    assert_same_bits(got, expected(x, kept_bits), of=x, link=link)
+    with asked(f"round_mantissa(x, {kept_bits})"):
+        assert_same_bits(got, expected(x, kept_bits), of=x, link=link)
 
 
 def cut(rng, kept_bits, count):
@@ -98,8 +99,9 @@ def test_large_numbers(shortened, rng):
     nan = as_float32(torch.cat([magnitudes, magnitudes | 1 << 31]))
     for kept_bits in (TF32, 1, 23):
         got = shortened.ask(nan, kept_bits).value
-        assert_tensor(got, dtype=torch.float32, shape=nan.shape)
-        assert_all_nan(got, of=nan)
+        with asked(f"round_mantissa(x, {kept_bits})"):
+            assert_tensor(got, dtype=torch.float32, shape=nan.shape)
+            assert_all_nan(got, of=nan)
 
 
 def test_any_layout(shortened, x):

@@ -78,7 +78,7 @@ def test_what_stays(by_chance, noise, rng):
     edges = torch.tensor([1, 0x8000, 0xFFFF, 0x1_0000, 0x40_0000, 0x7F_FFFF])
     patterns = torch.cat([edges, payload]) | 0x7F80_0000
     nan = as_float32(torch.cat([patterns, patterns | 1 << 31]))
-    for chance in (torch.zeros(len(nan), dtype=torch.int32), noise[: len(nan)], noise[-len(nan) :]):
+    for chance in (noise[: len(nan)], noise[-len(nan) :], torch.zeros(len(nan), dtype=torch.int32)):
         got = by_chance.ask(nan, chance).value
         assert_tensor(got, dtype=torch.bfloat16, shape=nan.shape)
         assert_all_nan(got, of=nan)

@@ -24,7 +24,8 @@
 #
 # Each exercise has a card, a few cells to read and run, and one cell to write: the one that
 # raises `NotImplementedError`. The cell after it grades what you wrote, as often as you like.
-# It shows which input fails, what was expected and what came.
+# It shows which input fails, what was expected and what came. Your function gets its arguments in
+# the order of the stub, and leaves them as they came unless the text says otherwise.
 #
 # Where a cell calls `predict(...)`, write your guess in place of the dots before you run it.
 # Nobody grades a guess; having made one is what makes the answer stick.
@@ -1033,7 +1034,7 @@ grade("sgd_step")
 #   why long sums stop growing, how to compute the error of an addition exactly, and what a
 #   compensated sum does with it.
 # leaves out: infinities, NaN, and sums that overflow on their way.
-# off limits: ["aten:sum", "aten:mean", "aten:cumsum", "cast:torch.float64", torch.Tensor.double, torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.__float__, torch.Tensor.numpy, math.fsum]
+# off limits: ["aten:sum", "aten:mean", "aten:cumsum", "cast:torch.float64", "cast:torch.complex128", torch.Tensor.double, torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.__float__, torch.Tensor.numpy, torch.Tensor.__array__, math.fsum]
 
 # %% [markdown]
 # A running total grows, and the steps between neighbouring numbers grow with it. Once the steps
@@ -1183,7 +1184,9 @@ for scale in [1, 1024, 2.0**15, 2.0**20]:
     print(f"scale {scale:>9.0f}: float16 {got:>9.3g}, divided by the scale {unscaled:.3g}")
 
 # %% [markdown]
-# A scale of 1 is too small and gives zero; $2^{20}$ is too large and gives infinity.
+# A scale of 1 is too small and gives zero; $2^{20}$ is too large and gives infinity. That is the
+# scale itself: the backward pass brings it into `float16` first, which ends at 65504, and multiplies
+# by the small factors afterwards.
 #
 # **Predict.** What is the smallest whole number $k$ for which the scale $2^k$ gives a gradient
 # other than zero?
@@ -1338,7 +1341,8 @@ predict(..., lambda: zero_point_of(torch.tensor([0.0, 2.3, 5.1])))
 #
 # `torch.aminmax` has no list of dimensions; `x.amin(dims)` and `x.amax(dims)` have. Per channel,
 # the dimensions to reduce are all except `axis`. With `keepdim=True` the results broadcast against
-# `x` by themselves.
+# `x` by themselves. If `x` has no other dimension, nothing is left to reduce; but to `amin` an empty
+# list means *all* dimensions.
 #
 # </details>
 # <details><summary>Hint 2: a range without zero</summary>

@@ -19,6 +19,24 @@ def compensated_sum(x):
     return total.to(torch.float32)
 
 
+# %% blocked: wide_complex
+# The real part of a complex128 is a float64.
+def compensated_sum(x):
+    total = torch.zeros(x.shape[1], dtype=torch.complex128)
+    for row in x:
+        total = total + row
+    return total.real.to(torch.float32)
+
+
+# %% blocked: in_numpy
+# NumPy adds in float64 if it is asked to.
+def compensated_sum(x):
+    import numpy
+
+    rows = numpy.asarray(x.float())
+    return torch.from_numpy(numpy.add.reduce(rows, axis=0, dtype="f8").astype("f4"))
+
+
 # %% mistake: naive
 # You add the terms and drop what each addition loses. Near `2**24` the steps of float32 are wider
 # than 1, and adding ones does nothing. Compute each loss, keep the losses in a total of their own,

@@ -94,6 +94,87 @@ def decode(pattern, exponent_bits, mantissa_bits):
     return sign * math.ldexp(mantissa, exponent - 15 - mantissa_bits)
 
 
+# %% mistake: bias_of_float32
+# You took 127 for the bias whatever the format: that is float32's. It follows from the number of
+# exponent bits, `2 ** (E - 1) - 1`, so 15 where there are five.
+def decode(pattern, exponent_bits, mantissa_bits):
+    mantissa = pattern & ((1 << mantissa_bits) - 1)
+    exponent = (pattern >> mantissa_bits) & ((1 << exponent_bits) - 1)
+    sign = -1.0 if pattern >> (mantissa_bits + exponent_bits) else 1.0
+    if exponent == (1 << exponent_bits) - 1:
+        return math.nan if mantissa else sign * math.inf
+    if exponent:
+        mantissa += 1 << mantissa_bits
+    else:
+        exponent = 1
+    return sign * math.ldexp(mantissa, exponent - 127 - mantissa_bits)
+
+
+# %% mistake: bias_off_by_one
+# Your bias is `2 ** (E - 1)`, one too many, so that every number comes out half as large. It is
+# `2 ** (E - 1) - 1`: the exponent field of the number 1 is `0111…1`.
+def decode(pattern, exponent_bits, mantissa_bits):
+    mantissa = pattern & ((1 << mantissa_bits) - 1)
+    exponent = (pattern >> mantissa_bits) & ((1 << exponent_bits) - 1)
+    sign = -1.0 if pattern >> (mantissa_bits + exponent_bits) else 1.0
+    if exponent == (1 << exponent_bits) - 1:
+        return math.nan if mantissa else sign * math.inf
+    if exponent:
+        mantissa += 1 << mantissa_bits
+    else:
+        exponent = 1
+    return sign * math.ldexp(mantissa, exponent - (1 << (exponent_bits - 1)) - mantissa_bits)
+
+
+# %% mistake: fields_swapped
+# You swapped the two widths: the second argument is the number of exponent bits, the third that of
+# mantissa bits. In the pattern, too, the exponent comes first.
+def decode(pattern, mantissa_bits, exponent_bits):
+    mantissa = pattern & ((1 << mantissa_bits) - 1)
+    exponent = (pattern >> mantissa_bits) & ((1 << exponent_bits) - 1)
+    sign = -1.0 if pattern >> (mantissa_bits + exponent_bits) else 1.0
+    bias = (1 << (exponent_bits - 1)) - 1
+    if exponent == (1 << exponent_bits) - 1:
+        return math.nan if mantissa else sign * math.inf
+    if exponent:
+        mantissa += 1 << mantissa_bits
+    else:
+        exponent = 1
+    return sign * math.ldexp(mantissa, exponent - bias - mantissa_bits)
+
+
+# %% mistake: unsigned_infinity
+# Your infinity has no sign. `0xFC00` of float16 is minus infinity: the sign bit counts here too.
+def decode(pattern, exponent_bits, mantissa_bits):
+    mantissa = pattern & ((1 << mantissa_bits) - 1)
+    exponent = (pattern >> mantissa_bits) & ((1 << exponent_bits) - 1)
+    sign = -1.0 if pattern >> (mantissa_bits + exponent_bits) else 1.0
+    bias = (1 << (exponent_bits - 1)) - 1
+    if exponent == (1 << exponent_bits) - 1:
+        return math.nan if mantissa else math.inf
+    if exponent:
+        mantissa += 1 << mantissa_bits
+    else:
+        exponent = 1
+    return sign * math.ldexp(mantissa, exponent - bias - mantissa_bits)
+
+
+# %% mistake: all_ones_is_nan
+# You read every exponent field of all ones as NaN. With a mantissa of zero it is infinity.
+def decode(pattern, exponent_bits, mantissa_bits):
+    mantissa = pattern & ((1 << mantissa_bits) - 1)
+    exponent = (pattern >> mantissa_bits) & ((1 << exponent_bits) - 1)
+    sign = -1.0 if pattern >> (mantissa_bits + exponent_bits) else 1.0
+    bias = (1 << (exponent_bits - 1)) - 1
+    if exponent == (1 << exponent_bits) - 1:
+        return math.nan
+    if exponent:
+        mantissa += 1 << mantissa_bits
+    else:
+        exponent = 1
+    return sign * math.ldexp(mantissa, exponent - bias - mantissa_bits)
+
+
 # %% alternate: from_text
 # Cutting the pattern as text, and summing powers of two.
 def decode(pattern, exponent_bits, mantissa_bits):

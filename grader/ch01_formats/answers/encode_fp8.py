@@ -298,6 +298,108 @@ def encode_fp8(x, dtype, saturate):
     return (pattern | ((bits >> 24) & 0x80)).to(torch.uint8)
 
 
+# %% mistake: overflows_to_nan
+# Without `saturate` you make a NaN of what is too large, in both formats. That is right for e4m3fn,
+# which has no infinity. e5m2 has one, `0x7C`, right after its largest number.
+def encode_fp8(x, dtype, saturate):
+    mantissa_bits, bias, largest = (3, 7, 0x7E) if dtype is torch.float8_e4m3fn else (2, 15, 0x7B)
+    bits = x.view(torch.int32)
+    drop = 23 - mantissa_bits
+    moved = (bits & 0x7FFFFFFF) - ((127 - bias) << 23)
+    normal = (moved + (1 << (drop - 1)) - 1 + ((moved >> drop) & 1)) >> drop
+    small = x.abs() < 2.0 ** (1 - bias)
+    steps = torch.where(small, x.abs(), 0.0) * 2.0 ** (bias - 1 + mantissa_bits)
+    pattern = torch.where(small, torch.round(steps).int(), normal)
+    pattern = torch.where(pattern > largest, largest if saturate else 0x7F, pattern)
+    pattern = torch.where(x.isnan(), 0x7F, pattern)
+    return (pattern | ((bits >> 24) & 0x80)).to(torch.uint8)
+
+
+# %% mistake: nan_follows_the_largest
+# Your NaN is the pattern after the largest number. In e4m3fn that is one; in e5m2 it is infinity,
+# and the NaNs come after it, `0x7D` to `0x7F`.
+def encode_fp8(x, dtype, saturate):
+    mantissa_bits, bias, largest = (3, 7, 0x7E) if dtype is torch.float8_e4m3fn else (2, 15, 0x7B)
+    bits = x.view(torch.int32)
+    drop = 23 - mantissa_bits
+    moved = (bits & 0x7FFFFFFF) - ((127 - bias) << 23)
+    normal = (moved + (1 << (drop - 1)) - 1 + ((moved >> drop) & 1)) >> drop
+    small = x.abs() < 2.0 ** (1 - bias)
+    steps = torch.where(small, x.abs(), 0.0) * 2.0 ** (bias - 1 + mantissa_bits)
+    pattern = torch.where(small, torch.round(steps).int(), normal)
+    pattern = torch.where(pattern > largest, largest if saturate else largest + 1, pattern)
+    pattern = torch.where(x.isnan(), largest + 1, pattern)
+    return (pattern | ((bits >> 24) & 0x80)).to(torch.uint8)
+
+
+# %% mistake: zero_has_no_sign
+# Your zeros are all positive. Minus zero keeps its sign bit, and so does a negative number that is
+# rounded to zero: put the sign on after rounding, whatever came out.
+def encode_fp8(x, dtype, saturate):
+    mantissa_bits, bias, largest = (3, 7, 0x7E) if dtype is torch.float8_e4m3fn else (2, 15, 0x7B)
+    bits = x.view(torch.int32)
+    drop = 23 - mantissa_bits
+    moved = (bits & 0x7FFFFFFF) - ((127 - bias) << 23)
+    normal = (moved + (1 << (drop - 1)) - 1 + ((moved >> drop) & 1)) >> drop
+    small = x.abs() < 2.0 ** (1 - bias)
+    steps = torch.where(small, x.abs(), 0.0) * 2.0 ** (bias - 1 + mantissa_bits)
+    pattern = torch.where(small, torch.round(steps).int(), normal)
+    pattern = torch.where(pattern > largest, largest if saturate else largest + 1, pattern)
+    pattern = torch.where(x.isnan(), 0x7F, pattern)
+    sign = torch.where(pattern == 0, 0, (bits >> 24) & 0x80)
+    return (pattern | sign).to(torch.uint8)
+
+
+# %% mistake: too_large_has_no_sign
+# What is too large comes out positive, whatever its sign: -1000 saturates to -448. Put the sign on
+# last, after the limit.
+def encode_fp8(x, dtype, saturate):
+    mantissa_bits, bias, largest = (3, 7, 0x7E) if dtype is torch.float8_e4m3fn else (2, 15, 0x7B)
+    bits = x.view(torch.int32)
+    drop = 23 - mantissa_bits
+    moved = (bits & 0x7FFFFFFF) - ((127 - bias) << 23)
+    normal = (moved + (1 << (drop - 1)) - 1 + ((moved >> drop) & 1)) >> drop
+    small = x.abs() < 2.0 ** (1 - bias)
+    steps = torch.where(small, x.abs(), 0.0) * 2.0 ** (bias - 1 + mantissa_bits)
+    pattern = torch.where(small, torch.round(steps).int(), normal)
+    over = pattern > largest
+    pattern = pattern | ((bits >> 24) & 0x80)
+    pattern = torch.where(over, largest if saturate else largest + 1, pattern)
+    return torch.where(x.isnan(), 0x7F, pattern).to(torch.uint8)
+
+
+# %% mistake: rounds_over_half
+# You round to `float16` first and to FP8 then. The first step may land halfway between two FP8
+# numbers, and the second takes the wrong one: round once, from all 23 mantissa bits.
+def encode_fp8(x, dtype, saturate):
+    mantissa_bits, bias, largest = (3, 7, 0x7E) if dtype is torch.float8_e4m3fn else (2, 15, 0x7B)
+    x = x.half().float()
+    bits = x.view(torch.int32)
+    drop = 23 - mantissa_bits
+    moved = (bits & 0x7FFFFFFF) - ((127 - bias) << 23)
+    normal = (moved + (1 << (drop - 1)) - 1 + ((moved >> drop) & 1)) >> drop
+    small = x.abs() < 2.0 ** (1 - bias)
+    steps = torch.where(small, x.abs(), 0.0) * 2.0 ** (bias - 1 + mantissa_bits)
+    pattern = torch.where(small, torch.round(steps).int(), normal)
+    pattern = torch.where(pattern > largest, largest if saturate else largest + 1, pattern)
+    pattern = torch.where(x.isnan(), 0x7F, pattern)
+    return (pattern | ((bits >> 24) & 0x80)).to(torch.uint8)
+
+
+# %% mistake: frexp_of_zero
+# Your zero becomes another number. `frexp` gives zero the exponent 0, that of the numbers from one
+# half to one, and you count its steps from there. The exponent of zero is the format's lowest.
+def encode_fp8(x, dtype, saturate):
+    mantissa_bits, bias, largest = (3, 7, 0x7E) if dtype is torch.float8_e4m3fn else (2, 15, 0x7B)
+    wide = x.double().abs().clamp(max=2.0**20).nan_to_num()
+    power = (torch.frexp(wide).exponent - 1).clamp(min=1 - bias)
+    count = torch.round(torch.ldexp(wide, mantissa_bits - power)).long()
+    pattern = count + ((power + bias - 1).long() << mantissa_bits)
+    pattern = torch.where(pattern > largest, largest if saturate else largest + 1, pattern)
+    pattern = torch.where(x.isnan(), 0x7F, pattern)
+    return (pattern | torch.where(torch.signbit(x), 0x80, 0)).to(torch.uint8)
+
+
 # %% alternate: looks_it_up
 # All numbers of the format in a row, and a search among the points halfway between them.
 def encode_fp8(x, dtype, saturate):

@@ -111,6 +111,49 @@ def int8_matmul(a, a_zero, b, b_zero, multiply):
     return ((a.int() - a_zero)[:, :, None] * (b.int() - b_zero)[None]).sum(1).int()
 
 
+# %% mistake: throws_the_product_away
+# You call the unit and then multiply once more, element by element, outside of it. Repair what it
+# returns: the zero points need sums of rows and columns, and no further product.
+def int8_matmul(a, a_zero, b, b_zero, multiply):
+    multiply(a, b)
+    return ((a.int() - a_zero)[:, :, None] * (b.int() - b_zero)[None]).sum(1).int()
+
+
+# %% mistake: repairs_in_int8
+# Your sums of rows and columns are `int8`, and so is their product with a zero point: both wrap
+# around. Sums need a wider dtype than their terms; left alone, `sum` takes `int64`.
+def int8_matmul(a, a_zero, b, b_zero, multiply):
+    rows = a.sum(1, keepdim=True, dtype=torch.int8)
+    columns = b.sum(0, keepdim=True, dtype=torch.int8)
+    product = multiply(a, b) - b_zero * rows - a_zero * columns + a.shape[1] * a_zero * b_zero
+    return product.to(torch.int32)
+
+
+# %% mistake: adds_the_cross_terms
+# Your cross terms have the wrong sign. In (a - z_a)(b - z_b) both are taken off; only the product
+# of the two zero points is added.
+def int8_matmul(a, a_zero, b, b_zero, multiply):
+    rows, columns = a.sum(1, keepdim=True), b.sum(0, keepdim=True)
+    product = multiply(a, b) + b_zero * rows + a_zero * columns + a.shape[1] * a_zero * b_zero
+    return product.to(torch.int32)
+
+
+# %% mistake: counts_the_rows
+# You add the product of the zero points once for each row of `a`. It stands under the sum over k:
+# count the columns of `a`, `a.shape[1]`.
+def int8_matmul(a, a_zero, b, b_zero, multiply):
+    rows, columns = a.sum(1, keepdim=True), b.sum(0, keepdim=True)
+    product = multiply(a, b) - b_zero * rows - a_zero * columns + a.shape[0] * a_zero * b_zero
+    return product.to(torch.int32)
+
+
+# %% alternate: calls_by_name
+# The unit's operands by their names, as the notebook's own unit has them.
+def int8_matmul(a, a_zero, b, b_zero, multiply):
+    result = multiply(a=a, b=b).long() - a_zero * b.long().sum(0)
+    return (result - b_zero * (a.long() - a_zero).sum(1)[:, None]).to(torch.int32)
+
+
 # %% alternate: bracket_by_bracket
 # One bracket at a time: the columns of b - z_b sum up to the columns of b, less k z_b.
 def int8_matmul(a, a_zero, b, b_zero, multiply):

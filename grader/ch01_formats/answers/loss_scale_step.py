@@ -142,6 +142,74 @@ def loss_scale_step(grads, scale, streak, interval):
     return unscaled, scale, streak + 1
 
 
+# %% mistake: looks_at_the_last
+# You look at the last gradient only, or each one overwrites what the one before it said. An overflow
+# anywhere spoils the step: the other gradients come from the same backward pass.
+def loss_scale_step(grads, scale, streak, interval):
+    for grad in grads:
+        good = bool(grad.isfinite().all())
+    if not good:
+        return None, scale / {{shrink}}, 0
+    unscaled = [grad.float() / scale for grad in grads]
+    if streak + 1 == interval:
+        return unscaled, scale * {{grow}}, 0
+    return unscaled, scale, streak + 1
+
+
+# %% mistake: overlooks_minus_infinity
+# You look for plus infinity and NaN. Gradients have both signs, and overflow on both sides:
+# `torch.isfinite` is false for all three.
+def loss_scale_step(grads, scale, streak, interval):
+    if any(bool((grad == math.inf).any()) or bool(grad.isnan().any()) for grad in grads):
+        return None, scale / {{shrink}}, 0
+    unscaled = [grad.float() / scale for grad in grads]
+    if streak + 1 == interval:
+        return unscaled, scale * {{grow}}, 0
+    return unscaled, scale, streak + 1
+
+
+# %% mistake: grows_every_step
+# You let the scale grow after every good step. It would overflow every few steps; wait for
+# `interval` good steps in a row.
+def loss_scale_step(grads, scale, streak, interval):
+    if not all(bool(grad.isfinite().all()) for grad in grads):
+        return None, scale / {{shrink}}, 0
+    return [grad.float() / scale for grad in grads], scale * {{grow}}, 0
+
+
+# %% mistake: stops_at_one
+# You do not let the scale fall below 1. Nothing is special about 1: large gradients may overflow
+# there too, and then the scale must go on down, or every step is thrown away.
+def loss_scale_step(grads, scale, streak, interval):
+    if not all(bool(grad.isfinite().all()) for grad in grads):
+        return None, max(scale / {{shrink}}, 1.0), 0
+    unscaled = [grad.float() / scale for grad in grads]
+    if streak + 1 == interval:
+        return unscaled, scale * {{grow}}, 0
+    return unscaled, scale, streak + 1
+
+
+# %% mistake: whole_scales
+# You divide the scale with `//`, which throws away what lies behind the point: half of 1.0 becomes
+# 0.0, and dividing by that gives infinities. A scale may be below 1; divide with `/`.
+def loss_scale_step(grads, scale, streak, interval):
+    if not all(bool(grad.isfinite().all()) for grad in grads):
+        return None, scale // {{shrink}}, 0
+    unscaled = [grad.float() / scale for grad in grads]
+    if streak + 1 == interval:
+        return unscaled, scale * {{grow}}, 0
+    return unscaled, scale, streak + 1
+
+
+# %% alternate: looks_at_the_float32_sum
+# In float32 no sum of float16 numbers overflows: it is finite just if all of them are.
+def loss_scale_step(grads, scale, streak, interval):
+    if not bool(sum((grad.float().sum() for grad in grads), torch.zeros(())).isfinite()):
+        return None, scale / {{shrink}}, 0
+    streak = (streak + 1) % interval
+    return [grad.float() / scale for grad in grads], scale if streak else scale * {{grow}}, streak
+
+
 # %% alternate: looks_at_extremes
 # The largest magnitude tells: NaN spreads through `max`, and infinity is the largest of all.
 def loss_scale_step(grads, scale, streak, interval):

@@ -134,6 +134,56 @@ def matmul_bf16x3(a, b, multiply):
     return small + (multiply(a1, b2) + multiply(a2, b1)) + multiply(a1, b1)
 
 
+# %% mistake: three_products
+# You stop after three products, $A_1 B_1$, $A_1 B_2$ and $A_2 B_1$. They carry some 16 bits. The
+# three with $i + j = 4$ are the next in size, and without them the last eight bits are wrong.
+def matmul_bf16x3(a, b, multiply):
+    a1, b1 = a.bfloat16(), b.bfloat16()
+    a2, b2 = (a - a1.float()).bfloat16(), (b - b1.float()).bfloat16()
+    return multiply(a1, b2) + multiply(a2, b1) + multiply(a1, b1)
+
+
+# %% mistake: third_piece_lost
+# The third pieces do not count. Either $A_1 B_3$ and $A_3 B_1$ are not among your six products, or
+# your third piece is zero: you rounded what was left over before you took the second piece off it.
+def matmul_bf16x3(a, b, multiply):
+    def pieces(x):
+        found = []
+        for _ in range(3):
+            piece = x.bfloat16()
+            found.append(piece)
+            x = (x - piece.float()).bfloat16().float()
+        return found
+
+    a1, a2, a3 = pieces(a)
+    b1, b2, b3 = pieces(b)
+    small = multiply(a1, b3) + multiply(a3, b1) + multiply(a2, b2)
+    return small + (multiply(a1, b2) + multiply(a2, b1)) + multiply(a1, b1)
+
+
+# %% mistake: throws_the_product_away
+# You call the unit, and then do the multiplying yourself. All products are the unit's work; your own
+# part is to split the operands and to add what comes back.
+def matmul_bf16x3(a, b, multiply):
+    multiply(a.bfloat16(), b.bfloat16())
+    return (a.double()[:, :, None] * b.double()[None]).sum(1).float()
+
+
+# %% alternate: calls_by_name
+# The unit's operands by their names, as the notebook's own unit has them.
+def matmul_bf16x3(a, b, multiply):
+    def pieces(x):
+        x1 = x.bfloat16()
+        x2 = (x - x1.float()).bfloat16()
+        x3 = (x - x1.float() - x2.float()).bfloat16()
+        return x1, x2, x3
+
+    a1, a2, a3 = pieces(a)
+    b1, b2, b3 = pieces(b)
+    small = multiply(a=a1, b=b3) + multiply(a=a3, b=b1) + multiply(a=a2, b=b2)
+    return small + (multiply(a=a1, b=b2) + multiply(a=a2, b=b1)) + multiply(a=a1, b=b1)
+
+
 # %% alternate: cut_off_bits
 # The pieces are cut off with a mask instead of rounded, and the largest product comes first.
 def matmul_bf16x3(a, b, multiply):

@@ -175,6 +175,77 @@ def quantize(x, axis):
     return q, scale.squeeze(), zero_point.to(torch.int32).squeeze()
 
 
+# %% mistake: zero_point_outside
+# Your range runs from the minimum to the maximum of the data. Where all values have one sign, the
+# zero point then lies beyond -128 … 127, and no `int8` stands for 0.0. Take zero into the range.
+def quantize(x, axis):
+    dims = [dim for dim in range(x.dim()) if dim != axis]
+    low = x.amin(dims, keepdim=True) if dims else x
+    high = x.amax(dims, keepdim=True) if dims else x
+    scale = ((high - low) / 255).clamp(min=torch.finfo(torch.float32).eps)
+    zero_point = -128 - torch.round(low / scale)
+    q = (torch.round(x / scale) + zero_point).clamp(-128, 127).to(torch.int8)
+    shape = () if axis is None else (x.shape[axis],)
+    return q, scale.reshape(shape), zero_point.to(torch.int32).reshape(shape)
+
+
+# %% mistake: truncates_the_code
+# You convert to `int8` without rounding. The conversion cuts off what comes after the point, so
+# that every code lies too near to zero, by half a step on average. Round first.
+def quantize(x, axis):
+    dims = [dim for dim in range(x.dim()) if dim != axis]
+    low = x.amin(dims, keepdim=True).clamp(max=0) if dims else x.clamp(max=0)
+    high = x.amax(dims, keepdim=True).clamp(min=0) if dims else x.clamp(min=0)
+    scale = ((high - low) / 255).clamp(min=torch.finfo(torch.float32).eps)
+    zero_point = -128 - torch.round(low / scale)
+    q = (x / scale + zero_point).clamp(-128, 127).to(torch.int8)
+    shape = () if axis is None else (x.shape[axis],)
+    return q, scale.reshape(shape), zero_point.to(torch.int32).reshape(shape)
+
+
+# %% mistake: truncates_the_zero_point
+# You cut off what comes after the point of the zero point, and add what is left to every code. Round
+# it to the nearest: `int()` and `.int()` go towards zero.
+def quantize(x, axis):
+    dims = [dim for dim in range(x.dim()) if dim != axis]
+    low = x.amin(dims, keepdim=True).clamp(max=0) if dims else x.clamp(max=0)
+    high = x.amax(dims, keepdim=True).clamp(min=0) if dims else x.clamp(min=0)
+    scale = ((high - low) / 255).clamp(min=torch.finfo(torch.float32).eps)
+    zero_point = (-128 - low / scale).int()
+    q = (torch.round(x / scale) + zero_point).clamp(-128, 127).to(torch.int8)
+    shape = () if axis is None else (x.shape[axis],)
+    return q, scale.reshape(shape), zero_point.to(torch.int32).reshape(shape)
+
+
+# %% mistake: no_dimension_means_all
+# With one dimension there is nothing to reduce per channel, and your list of dimensions is empty. To
+# `amin` and `amax` an empty list means *all* of them. Treat that case apart.
+def quantize(x, axis):
+    dims = [dim for dim in range(x.dim()) if dim != axis]
+    low = x.amin(dims, keepdim=True).clamp(max=0)
+    high = x.amax(dims, keepdim=True).clamp(min=0)
+    scale = ((high - low) / 255).clamp(min=torch.finfo(torch.float32).eps)
+    zero_point = -128 - torch.round(low / scale)
+    q = (torch.round(x / scale) + zero_point).clamp(-128, 127).to(torch.int8)
+    shape = () if axis is None else (x.shape[axis],)
+    return q, scale.reshape(shape), zero_point.to(torch.int32).reshape(shape)
+
+
+# %% mistake: axis_zero_is_none
+# You ask `if axis`, and 0 counts as false like `None`: per channel along the first dimension you
+# give one scale for all. Ask `axis is None`.
+def quantize(x, axis):
+    axis = axis or None
+    dims = [dim for dim in range(x.dim()) if dim != axis]
+    low = x.amin(dims, keepdim=True).clamp(max=0) if dims else x.clamp(max=0)
+    high = x.amax(dims, keepdim=True).clamp(min=0) if dims else x.clamp(min=0)
+    scale = ((high - low) / 255).clamp(min=torch.finfo(torch.float32).eps)
+    zero_point = -128 - torch.round(low / scale)
+    q = (torch.round(x / scale) + zero_point).clamp(-128, 127).to(torch.int8)
+    shape = () if axis is None else (x.shape[axis],)
+    return q, scale.reshape(shape), zero_point.to(torch.int32).reshape(shape)
+
+
 # %% alternate: channel_by_channel
 # One channel after the other, with Python's own numbers for scale and zero point.
 def quantize(x, axis):

@@ -115,6 +115,42 @@ def quantized_add(x, y, scale, zero_point):
     return (torch.trunc(total) + zero_point).clamp(-128, 127).to(torch.int8)
 
 
+# %% mistake: truncates_the_code
+# You convert to `int8` without rounding. The conversion cuts off what comes after the point, so
+# that every code lies too near to zero, by half a step on average. Round first.
+def quantized_add(x, y, scale, zero_point):
+    (qx, sx, zx), (qy, sy, zy) = x, y
+    total = (sx / scale) * (qx.float() - zx) + (sy / scale) * (qy.float() - zy)
+    return (total + zero_point).clamp(-128, 127).to(torch.int8)
+
+
+# %% mistake: zero_point_after_the_clamp
+# You clamp first and add the zero point then. What you clamp is not yet a code; the sum of both can
+# lie beyond 127 or -128 again, and wraps around. Clamp last.
+def quantized_add(x, y, scale, zero_point):
+    (qx, sx, zx), (qy, sy, zy) = x, y
+    total = (sx / scale) * (qx.float() - zx) + (sy / scale) * (qy.float() - zy)
+    return (torch.round(total).clamp(-128, 127) + zero_point).to(torch.int32).to(torch.int8)
+
+
+# %% mistake: clamps_before_the_zero_point
+# You clamp once before you add the zero point. What you clamp there is not yet a code, and the zero
+# point may bring it back into range: sums stop too early. Clamp at the end alone.
+def quantized_add(x, y, scale, zero_point):
+    (qx, sx, zx), (qy, sy, zy) = x, y
+    total = (sx / scale) * (qx.float() - zx) + (sy / scale) * (qy.float() - zy)
+    total = torch.round(total).clamp(-128, 127) + zero_point
+    return total.clamp(-128, 127).to(torch.int8)
+
+
+# %% mistake: zero_points_reversed
+# Your zero points have the wrong sign. Reading takes them off, $q - z$; writing adds the result's.
+def quantized_add(x, y, scale, zero_point):
+    (qx, sx, zx), (qy, sy, zy) = x, y
+    total = (sx / scale) * (qx.float() + zx) + (sy / scale) * (qy.float() + zy)
+    return (torch.round(total) - zero_point).clamp(-128, 127).to(torch.int8)
+
+
 # %% alternate: by_way_of_numbers
 # Read both, add the numbers, write the sum.
 def quantized_add(x, y, scale, zero_point):

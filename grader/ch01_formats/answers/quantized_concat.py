@@ -86,6 +86,32 @@ def quantized_concat(parts, dim, scale, zero_point):
     return torch.cat(written, dim).clamp(-128, 127).to(torch.int8)
 
 
+# %% mistake: truncates_the_code
+# You convert to `int8` without rounding. The conversion cuts off what comes after the point, so
+# that every code lies too near to zero, by half a step on average. Round first.
+def quantized_concat(parts, dim, scale, zero_point):
+    written = [(s / scale) * (q.float() - z) + zero_point for q, s, z in parts]
+    return torch.cat(written, dim).clamp(-128, 127).to(torch.int8)
+
+
+# %% mistake: compares_scales_only
+# You copy the codes of every part that has the result's scale. Its zero point may still be another
+# one: only where both agree do the codes stand for the same numbers.
+def quantized_concat(parts, dim, scale, zero_point):
+    written = [
+        q.float() if s == scale else torch.round((s / scale) * (q.float() - z)) + zero_point
+        for q, s, z in parts
+    ]
+    return torch.cat(written, dim).clamp(-128, 127).to(torch.int8)
+
+
+# %% mistake: symmetric_range
+# You clamp to -127. The lowest code is -128: `int8` has one negative number more than positive ones.
+def quantized_concat(parts, dim, scale, zero_point):
+    written = [torch.round((s / scale) * (q.float() - z)) + zero_point for q, s, z in parts]
+    return torch.cat(written, dim).clamp(-127, 127).to(torch.int8)
+
+
 # %% alternate: by_way_of_numbers
 # Read each part, concatenate the numbers, write them once.
 def quantized_concat(parts, dim, scale, zero_point):

@@ -111,6 +111,26 @@ def round_mantissa(x, kept_bits):
     return rounded.view(torch.float32)
 
 
+# %% mistake: cuts_nan
+# You clear the last bits of a NaN like those of a number. If all its set bits are among them, its
+# mantissa is zero afterwards, and that is an infinity. Return a NaN as it came.
+def round_mantissa(x, kept_bits):
+    drop = 23 - kept_bits
+    if drop == 0:
+        return x.clone()
+    bits = x.view(torch.int32)
+    rounded = (bits + (1 << (drop - 1)) - 1 + ((bits >> drop) & 1)) & -(1 << drop)
+    return torch.where(x.isnan(), bits & -(1 << drop), rounded).view(torch.float32)
+
+
+# %% mistake: fixed_point
+# You keep so many bits after the point, whatever the size of the number. The mantissa begins at the
+# number's own leading one: the step doubles at every power of two.
+def round_mantissa(x, kept_bits):
+    wide = x.double()
+    return torch.where(x.isfinite(), torch.round(wide * 2**kept_bits) / 2**kept_bits, wide).float()
+
+
 # %% mistake: saturates
 # You keep the result finite. From half a step beyond the largest number that can be kept, rounding
 # to nearest gives infinity.
@@ -135,6 +155,17 @@ def round_mantissa(x, kept_bits):
     bits = torch.where(x.abs() < 2.0**-126, x * 0.0, x).view(torch.int32)
     rounded = (bits + (1 << (drop - 1)) - 1 + ((bits >> drop) & 1)) & -(1 << drop)
     return torch.where(x.isnan(), x, rounded.view(torch.float32))
+
+
+# %% mistake: subnormals_keep_as_many
+# You count the kept bits from the leading one, of subnormals too. A subnormal's pattern has no
+# leading one left out: its last `23 - kept_bits` bits go, like those of any other.
+def round_mantissa(x, kept_bits):
+    wide = x.double()
+    power = torch.frexp(wide).exponent - 1
+    step = torch.ldexp(torch.ones_like(wide), power - kept_bits)
+    rounded = torch.copysign(torch.round(wide / step) * step, wide).float()
+    return torch.where(x.isfinite(), rounded, x)
 
 
 # %% alternate: by_comparing

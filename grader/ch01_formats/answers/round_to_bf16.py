@@ -37,6 +37,24 @@ def round_to_bf16(x):
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).to(torch.int16).view(torch.bfloat16)
 
 
+# %% mistake: truncates_nan
+# You drop the lower half of a NaN. If all the set bits of its mantissa are there, none is left, and
+# that is an infinity. Set a mantissa bit in the upper half yourself.
+def round_to_bf16(x):
+    bits = x.view(torch.int32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return torch.where(x.isnan(), bits >> 16, rounded).to(torch.int16).view(torch.bfloat16)
+
+
+# %% mistake: infinity_becomes_nan
+# You treat infinities as NaN, as if all that is not finite were the same. A NaN has a mantissa that
+# is not zero: ask `isnan`. An infinity rounds to itself, by the same addition as all numbers.
+def round_to_bf16(x):
+    bits = x.view(torch.int32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return torch.where(x.isfinite(), rounded, 0x7FC0).to(torch.int16).view(torch.bfloat16)
+
+
 # %% mistake: saturates
 # You keep the result finite. Rounding to nearest goes to infinity from half a step beyond the
 # largest number on: `0x7F7F8000` and all above it become `0x7F80`.

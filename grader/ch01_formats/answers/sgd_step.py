@@ -184,3 +184,11 @@ def sgd_step(weight, grad, lr, state):
     state.sub_(grad, alpha=lr)
     weight.data.copy_(state)
     return state
+
+
+# %% alternate: trusts_the_caller
+# Without a decorator: the statement says that autograd is off.
+def sgd_step(weight, grad, lr, state=None):
+    state = (weight.float() if state is None else state) - lr * grad.float()
+    weight[...] = state
+    return state

@@ -76,6 +76,16 @@ def spacing(x):
     return torch.where(x.isfinite(), step, x.abs())
 
 
+# %% mistake: frexp_is_one_higher
+# Your spacing is twice too large. `frexp` gives a mantissa from one half to one, so its exponent is
+# one higher than the power of two at or below the number.
+def spacing(x):
+    exponent = torch.frexp(x.double()).exponent
+    exponent = torch.where(x == 0, -125, exponent).clamp(min=-125)
+    step = torch.ldexp(torch.ones_like(x, dtype=torch.float64), exponent - 23)
+    return torch.where(x.isfinite(), step.float(), x.abs())
+
+
 # %% mistake: keeps_the_sign
 # Your spacing is negative for negative numbers. Adding 1 to the pattern of a negative number makes
 # it *more* negative: clear the sign bit first.

@@ -125,6 +125,15 @@ def stochastic_round(x, noise):
     return ((bits + noise) >> 16).to(torch.int16).view(torch.bfloat16)
 
 
+# %% mistake: truncates_nan
+# You keep the noise away from a NaN, and cut its lower half off. If all its set bits are there, what
+# is left means infinity. Set a mantissa bit of the upper half yourself.
+def stochastic_round(x, noise):
+    bits = x.view(torch.int32)
+    upper = torch.where(x.isnan(), bits, bits + noise) >> 16
+    return upper.to(torch.int16).view(torch.bfloat16)
+
+
 # %% alternate: by_comparing
 # Up for the noises below the lower half: others than those for which the sum carries, just as many.
 def stochastic_round(x, noise):
