@@ -72,8 +72,9 @@ def test_nothing_to_sum(multiplied, rng):
 
 
 def test_refusals(multiplied, rng):
-    """Operands that do not fit raise an error."""
+    """Operands that do not fit raise an error, empty ones too."""
     pairs = [((3, 6), (2, 4)), ((4, 6), (3, 2)), ((2, 3, 6), (4, 2)), ((6,), (3,)), ((2, 6), (3,))]
+    pairs += [((0, 5), (3, 2)), ((4, 0, 5), (3, 2)), ((4, 0, 5), (4, 3, 2))]
     pairs += [((), (3,)), ((3, 2), ()), ((), ()), ((4, 3, 5), (2, 5, 2)), ((4, 3, 5), (4, 3, 5))]
     for a, b in [*pairs, ((4, 3, 5), (8, 5, 2)), ((2, 3, 4, 5), (6, 5, 2)), ((3, 1), (2, 3))]:
         left, right = whole(rng, a), whole(rng, b)

@@ -1626,8 +1626,9 @@ predict(..., gradient_after_where)
 #
 # **Write `attention(q, k, v, mask)`.** `q` is `(..., L, E)`, `k` is `(..., S, E)` and `v` is
 # `(..., S, V)`, all with the same leading dimensions (none, one or many) and the same dtype, `float32`
-# or `float64`, in any layout; $S$ and $E$ are at least 1. `mask` is `None`, or a boolean or floating
-# tensor that broadcasts to `(..., L, S)`. Return `(..., L, V)` in the dtype of `q`.
+# or `float64`, in any layout; $S$ and $E$ are at least 1. `mask` is `None`, or a tensor that
+# broadcasts to `(..., L, S)`: boolean, or floats of the same dtype. Return `(..., L, V)` in the dtype
+# of `q`.
 #
 # - Scores may be in the thousands; the result must be right.
 # - A row in which everything is forbidden gives zeros, and no NaN reaches a gradient: through such a
