@@ -293,7 +293,8 @@ class _Watched:
             type(i) is int and 0 <= i < n for i, n in zip(index, self.shape, strict=True)
         )
         if not fits:
-            raise IndexError(f"{self.name}[{', '.join(map(str, index))}] of shape {self.shape}")
+            place = "..." if index == (...,) else ", ".join(map(str, index))
+            raise IndexError(f"no element {self.name}[{place}] in shape {self.shape}")
         return index
 
     def __getitem__(self, index):

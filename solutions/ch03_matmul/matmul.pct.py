@@ -1963,7 +1963,7 @@ predict(..., number_first)
 #
 # | node | stands for |
 # |---|---|
-# | `("number", 2.5)` | a number |
+# | `("number", 2.5)` | a number, as it was given: 2 stays whole |
 # | `("index", "i")` | an index |
 # | `("read", "A", (node, node))` | `A[node, node]`; one node per dimension of `A`, a tuple always |
 # | `(op, left, right)` | `op` is `"+"`, `"-"`, `"*"`, `"//"`, `"%"`, `"<"`, `"<="`, `">"`, `">="` or `"&"` |
@@ -2190,7 +2190,8 @@ predict(..., lambda: sum(1 for k in range(3) for i in range(4) for j in range(5)
 #   `out` held before;
 # - the loops over the body run in the given order, and the body is evaluated anew each time: no
 #   reading ahead, nothing kept for later;
-# - in a `where` only the side that is needed is evaluated; the other may read outside of a buffer.
+# - what is not needed is not evaluated, for it may read outside of a buffer: the other side of a
+#   `where`, and what stands behind an `&` whose left side does not hold.
 #
 # Raise `ValueError` if `order` does not hold every name once. Extents may be zero; a sum of nothing
 # is zero. All names are different from each other and from `out`.
