@@ -944,7 +944,7 @@ grade("steady_matmul")
 # title: Build einsum
 # minutes: 75
 # difficulty: 5
-# points: 10
+# points: 11
 # prerequisites: [broadcast_matmul]
 # teaches: >-
 #   that einsum names dimensions instead of counting them, and that every contraction of two
@@ -1009,9 +1009,9 @@ predict(..., lambda: tuple(torch.einsum("aB", torch.zeros(2, 3)).shape))
 
 # %% [markdown]
 # **Write `einsum(equation, *operands)`.** The equation follows these rules; the letters are `a` to
-# `z` and `A` to `Z`. There is at least one operand; all have one floating-point dtype. Return what
-# `torch.einsum` returns: the same values, shape and dtype; a view of an operand is fine where one
-# will do. Several operands are combined from left to right.
+# `z` and `A` to `Z`. There is at least one operand; all have one floating-point dtype, and any size
+# may be 0. Return what `torch.einsum` returns: the same values, shape and dtype; a view of an operand
+# is fine where one will do. Several operands are combined from left to right.
 #
 # - Contracting two operands takes **one** product (`mm`, `bmm`, `matmul`, as you like), and $n$
 #   operands take at most $n - 1$.
@@ -1041,10 +1041,10 @@ predict(..., lambda: tuple(torch.einsum("aB", torch.zeros(2, 3)).shape))
 # <details><summary>Hint 3: two operands</summary>
 #
 # A name is *needed later* if the output or an operand still to come has it. Sum away what only one
-# of the two has and nobody needs later (give `sum` the dtype: it widens whole numbers). What is
-# left falls into four kinds: in both and needed later (batch), in both and not needed (inner), only
-# in the left one (rows), only in the right one (columns). Permute both, reshape to
-# (batch, rows, inner) and (batch, inner, columns), and call `bmm`.
+# of the two has and nobody needs later. What is left falls into four kinds: in both and needed
+# later (batch), in both and not needed (inner), only in the left one (rows), only in the right one
+# (columns). Permute both, reshape to (batch, rows, inner) and (batch, inner, columns), and call
+# `bmm`.
 #
 # </details>
 
@@ -1564,7 +1564,7 @@ grade("split_heads")
 # title: Attention, with every kind of mask
 # minutes: 40
 # difficulty: 3
-# points: 7
+# points: 8
 # prerequisites: [split_heads]
 # teaches: >-
 #   that attention is two matrix products around a softmax, what masks mean, and why a row with
