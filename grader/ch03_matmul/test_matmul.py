@@ -3,7 +3,14 @@
 import torch
 
 from grader import Mismatch, assert_equal, assert_tensor, claimed, gate
-from grader.ch03_matmul.operands import assert_exact, assert_refused, awkward, permuted, whole
+from grader.ch03_matmul.operands import (
+    assert_exact,
+    assert_refused,
+    awkward,
+    permuted,
+    shown,
+    whole,
+)
 from grader.ch03_matmul.shapes import fitting_batches, number
 
 
@@ -118,9 +125,7 @@ def test_copies_nothing(multiplied, rng):
         compare(multiplied, a, b)
         allocated, needed = multiplied.ask(a, b).value["new_bytes"], (a @ b).nbytes
         if allocated != needed:
-            what = (
-                f"New bytes for shapes {tuple(a.shape)}, {tuple(b.shape)}; the result's are enough."
-            )
+            what = f"New bytes for a of {shown(a)}, b of {shown(b)}; the result's are enough."
             assert_equal(allocated, needed, what)
     if not multiplied.ask(stack, matrix).value["products"]:
         raise Mismatch("No product ran.")
