@@ -79,8 +79,11 @@ def _read(name: str, place: tuple[Any, ...], tensor: torch.Tensor, reads: Reads)
     )
     if not fits:
         where = f"{name}[{', '.join(map(str, place))}]"
+        what = "The program reads outside of a buffer."
+        if not all(isinstance(i, int) for i in place):
+            what = "The program reads at a place that is no whole number."
         raise Mismatch(
-            "The program reads outside of a buffer.",
+            what,
             (("read", where), ("shape", str(tuple(tensor.shape)))),
         )
     reads.append((name, place))

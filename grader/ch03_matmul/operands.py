@@ -50,7 +50,7 @@ def awkward(rng: torch.Generator, shape: Shape) -> torch.Tensor:
 
 def assert_exact(got: object, expected: torch.Tensor, **inputs: object) -> None:
     """Fail unless `got` is `expected`; show the inputs, tensors by their shapes and strides."""
-    rows = tuple((name, _shown(value)) for name, value in inputs.items())
+    rows = tuple((name, shown(value)) for name, value in inputs.items())
     try:
         assert_close(got, expected, rtol=0, atol=0, because=EXACT)
     except Mismatch as mismatch:
@@ -73,7 +73,8 @@ def explored(a: Shape, b: Shape) -> str:
     return "matmul.html#a={}&b={}".format(*sizes)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return a tensor's shape, and its strides unless it is contiguous; else the value as text."""
     if not isinstance(value, torch.Tensor):
         return str(value)
     layout = "" if value.is_contiguous() else f", strides {value.stride()}"
@@ -84,7 +85,7 @@ def assert_refused(asked: object, **inputs: object) -> None:
     """Fail unless the student's code raised a ValueError, or let an error of PyTorch through."""
     raised = asked.raised  # type: ignore[attr-defined]
     if raised is None or not any(map(raised.is_a, ("ValueError", "RuntimeError", "IndexError"))):
-        rows = tuple((name, _shown(value)) for name, value in inputs.items())
+        rows = tuple((name, shown(value)) for name, value in inputs.items())
         got = "a result" if raised is None else f"{raised.type}: {raised.message}"
         what = "This has to raise a ValueError, or to let an error of PyTorch through."
         raise Mismatch(what, (*rows, ("got", got)))

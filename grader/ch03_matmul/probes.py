@@ -138,10 +138,12 @@ def attended(student, q, k, v, mask):
 
 @probe
 def attention_grads(student, q, k, v, mask, cotangent):
-    """Return the gradients of q, k and v for the result's `cotangent`."""
+    """Return the gradients of q, k and v for the result's `cotangent`; None where there is none."""
     leaves = [tensor.clone().requires_grad_() for tensor in (q, k, v)]
     result = student.attention(*leaves, mask)
-    return list(torch.autograd.grad(result, leaves, cotangent))
+    if not result.requires_grad:
+        return [None, None, None]
+    return list(torch.autograd.grad(result, leaves, cotangent, allow_unused=True))
 
 
 @probe
@@ -291,7 +293,8 @@ class _Watched:
             type(i) is int and 0 <= i < n for i, n in zip(index, self.shape, strict=True)
         )
         if not fits:
-            raise IndexError(f"{self.name}[{', '.join(map(str, index))}] of shape {self.shape}")
+            place = "..." if index == (...,) else ", ".join(map(str, index))
+            raise IndexError(f"no element {self.name}[{place}] in shape {self.shape}")
         return index
 
     def __getitem__(self, index):

@@ -3,7 +3,16 @@
 import torch
 
 from grader import Mismatch, assert_close, assert_tensor, gate
-from grader.ch03_matmul.attended import LARGE, additive, boolean, compare, eighths, exact, question
+from grader.ch03_matmul.attended import (
+    DOUBLE,
+    LARGE,
+    additive,
+    boolean,
+    compare,
+    eighths,
+    exact,
+    question,
+)
 
 
 @gate
@@ -26,6 +35,18 @@ def test_plain(attended, rng):
     ):
         q, k, v = question(rng, lead, queries, keys, size, values)
         compare(attended.ask(q, k, v, None).value, q, k, v, None, "no mask")
+
+
+def test_float64(attended, rng):
+    """Keeps the digits of `float64`, under every kind of mask."""
+    q, k, v = (tensor.double() for tensor in question(rng, (2,), 4, 6, 5, 3))
+    mask = boolean(rng, 4, 6)
+    for name, chosen in (
+        ("no mask", None),
+        ("boolean", mask),
+        ("additive", additive(mask, rng).double() / 3),
+    ):
+        compare(attended.ask(q, k, v, chosen).value, q, k, v, chosen, f"float64, {name}", DOUBLE)
 
 
 def test_boolean_mask(attended, rng):
@@ -105,6 +126,8 @@ def test_gradients(attention_grads, rng):
         got = attention_grads.ask(q, k, v, chosen, cotangent).value
         for which, mine, truth in zip("qkv", got, expected, strict=True):
             try:
+                if mine is None:
+                    raise Mismatch("No gradient arrives: on its way the result left the graph.")
                 assert_close(
                     mine, truth.float(), rtol=0.0, atol=5e-4, because="float32 against float64"
                 )

@@ -69,8 +69,9 @@ def test_any_layout(broadcast_product, rng):
 
 
 def test_refusals(broadcast_product, rng):
-    """Operands that do not fit raise an error."""
+    """Operands that do not fit raise an error, empty ones too."""
     pairs = [((3, 5), (4, 2)), ((3, 1), (4, 2)), ((4, 3, 5), (2, 5, 2)), ((2, 3, 6), (4, 2))]
+    pairs += [((0, 5), (3, 2)), ((4, 0, 5), (4, 3, 2)), ((0, 3, 5), (2, 5, 2))]
     for a, b in [*pairs, ((4, 3, 5), (8, 5, 2)), ((4, 2, 3, 5), (4, 3, 5, 2)), ((4, 6), (3, 2))]:
         left, right = whole(rng, a), whole(rng, b)
         assert_refused(broadcast_product.ask(left, right), a=left, b=right)

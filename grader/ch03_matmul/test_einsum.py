@@ -55,6 +55,18 @@ def test_two_operands(contracted, rng):
     )
 
 
+def test_nothing(contracted, rng):
+    """Sizes of 0, in every place: a sum of nothing is 0."""
+    equations(
+        contracted,
+        rng,
+        *[("ij->i", (3, 0)), ("ij->ji", (0, 3)), ("ii->", (0, 0)), ("i,i->", (0,), (0,))],
+        *[("ij,jk->ik", (2, 0), (0, 3)), ("ij,jk->ik", (0, 4), (4, 3))],
+        *[("ij,jk->ik", (2, 4), (4, 0)), ("bij,bjk->bik", (0, 2, 3), (0, 3, 4))],
+        *[("ij,jk,kl->il", (2, 0), (0, 3), (3, 4)), ("...i,i->...", (2, 0, 3), (3,))],
+    )
+
+
 def test_implicit_output(contracted, rng):
     """Without `->`, letters that occur once, in alphabetical order, capitals first."""
     equations(

@@ -33,9 +33,29 @@ def _problem(name, asked, buffers, found, must):
     about = (*about, ("your equation", f"{found['equation']} of {found['names']}"))
     expected, got = evaluate(asked, buffers), found["value"]
     if got.shape != expected.shape or not torch.equal(got, expected):
-        shapes = (("shapes", f"expected {tuple(expected.shape)}, got {tuple(got.shape)}"),)
-        return Mismatch("The equation does not give what the program says.", (*about, *shapes))
+        values = (("expected", _shown(expected)), ("got", _shown(got)))
+        return Mismatch("The equation does not give what the program says.", (*about, *values))
     return None
+
+
+def _shown(value):
+    return f"shape {tuple(value.shape)}: {value.tolist()}"[:120]
+
+
+def impossible(lowered, cases, buffers):
+    """Fail where there is an equation for a program that reads what does not exist."""
+    found = {name: lowered.ask(asked, buffers).value for name, asked in cases.items()}
+    compared([one is None for one in found.values()])
+    for name, one in found.items():
+        if one is not None:
+            raise Mismatch(
+                "This program reads outside of a buffer: no equation gives what it says.",
+                (
+                    ("program", name),
+                    ("body", repr(cases[name]["body"])[:300]),
+                    ("your equation", f"{one['equation']} of {one['names']}"),
+                ),
+            )
 
 
 @gate
@@ -152,5 +172,11 @@ def test_look_alikes(lowered, rng):
         "part of the columns": program({"i": 4}, {"k": 3}, read("M", "i", "k")),
     }
     check(lowered, cases, buffers, must=False)
+    buffers = {**buffers, "U": whole(rng, 1) + 20}
+    cases = {
+        "a vector beyond its end": program({"i": 7}, {}, a),
+        "a vector of one, for all": program({"i": 5}, {}, times(a, read("U", "i"))),
+    }
+    impossible(lowered, cases, buffers)
     body = times(read("M", "i", "k"), read("B", "k"))
     check(lowered, {"a matrix times a vector": program({"i": 4}, {"k": 5}, body)}, buffers)

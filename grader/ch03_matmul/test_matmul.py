@@ -3,7 +3,14 @@
 import torch
 
 from grader import Mismatch, assert_equal, assert_tensor, claimed, gate
-from grader.ch03_matmul.operands import assert_exact, assert_refused, awkward, permuted, whole
+from grader.ch03_matmul.operands import (
+    assert_exact,
+    assert_refused,
+    awkward,
+    permuted,
+    shown,
+    whole,
+)
 from grader.ch03_matmul.shapes import fitting_batches, number
 
 
@@ -72,8 +79,9 @@ def test_nothing_to_sum(multiplied, rng):
 
 
 def test_refusals(multiplied, rng):
-    """Operands that do not fit raise an error."""
+    """Operands that do not fit raise an error, empty ones too."""
     pairs = [((3, 6), (2, 4)), ((4, 6), (3, 2)), ((2, 3, 6), (4, 2)), ((6,), (3,)), ((2, 6), (3,))]
+    pairs += [((0, 5), (3, 2)), ((4, 0, 5), (3, 2)), ((4, 0, 5), (4, 3, 2))]
     pairs += [((), (3,)), ((3, 2), ()), ((), ()), ((4, 3, 5), (2, 5, 2)), ((4, 3, 5), (4, 3, 5))]
     for a, b in [*pairs, ((4, 3, 5), (8, 5, 2)), ((2, 3, 4, 5), (6, 5, 2)), ((3, 1), (2, 3))]:
         left, right = whole(rng, a), whole(rng, b)
@@ -117,9 +125,7 @@ def test_copies_nothing(multiplied, rng):
         compare(multiplied, a, b)
         allocated, needed = multiplied.ask(a, b).value["new_bytes"], (a @ b).nbytes
         if allocated != needed:
-            what = (
-                f"New bytes for shapes {tuple(a.shape)}, {tuple(b.shape)}; the result's are enough."
-            )
+            what = f"New bytes for a of {shown(a)}, b of {shown(b)}; the result's are enough."
             assert_equal(allocated, needed, what)
     if not multiplied.ask(stack, matrix).value["products"]:
         raise Mismatch("No product ran.")

@@ -15,12 +15,28 @@ def compare(planned, name, specs, **expected):
     for key, value in expected.items():
         got = plan[key]
         if key == "outputs":
-            got = [(tuple(shape), tuple(strides), dtype) for shape, strides, dtype in got]
+            got = triples(got)
         try:
             assert_equal(got, value, f"`{key}` of `{name}` is not as expected.")
         except Mismatch as mismatch:
             rows = (("arguments", ", ".join(str(shape) for shape, _ in specs)), *mismatch.rows)
             raise Mismatch(mismatch.what, rows) from None
+
+
+def triples(outputs):
+    """Return `outputs` with shapes and strides as tuples; refuse what is no list of triples."""
+    plain = (list, tuple)
+    if isinstance(outputs, plain) and all(
+        isinstance(one, plain)
+        and len(one) == 3
+        and all(isinstance(part, plain) for part in one[:2])
+        for one in outputs
+    ):
+        return [(tuple(shape), tuple(strides), dtype) for shape, strides, dtype in outputs]
+    raise Mismatch(
+        "`outputs` is to be a list of (shape, strides, dtype), a list of one for one tensor.",
+        (("got", repr(outputs)[:300]),),
+    )
 
 
 @gate

@@ -944,7 +944,7 @@ grade("steady_matmul")
 # title: Build einsum
 # minutes: 75
 # difficulty: 5
-# points: 10
+# points: 11
 # prerequisites: [broadcast_matmul]
 # teaches: >-
 #   that einsum names dimensions instead of counting them, and that every contraction of two
@@ -1009,9 +1009,9 @@ predict(..., lambda: tuple(torch.einsum("aB", torch.zeros(2, 3)).shape))
 
 # %% [markdown]
 # **Write `einsum(equation, *operands)`.** The equation follows these rules; the letters are `a` to
-# `z` and `A` to `Z`. There is at least one operand; all have one floating-point dtype. Return what
-# `torch.einsum` returns: the same values, shape and dtype; a view of an operand is fine where one
-# will do. Several operands are combined from left to right.
+# `z` and `A` to `Z`. There is at least one operand; all have one floating-point dtype, and any size
+# may be 0. Return what `torch.einsum` returns: the same values, shape and dtype; a view of an operand
+# is fine where one will do. Several operands are combined from left to right.
 #
 # - Contracting two operands takes **one** product (`mm`, `bmm`, `matmul`, as you like), and $n$
 #   operands take at most $n - 1$.
@@ -1041,10 +1041,10 @@ predict(..., lambda: tuple(torch.einsum("aB", torch.zeros(2, 3)).shape))
 # <details><summary>Hint 3: two operands</summary>
 #
 # A name is *needed later* if the output or an operand still to come has it. Sum away what only one
-# of the two has and nobody needs later (give `sum` the dtype: it widens whole numbers). What is
-# left falls into four kinds: in both and needed later (batch), in both and not needed (inner), only
-# in the left one (rows), only in the right one (columns). Permute both, reshape to
-# (batch, rows, inner) and (batch, inner, columns), and call `bmm`.
+# of the two has and nobody needs later. What is left falls into four kinds: in both and needed
+# later (batch), in both and not needed (inner), only in the left one (rows), only in the right one
+# (columns). Permute both, reshape to (batch, rows, inner) and (batch, inner, columns), and call
+# `bmm`.
 #
 # </details>
 
@@ -1564,7 +1564,7 @@ grade("split_heads")
 # title: Attention, with every kind of mask
 # minutes: 40
 # difficulty: 3
-# points: 7
+# points: 8
 # prerequisites: [split_heads]
 # teaches: >-
 #   that attention is two matrix products around a softmax, what masks mean, and why a row with
@@ -1626,8 +1626,9 @@ predict(..., gradient_after_where)
 #
 # **Write `attention(q, k, v, mask)`.** `q` is `(..., L, E)`, `k` is `(..., S, E)` and `v` is
 # `(..., S, V)`, all with the same leading dimensions (none, one or many) and the same dtype, `float32`
-# or `float64`, in any layout; $S$ and $E$ are at least 1. `mask` is `None`, or a boolean or floating
-# tensor that broadcasts to `(..., L, S)`. Return `(..., L, V)` in the dtype of `q`.
+# or `float64`, in any layout; $S$ and $E$ are at least 1. `mask` is `None`, or a tensor that
+# broadcasts to `(..., L, S)`: boolean, or floats of the same dtype. Return `(..., L, V)` in the dtype
+# of `q`.
 #
 # - Scores may be in the thousands; the result must be right.
 # - A row in which everything is forbidden gives zeros, and no NaN reaches a gradient: through such a
@@ -1962,7 +1963,7 @@ predict(..., number_first)
 #
 # | node | stands for |
 # |---|---|
-# | `("number", 2.5)` | a number |
+# | `("number", 2.5)` | a number, as it was given: 2 stays whole |
 # | `("index", "i")` | an index |
 # | `("read", "A", (node, node))` | `A[node, node]`; one node per dimension of `A`, a tuple always |
 # | `(op, left, right)` | `op` is `"+"`, `"-"`, `"*"`, `"//"`, `"%"`, `"<"`, `"<="`, `">"`, `">="` or `"&"` |
@@ -2189,7 +2190,8 @@ predict(..., lambda: sum(1 for k in range(3) for i in range(4) for j in range(5)
 #   `out` held before;
 # - the loops over the body run in the given order, and the body is evaluated anew each time: no
 #   reading ahead, nothing kept for later;
-# - in a `where` only the side that is needed is evaluated; the other may read outside of a buffer.
+# - what is not needed is not evaluated, for it may read outside of a buffer: the other side of a
+#   `where`, and what stands behind an `&` whose left side does not hold.
 #
 # Raise `ValueError` if `order` does not hold every name once. Extents may be zero; a sum of nothing
 # is zero. All names are different from each other and from `out`.

@@ -100,8 +100,9 @@ def attention(q, k, v, mask=None):
 
 
 # %% mistake: minus_a_billion
-# You forbid with a large negative number. A row in which everything is forbidden then takes the
-# mean of all that it must not see.
+# A row in which everything is forbidden takes the mean of all that it must not see. A large negative
+# number in place of $-\infty$ does that. So do harmless scores for an empty row, if nobody takes its
+# weights away after the softmax.
 def attention(q, k, v, mask=None):
     scores = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
     if mask is not None and mask.dtype is torch.bool:
@@ -120,6 +121,32 @@ def attention(q, k, v, mask=None):
         scores = scores.masked_fill(~mask, -math.inf) if mask.dtype is torch.bool else scores + mask
     weights = torch.softmax(scores, dim=-1)
     return torch.where(weights.isnan(), 0.0, weights) @ v
+
+
+# %% mistake: leaves_the_graph
+# Your values are right, and no gradient arrives where it should. `detach`, `.data`, `numpy` and
+# `torch.no_grad` cut the graph: only a row's maximum may leave it.
+def attention(q, k, v, mask=None):
+    scores = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf) if mask.dtype is torch.bool else scores + mask
+    empty = (scores == -math.inf).all(-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(empty, 0.0), dim=-1).masked_fill(empty, 0.0)
+    return weights.detach() @ v
+
+
+# %% mistake: float32_inside
+# You compute in `float32` and convert the result. A `float64` question so loses half of its digits.
+# Compute in the dtype of `q`.
+def attention(q, k, v, mask=None):
+    scores = q.float() @ k.float().transpose(-2, -1) * q.shape[-1] ** -0.5
+    if mask is not None:
+        forbidden = ~mask if mask.dtype is torch.bool else mask == -math.inf
+        scores = scores if mask.dtype is torch.bool else scores + mask.float()
+        scores = scores.masked_fill(forbidden, -math.inf)
+    empty = (scores == -math.inf).all(-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(empty, 0.0), dim=-1).masked_fill(empty, 0.0)
+    return (weights @ v.float()).to(q.dtype)
 
 
 # %% mistake: plain_exponentials

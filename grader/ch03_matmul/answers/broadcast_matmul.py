@@ -156,6 +156,67 @@ def broadcast_matmul(a, b):
     return product.permute([now.index(d) for d in range(dims + 2)])
 
 
+# %% mistake: reshape_as_the_judge
+# You leave it to `reshape` to notice that operands do not fit. It compares numbers of elements, and
+# where there are none, 0 is 0: an empty `(0, 5)` is taken for a `(0, 3)`. Compare the sizes yourself.
+def broadcast_matmul(a, b):
+    dims = max(a.dim(), b.dim()) - 2
+    a, b = a[(None,) * (dims + 2 - a.dim())], b[(None,) * (dims + 2 - b.dim())]
+    p, q = a.shape[:dims], b.shape[:dims]
+    shared = [d for d in range(dims) if p[d] == q[d]]
+    only_a = [d for d in range(dims) if p[d] != q[d] and q[d] == 1]
+    only_b = [d for d in range(dims) if p[d] != q[d] and q[d] != 1]
+    s, x, y = [p[d] for d in shared], [p[d] for d in only_a], [q[d] for d in only_b]
+    m, k, n = a.shape[-2], b.shape[-2], b.shape[-1]
+    left = a.permute(*shared, *only_b, *only_a, -2, -1).reshape(math.prod(s), math.prod(x) * m, k)
+    right = b.permute(*shared, *only_a, -2, *only_b, -1).reshape(math.prod(s), k, math.prod(y) * n)
+    product = torch.bmm(left, right).view(*s, *x, m, *y, n)
+    now = [*shared, *only_a, dims, *only_b, dims + 1]
+    return product.permute([now.index(d) for d in range(dims + 2)])
+
+
+# %% mistake: minus_one_of_nothing
+# `reshape` with a `-1` works out that size by division. Where a tensor is empty there is nothing to
+# divide by, and it raises. Compute every size.
+def broadcast_matmul(a, b):
+    dims = max(a.dim(), b.dim()) - 2
+    a, b = a[(None,) * (dims + 2 - a.dim())], b[(None,) * (dims + 2 - b.dim())]
+    p, q = a.shape[:dims], b.shape[:dims]
+    if a.shape[-1] != b.shape[-2] or any(x != y and 1 not in (x, y) for x, y in zip(p, q)):
+        raise ValueError("sizes")
+    shared = [d for d in range(dims) if p[d] == q[d]]
+    only_a = [d for d in range(dims) if p[d] != q[d] and q[d] == 1]
+    only_b = [d for d in range(dims) if p[d] != q[d] and q[d] != 1]
+    s, x, y = [p[d] for d in shared], [p[d] for d in only_a], [q[d] for d in only_b]
+    m, k, n = a.shape[-2], b.shape[-2], b.shape[-1]
+    left = a.permute(*shared, *only_b, *only_a, -2, -1).reshape(math.prod(s), -1, k)
+    right = b.permute(*shared, *only_a, -2, *only_b, -1).reshape(math.prod(s), k, -1)
+    product = torch.bmm(left, right).view(*s, *x, m, *y, n)
+    now = [*shared, *only_a, dims, *only_b, dims + 1]
+    return product.permute([now.index(d) for d in range(dims + 2)])
+
+
+# %% mistake: the_larger_has_it
+# Where the sizes of a batch dimension differ, you give it to the operand that has more. A 1 meets a
+# 0 as well, and 0 is what the result has: it belongs to the operand that is *not* 1.
+def broadcast_matmul(a, b):
+    dims = max(a.dim(), b.dim()) - 2
+    a, b = a[(None,) * (dims + 2 - a.dim())], b[(None,) * (dims + 2 - b.dim())]
+    p, q = a.shape[:dims], b.shape[:dims]
+    if a.shape[-1] != b.shape[-2] or any(x != y and 1 not in (x, y) for x, y in zip(p, q)):
+        raise ValueError("sizes")
+    shared = [d for d in range(dims) if p[d] == q[d]]
+    only_a = [d for d in range(dims) if p[d] > q[d]]
+    only_b = [d for d in range(dims) if p[d] < q[d]]
+    s, x, y = [p[d] for d in shared], [p[d] for d in only_a], [q[d] for d in only_b]
+    m, k, n = a.shape[-2], b.shape[-2], b.shape[-1]
+    left = a.permute(*shared, *only_b, *only_a, -2, -1).reshape(math.prod(s), math.prod(x) * m, k)
+    right = b.permute(*shared, *only_a, -2, *only_b, -1).reshape(math.prod(s), k, math.prod(y) * n)
+    product = torch.bmm(left, right).view(*s, *x, m, *y, n)
+    now = [*shared, *only_a, dims, *only_b, dims + 1]
+    return product.permute([now.index(d) for d in range(dims + 2)])
+
+
 # %% alternate: moves_one_dimension_at_a_time
 # Sorts by kind with movedim, and undoes the moves with the inverse permutation by argsort.
 def broadcast_matmul(a, b):

@@ -626,6 +626,111 @@ def compute(shape: tuple[int, ...], formula: object) -> dict:
     return {"axes": tuple(zip(names, shape, strict=True)), "body": body}
 
 
+# %% mistake: numbers_become_floats
+# You convert every number to a float. A number that was whole has to stay whole: it may be an index,
+# and `A[2.0]` is no element of `A`. Record what you were given.
+class Expr:
+    """A formula so far: what is done to it is recorded in `node`."""
+
+    def __init__(self, node: tuple) -> None:
+        self.node = node
+
+    @staticmethod
+    def node_of(value: object) -> tuple:
+        """Return the node of an Expr, or make one of a number."""
+        return value.node if isinstance(value, Expr) else ("number", float(value))
+
+    @staticmethod
+    def binary(op: str, left: object, right: object) -> "Expr":
+        """Record an operation on two sides, either of which may be a number."""
+        return Expr((op, Expr.node_of(left), Expr.node_of(right)))
+
+    def __add__(self, other: object) -> "Expr":
+        return Expr.binary("+", self, other)
+
+    def __radd__(self, other: object) -> "Expr":
+        return Expr.binary("+", other, self)
+
+    def __sub__(self, other: object) -> "Expr":
+        return Expr.binary("-", self, other)
+
+    def __rsub__(self, other: object) -> "Expr":
+        return Expr.binary("-", other, self)
+
+    def __mul__(self, other: object) -> "Expr":
+        return Expr.binary("*", self, other)
+
+    def __rmul__(self, other: object) -> "Expr":
+        return Expr.binary("*", other, self)
+
+    def __floordiv__(self, other: object) -> "Expr":
+        return Expr.binary("//", self, other)
+
+    def __rfloordiv__(self, other: object) -> "Expr":
+        return Expr.binary("//", other, self)
+
+    def __mod__(self, other: object) -> "Expr":
+        return Expr.binary("%", self, other)
+
+    def __rmod__(self, other: object) -> "Expr":
+        return Expr.binary("%", other, self)
+
+    def __lt__(self, other: object) -> "Expr":
+        return Expr.binary("<", self, other)
+
+    def __le__(self, other: object) -> "Expr":
+        return Expr.binary("<=", self, other)
+
+    def __gt__(self, other: object) -> "Expr":
+        return Expr.binary(">", self, other)
+
+    def __ge__(self, other: object) -> "Expr":
+        return Expr.binary(">=", self, other)
+
+    def __and__(self, other: object) -> "Expr":
+        return Expr.binary("&", self, other)
+
+    def __neg__(self) -> "Expr":
+        return Expr.binary("-", 0, self)
+
+    def __bool__(self) -> bool:
+        # A tracer sees one call. It cannot follow both sides of an `if`.
+        raise TypeError("not known yet: write where(...) for `if`, and & for `and`")
+
+
+class Buffer:
+    """A tensor in a formula: known by name, read by index."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getitem__(self, index: object) -> Expr:
+        indices = index if isinstance(index, tuple) else (index,)
+        return Expr(("read", self.name, tuple(Expr.node_of(i) for i in indices)))
+
+
+def where(condition: Expr, yes: object, no: object) -> Expr:
+    """Return `yes` where the condition holds, else `no`."""
+    return Expr(("where", *map(Expr.node_of, (condition, yes, no))))
+
+
+def total(extents: tuple[int, ...], formula: object) -> Expr:
+    """Return the sum of `formula` over indices of these extents."""
+    names = list(inspect.signature(formula).parameters)
+    body = Expr.node_of(formula(*(Expr(("index", name)) for name in names)))
+    # strict: zip itself raises ValueError where names and extents are not as many
+    for name, extent in reversed(list(zip(names, extents, strict=True))):
+        body = ("sum", name, extent, body)
+    return Expr(body)
+
+
+def compute(shape: tuple[int, ...], formula: object) -> dict:
+    """Return the program whose element at each index is what `formula` says."""
+    names = list(inspect.signature(formula).parameters)
+    body = Expr.node_of(formula(*(Expr(("index", name)) for name in names)))
+    return {"axes": tuple(zip(names, shape, strict=True)), "body": body}
+
+
 # %% mistake: sums_inside_out
 # You nested the sums the wrong way round. The first index of `total` is the outermost sum; wrap the
 # body beginning with the last.

@@ -533,6 +533,73 @@ def einsum(equation, *operands):
     return total.sum(gone) if gone else total
 
 
+# %% mistake: minus_one_of_nothing
+# `reshape` with a `-1` works out that size by division. Where a tensor is empty there is nothing to
+# divide by, and it raises. Compute every size.
+def einsum(equation, *operands):
+    inputs, arrow, output = equation.replace(" ", "").partition("->")
+    terms = inputs.split(",")
+    laid, sizes, widest, right = [], {}, 0, len(terms) == len(operands)
+    for term, x in zip(terms, operands):
+        letters = term.replace("...", "", 1)
+        hidden = x.dim() - len(letters)
+        right = right and all(letter in string.ascii_letters for letter in letters)
+        if not right or hidden < 0 or (hidden and letters == term):
+            raise ValueError(term)
+        widest = max(widest, hidden)
+        dots = "".join(chr(9000 - i) for i in range(hidden, 0, -1))  # their own characters
+        names, here = term.replace("...", dots, 1), {}
+        for name, size in zip(names, x.shape):
+            if here.setdefault(name, size) != size:
+                raise ValueError(name)
+        for name, size in here.items():
+            while names.count(name) > 1:
+                i, j = names.index(name), names.rindex(name)
+                x = x.diagonal(0, i, j)
+                names = names[:i] + names[i + 1 : j] + names[j + 1 :] + name
+            if sizes.setdefault(name, size) == 1:
+                sizes[name] = size
+            elif size not in (1, sizes[name]):
+                raise ValueError(name)
+        laid.append((x, names))
+    dots = "".join(chr(9000 - i) for i in range(widest, 0, -1))
+    letters = inputs.replace(",", "").replace(".", "")
+    kept = dots + "".join(sorted(name for name in letters if letters.count(name) == 1))
+    if arrow:
+        kept, named = output.replace("...", dots, 1), output.replace("...", "", 1)
+        right = len(set(named)) == len(named) and all(name in letters for name in named)
+    if not right:
+        raise ValueError(equation)
+    # Every operand gets every dimension, in one order: those of the output first.
+    order = kept + "".join(name for name in sizes if name not in kept)
+    aligned = []
+    for x, names in laid:
+        x = x.permute([names.index(name) for name in order if name in names])
+        aligned.append(x[tuple(slice(None) if name in names else None for name in order)])
+    total = aligned[0]
+    for number, y in enumerate(aligned[1:], 2):
+        later = [all(z.shape[d] == 1 for z in aligned[number:]) for d in range(len(order))]
+        done = [d >= len(kept) and free for d, free in enumerate(later)]
+        alone = [d for d, end in enumerate(done) if end and 1 in (total.shape[d], y.shape[d])]
+        if alone:
+            total = total.sum(alone, keepdim=True)
+            y = y.sum(alone, keepdim=True)
+        batch, rows, columns, inner = [], [], [], []
+        for d in range(len(order)):
+            one_x, one_y = total.shape[d] == 1, y.shape[d] == 1
+            (columns if one_x else rows if one_y else inner if done[d] else batch).append(d)
+        s, r, k = ([total.shape[d] for d in group] for group in (batch, rows, inner))
+        c = [y.shape[d] for d in columns]
+        left = total.permute(batch + rows + inner + columns)
+        left = left.reshape(math.prod(s), -1, math.prod(k))
+        right = y.permute(batch + inner + columns + rows).reshape(math.prod(s), left.shape[2], -1)
+        total = torch.bmm(left, right).view(s + r + c + [1] * len(inner))
+        now = batch + rows + columns + inner
+        total = total.permute([now.index(d) for d in range(len(order))])
+    gone = list(range(len(kept), len(order)))
+    return total.sum(gone) if gone else total
+
+
 # %% alternate: one_order_for_all
 # As PyTorch does it: every operand gets every dimension, sizes of 1 where it has none.
 def einsum(equation, *operands):

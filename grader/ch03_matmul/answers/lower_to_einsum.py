@@ -133,6 +133,93 @@ def lower_to_einsum(
     return f"{','.join(subscripts)}->{result}", [read[1] for read in reads]
 
 
+# %% mistake: reads_beyond_the_end
+# You refuse an axis that is shorter than the dimension, and take one that is longer. That program
+# reads outside of the buffer, and `einsum` would not notice: it stops at the end, or repeats a
+# dimension of size 1. The two have to be equal.
+def lower_to_einsum(
+    program: dict, shapes: dict[str, tuple[int, ...]]
+) -> tuple[str, list[str]] | None:
+    """Return an einsum equation and the names of its operands, or None if there is none."""
+
+    def factors(node: tuple) -> list[tuple] | None:
+        """Return the reads that are multiplied, or None if there is anything else."""
+        if node[0] == "read":
+            return [node]
+        if node[0] != "*":
+            return None
+        left, right = factors(node[1]), factors(node[2])
+        return None if left is None or right is None else left + right
+
+    extents = dict(program["axes"])
+    axes = list(extents)
+    body = program["body"]
+    while body[0] == "sum":
+        _, name, extent, body = body
+        if name in extents:
+            return None  # an inner index hides an outer one of the same name
+        extents[name] = extent
+    reads = factors(body)
+    if reads is None:
+        return None
+
+    letter = {name: chr(ord("a") + number) for number, name in enumerate(extents)}
+    subscripts, used = [], set()
+    for _, buffer, indices in reads:
+        for index, size in zip(indices, shapes[buffer], strict=True):
+            if index[0] != "index" or extents[index[1]] < size:
+                return None
+        names = [index[1] for index in indices]
+        used.update(names)
+        subscripts.append("".join(letter[name] for name in names))
+    if used != set(extents):
+        return None  # einsum cannot know how often to repeat what does not depend on an index
+    result = "".join(letter[name] for name in axes)
+    return f"{','.join(subscripts)}->{result}", [read[1] for read in reads]
+
+
+# %% mistake: one_letter_for_two
+# An inner sum may have the name of an axis of the result. It is another index, and hides the first.
+# In your table the two share an entry, and so a letter: you return the terms where their sum is asked.
+def lower_to_einsum(
+    program: dict, shapes: dict[str, tuple[int, ...]]
+) -> tuple[str, list[str]] | None:
+    """Return an einsum equation and the names of its operands, or None if there is none."""
+
+    def factors(node: tuple) -> list[tuple] | None:
+        """Return the reads that are multiplied, or None if there is anything else."""
+        if node[0] == "read":
+            return [node]
+        if node[0] != "*":
+            return None
+        left, right = factors(node[1]), factors(node[2])
+        return None if left is None or right is None else left + right
+
+    extents = dict(program["axes"])
+    axes = list(extents)
+    body = program["body"]
+    while body[0] == "sum":
+        _, name, extent, body = body
+        extents[name] = extent
+    reads = factors(body)
+    if reads is None:
+        return None
+
+    letter = {name: chr(ord("a") + number) for number, name in enumerate(extents)}
+    subscripts, used = [], set()
+    for _, buffer, indices in reads:
+        for index, size in zip(indices, shapes[buffer], strict=True):
+            if index[0] != "index" or extents[index[1]] != size:
+                return None
+        names = [index[1] for index in indices]
+        used.update(names)
+        subscripts.append("".join(letter[name] for name in names))
+    if used != set(extents):
+        return None  # einsum cannot know how often to repeat what does not depend on an index
+    result = "".join(letter[name] for name in axes)
+    return f"{','.join(subscripts)}->{result}", [read[1] for read in reads]
+
+
 # %% mistake: drops_unused_sums
 # A sum over an index that no read has repeats the same number, and so multiplies by the extent.
 # `einsum` cannot say that, and your equation leaves it out.

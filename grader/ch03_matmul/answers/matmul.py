@@ -125,6 +125,23 @@ def matmul(a, b):
     return result.view((*batch, *rows, *columns))
 
 
+# %% mistake: reshape_as_the_judge
+# You leave it to `reshape` to notice that operands do not fit. It compares numbers of elements, and
+# where there are none, 0 is 0: an empty `(0, 5)` is taken for a `(0, 3)`. Compare the sizes yourself.
+def matmul(a, b):
+    left = a if a.dim() > 1 else a[None]
+    right = b if b.dim() > 1 else b[:, None]
+    m, k, n = left.shape[-2], right.shape[-2], right.shape[-1]
+    batch = torch.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    if right.dim() == 2:
+        result = torch.mm(left.reshape(math.prod(batch) * m, k), right)
+    else:
+        left = left.expand(*batch, *left.shape[-2:]).reshape(math.prod(batch), m, k)
+        result = torch.bmm(left, right.expand(*batch, k, n).reshape(math.prod(batch), k, n))
+    rows, columns = (m,) if a.dim() > 1 else (), (n,) if b.dim() > 1 else ()
+    return result.view((*batch, *rows, *columns))
+
+
 # %% mistake: view_wants_luck
 # `view` raises where the batch dimensions do not lie one behind the other in memory, as after a
 # `transpose` or `expand`. `reshape` gives a view where there is one and copies where there is none.

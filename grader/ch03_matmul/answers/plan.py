@@ -141,6 +141,27 @@ def plan(program: object, specs: list[tuple[tuple[int, ...], torch.dtype]]) -> d
         }
 
 
+# %% mistake: no_list_for_one
+# Where the program returns one tensor, you return its shape, strides and dtype alone. `outputs` is a
+# list always: then nobody who reads a plan has to ask how many there were.
+def plan(program: object, specs: list[tuple[tuple[int, ...], torch.dtype]]) -> dict:
+    with FakeTensorMode():
+        arguments = [torch.empty(shape, dtype=dtype) for shape, dtype in specs]
+        with watch_flops() as flops, watch_memory() as memory:
+            result = program(*arguments)
+        if isinstance(result, tuple):
+            outputs = [(tuple(t.shape), t.stride(), t.dtype) for t in result]
+        else:
+            outputs = (tuple(result.shape), result.stride(), result.dtype)
+        return {
+            "outputs": outputs,
+            "flops": flops.total,
+            "new_bytes": memory.new_bytes,
+            "peak_bytes": memory.peak_bytes,
+            "kept_bytes": memory.live_bytes,
+        }
+
+
 # %% mistake: lets_the_result_go
 # You measured a call whose result nobody held. Then nothing is kept.
 def plan(program: object, specs: list[tuple[tuple[int, ...], torch.dtype]]) -> dict:

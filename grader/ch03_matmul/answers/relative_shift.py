@@ -1,6 +1,6 @@
 # %% mistake: gathers
-# Your values are right, and every one of them was copied: by an index as large as the result, or by
-# padding and reshaping, as the code of Transformer-XL does. Strides can say the same.
+# Your values are right, and every one of them was copied: by an index as large as the result, row by
+# row, or by padding and reshaping, as the code of Transformer-XL does. Strides can say the same.
 def relative_shift(scores, keys):
     queries, distances = scores.shape[-2:]
     if distances != queries + keys - 1:
