@@ -1660,7 +1660,8 @@ predict(..., replaced_argument)
 # 4. If anything so far raised an `Exception`, the hooks of `_forward_hooks` whose key is in
 #    `_forward_hooks_always_called` and that were not called yet are called, in order, with the output
 #    as it is, `None` if there is none yet; one that returns something other than `None` changes it for
-#    the next. What they raise is dropped. Then the error goes on to the caller.
+#    the next. What they raise is dropped. Then the error goes on to the caller. (Python's interrupts,
+#    such as Ctrl-C, are no `Exception`: they go on at once.)
 #
 # A hook may take itself off while it runs; in this call the others are not disturbed.
 #

@@ -608,8 +608,8 @@ def call_hooked(module, *args, **kwargs):
         raise
 
 
-# %% alternate: by_finally
-# A flag and `finally`; queues of hooks that are emptied one by one.
+# %% alternate: by_queue
+# A queue of hooks that is emptied one by one, before an error and after it.
 def call_hooked(module, *args, **kwargs):
     state = {"args": args, "kwargs": kwargs, "output": None}
     queue = [
@@ -623,7 +623,6 @@ def call_hooked(module, *args, **kwargs):
         if new is not None:
             state["output"] = new
 
-    done = False
     try:
         for key, hook in tuple(module._forward_pre_hooks.items()):
             extra = key in module._forward_pre_hooks_with_kwargs
@@ -639,13 +638,12 @@ def call_hooked(module, *args, **kwargs):
         state["output"] = module.forward(*state["args"], **state["kwargs"])
         while queue:
             run_next()
-        done = True
         return state["output"]
-    finally:
-        if not done:
-            queue[:] = [item for item in queue if item[0] in module._forward_hooks_always_called]
-            while queue:
-                try:
-                    run_next()
-                except Exception:
-                    pass
+    except Exception:
+        queue[:] = [item for item in queue if item[0] in module._forward_hooks_always_called]
+        while queue:
+            try:
+                run_next()
+            except Exception:
+                pass
+        raise
