@@ -322,7 +322,9 @@ def _buffers(base):
     module.number = 3
     attempt(module.register_buffer, "number", torch.ones(2))
     is_buffer = "number" in dict(module.named_buffers())
-    return [*found, is_buffer == isinstance(module.number, torch.Tensor)]
+    found.append(is_buffer == isinstance(module.number, torch.Tensor))
+    module.register_buffer("mask", torch.ones(4))  # a buffer may be registered anew
+    return [*found, module.mask.tolist()]
 
 
 def _modes(base):

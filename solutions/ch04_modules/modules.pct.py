@@ -726,6 +726,8 @@ class MiniModule:
         object.__delattr__(self, name)
 
     def register_buffer(self, name, tensor):
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"{name!r} is something else already")
         self._buffers[name] = tensor
 
     def named_children(self):
