@@ -3,6 +3,8 @@
 import copy
 import gc
 import weakref
+from collections import OrderedDict
+from contextlib import suppress
 from itertools import islice
 
 import torch
@@ -76,6 +78,14 @@ def walked_twice(student, graph):
     modules, _, _ = build(graph, _Bare)
     walks = [islice(student.named_modules(modules[0]), MOST) for _ in range(2)]
     return [numbered(walk, modules) for walk in walks]
+
+
+@probe
+def walked_containers(student):
+    """Return the names of a walk over containers, some of which hold nothing: Python calls them false."""
+    block = nn.ModuleDict({"waiting": nn.ModuleList()})
+    model = nn.Sequential(OrderedDict(empty=nn.Sequential(), block=block, last=nn.ReLU()))
+    return [name for name, _ in islice(student.named_modules(model), MOST)]
 
 
 @probe
@@ -307,7 +317,14 @@ def _buffers(base):
     parent = base()
     parent.register_buffer("mask", module.mask)
     parent.child = module
-    return [*found, _names(module), _names(parent)]
+    found += [_names(module), _names(parent)]
+    # a name that was an ordinary attribute: refused, or a buffer from then on; not both
+    module.number = 3
+    attempt(module.register_buffer, "number", torch.ones(2))
+    is_buffer = "number" in dict(module.named_buffers())
+    found.append(is_buffer == isinstance(module.number, torch.Tensor))
+    module.register_buffer("mask", torch.ones(4))  # a buffer may be registered anew
+    return [*found, module.mask.tolist()]
 
 
 def _modes(base):
@@ -384,25 +401,25 @@ def collected_once(student):
     model[1].bias.requires_grad_(False)
     model.register_buffer("computed", model[0].weight.sum() * 2)
     tensors, _ = student.collect_state(model)
+    graph_stays = model.computed.requires_grad
     with torch.no_grad():
         for number, tensor in enumerate(model.state_dict().values()):
             tensor.fill_(number)
     types = {type(tensor).__name__ for tensor in tensors.values()}
-    return {"tensors": dict(tensors), "types": sorted(types), "now": model.state_dict()}
-
-
-class _Versioned(nn.Module):
-    """A module of a later version than most."""
-
-    _version = 7
+    return {
+        "tensors": dict(tensors),
+        "types": sorted(types),
+        "now": model.state_dict(),
+        "graph stays": graph_stays,
+    }
 
 
 @probe
-def versions(student, graph, later):
-    """Return the versions that `collect_state` gives; `later` are numbers of later modules."""
+def versions(student, graph, others):
+    """Return the versions that `collect_state` gives; `others` are pairs of module and version."""
     modules, _, _ = build(graph)
-    for number in later:
-        modules[number].__class__ = _Versioned
+    for number, version in others:
+        modules[number].__class__ = type("Versioned", (nn.Module,), {"_version": version})
     _, found = student.collect_state(modules[0])
     return list(dict(found).items())
 
@@ -456,7 +473,7 @@ def upgraded(student, tensors, saved, as_root):
 
         def upgrade(self, entries, version):
             calls.append(("scale", sorted(entries), version))
-            if version is None:  # it was called "weight" before there were versions
+            if version is None and "weight" in entries:  # as it was before there were versions
                 entries["gain"] = entries.pop("weight")
             return {name: tensor * 2 for name, tensor in entries.items()}
 
@@ -477,10 +494,15 @@ def upgraded(student, tensors, saved, as_root):
     net = Model()
     model = net if as_root else nn.ModuleDict({"net": net})
     given, given_versions = dict(tensors), None if saved is None else dict(saved)
-    report = student.load_state(model, given, given_versions)
+    report, error = None, None
+    try:
+        report = student.load_state(model, given, given_versions)
+    except RuntimeError as raised:
+        error = str(raised)
     return {
         "calls": calls,
         "report": report,
+        "error": error,
         "layer1": net.layer1.gain.detach(),
         "layer10": net.layer10.gain.detach(),
         "plain": net.plain.weight.detach(),
@@ -497,6 +519,14 @@ class _Scale(nn.Module):
         self.scale = nn.Parameter(torch.ones(2))
 
 
+class _NormedScale(_Scale):
+    """A scale whose class is merely called like a norm."""
+
+
+class _Standardise(nn.LayerNorm):
+    """A norm whose class is called otherwise."""
+
+
 KINDS = {
     "linear": lambda: nn.Linear(2, 2),
     "no bias": lambda: nn.Linear(2, 2, bias=False),
@@ -510,6 +540,8 @@ KINDS = {
     "layer norm": lambda: nn.LayerNorm(2),
     "group norm": lambda: nn.GroupNorm(1, 2),
     "rms norm": lambda: nn.RMSNorm(2),
+    "own norm": lambda: _Standardise(2),
+    "called norm": _NormedScale,
     "relu": nn.ReLU,
 }
 
@@ -562,6 +594,15 @@ class _Own(nn.Linear):
     """A subclass of nn.Linear."""
 
 
+class _LinearLike(nn.Module):
+    """A layer that is called like nn.Linear, has its attributes, and is none."""
+
+    def __init__(self):
+        super().__init__()
+        self.in_features = self.out_features = 2
+        self.weight = nn.Parameter(torch.ones(2, 2))
+
+
 class _Wrapper(nn.Module):
     """What `wrap` makes: twice what the layer gives."""
 
@@ -577,6 +618,7 @@ LAYERS = {
     "linear": lambda: nn.Linear(2, 2),
     "own": lambda: _Own(2, 2),
     "bilinear": lambda: nn.Bilinear(2, 2, 2),
+    "called linear": _LinearLike,
     "module": nn.Module,
 }
 
@@ -695,19 +737,60 @@ def recorded_gradients(student, x):
         leaf = x.clone().requires_grad_()
         if watched:
             with student.recording(model, ["stem", "block.1", "act"]) as seen:
+                found["grad enabled"] = torch.is_grad_enabled()
                 y = model(leaf)
         else:
             y = model(leaf)
-        y.sum().backward()
+        if y.requires_grad:
+            y.sum().backward()
         grads = [leaf.grad, *(p.grad for p in model.parameters() if p.grad is not None)]
         found["watched" if watched else "alone"] = [y.detach(), *grads]
     return {**found, "seen": dict(seen)}
 
 
+class _Handing(nn.Module):
+    """A model that changes in place what an identity handed on, and gives something odd beside it."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.same, self.odd = nn.BatchNorm1d(3), nn.Identity(), _Odd()
+
+    def forward(self, x):
+        x = self.norm(x)
+        self.same(x).mul_(2)
+        self.odd(x)
+        return x
+
+
+class _Odd(nn.Module):
+    """A layer whose output holds an object of its own; or that fails."""
+
+    fails, thing = False, object()
+
+    def forward(self, x):
+        if self.fails:
+            raise LookupError("forward")
+        return self.thing, x
+
+
+@probe
+def recorded_by_the_way(student, x):
+    """Return a model's output alone and watched, what was kept of an object, and of a failed call."""
+    found = {"alone": _Handing()(x).detach()}
+    model = _Handing()
+    with student.recording(model, ["same", "odd"]) as seen:
+        found["watched"] = model(x).detach()
+        model.odd.fails = True
+        with suppress(LookupError):
+            model(x)
+    found["kept"] = seen["odd"][0][0] is _Odd.thing
+    return {**found, "outputs": [len(seen["same"]), len(seen["odd"])]}
+
+
 class _Structured(nn.Module):
     def forward(self, x):
         half = x * 0.5
-        parts = {"half": half, "pair": [x + 1, None], "name": "text", "deep": ({"x": half * 3},)}
+        parts = {"half": half, "pair": [x + 1, None], 7: "text", "deep": ({"x": half.double()},)}
         return half, parts, 3
 
 
@@ -815,9 +898,9 @@ class _Tied(nn.Module):
 
 
 def _registries(module):
-    """Return what each registry holds, in order, by identity."""
+    """Return what each registry holds, in order, by identity; and each module's mode."""
     return [
-        (path, [(key, id(tensor)) for key, tensor in registry.items()])
+        (path, owner.training, [(key, id(tensor)) for key, tensor in registry.items()])
         for path, owner in module.named_modules(remove_duplicate=False)
         for registry in (owner._parameters, owner._buffers, owner._modules)
     ]
@@ -845,6 +928,7 @@ def called(student, tensors, x, options, call, same):
     return {
         "result": result if result is None else result.detach(),
         "error": error,
+        "names given": list(given),
         "untouched": _registries(model) == before and kept,
         "calls": model.calls,
         "hooked": hooked,
@@ -868,11 +952,23 @@ def called_gradients(student, tensors, x):
     """Return the gradients of the given tensors, and whether the model's own have any."""
     model = _Tied()
     leaves = {name: tensor.clone().requires_grad_() for name, tensor in tensors.items()}
-    student.functional_call(model, leaves, (x,)).square().sum().backward()
+    student.functional_call(model, dict(leaves), (x,)).square().sum().backward()
     return {
         "grads": {name: leaf.grad for name, leaf in leaves.items()},
         "own": [n for n, p in model.named_parameters() if p.grad is not None],
     }
+
+
+@probe
+def called_views(student, given):
+    """Replace one of two parameters that lie in the same memory, then one of two empty ones."""
+    memory, model = torch.ones(2), nn.Module()
+    model.one, model.two = nn.Parameter(memory), nn.Parameter(memory)
+    model.none, model.empty = nn.Parameter(torch.ones(0)), nn.Parameter(torch.ones(0))
+    model.forward = lambda: (model.one + 10 * model.two, model.empty)
+    found, _ = student.functional_call(model, {"one": given})
+    _, empty = student.functional_call(model, {"none": given})
+    return {"found": found.detach(), "empty": empty.detach()}
 
 
 @probe
@@ -940,9 +1036,9 @@ def normed(student, cases, what):
 
 
 @probe
-def norm_made(student, options):
+def norm_made(student, by_position, by_name):
     """Return the registries of a fresh norm: names with values, in any order, and its type."""
-    norm = student.BatchNorm(3, **options)
+    norm = student.BatchNorm(3, *by_position, **by_name)
     return {
         "parameters": dict(sorted(norm._parameters.items())),
         "buffers": dict(sorted(norm._buffers.items())),
@@ -953,19 +1049,28 @@ def norm_made(student, options):
 
 
 @probe
+def norm_graphs(student, x):
+    """Return which buffers hang on a graph after two batches that want a gradient."""
+    norm = student.BatchNorm(x.shape[1])
+    for _ in range(2):
+        norm(x.clone().requires_grad_())
+    return [name for name, buffer in norm._buffers.items() if buffer.requires_grad]
+
+
+@probe
 def norm_refuses(student, x):
     """Return the errors of single numbers per channel, and the state afterwards."""
     norm, found = student.BatchNorm(x.shape[1]), []
-    for mode in (True, False):
-        norm.train(mode)
+    untracked = student.BatchNorm(x.shape[1], track_running_stats=False)
+    for one, mode in ((norm, True), (norm, False), (untracked, True), (untracked, False)):
+        one.train(mode)
         try:
-            found.append(norm(x).detach())
+            found.append(one(x).detach())
         except ValueError:
             found.append("ValueError")
         except RuntimeError:
             found.append("RuntimeError")
-    untracked = student.BatchNorm(x.shape[1], track_running_stats=False).eval()
-    return {"found": found, "state": dict(norm.state_dict()), "untracked": untracked(x).detach()}
+    return {"found": found, "state": dict(norm.state_dict())}
 
 
 CONVS = {
@@ -981,7 +1086,7 @@ def conv_and_norm(dims, options, norm_options, tensors):
     conv = make_conv(**options)
     norm = make_norm(options["out_channels"], **norm_options)
     dtype = tensors["weight"].dtype
-    conv.to(dtype), norm.to(dtype)
+    conv.to(dtype), norm.to(norm_options.get("dtype", dtype))
     with torch.no_grad():
         conv.weight.copy_(tensors["weight"])
         for owner, name, source in (
@@ -997,17 +1102,18 @@ def conv_and_norm(dims, options, norm_options, tensors):
 
 
 @probe
-def folded(student, dims, options, norm_options, tensors, x):
+def folded(student, dims, options, norm_options, tensors, x, frozen=False):
     """Fold; return what the new convolution gives, what it is, and whether the old ones changed."""
     conv, norm = conv_and_norm(dims, options, norm_options, tensors)
+    conv.requires_grad_(not frozen)
     owners = (conv, norm)
     before = [{n: t.clone() for n, t in owner.state_dict().items()} for owner in owners]
     result = student.fold_batch_norm(conv, norm)
     after = [owner.state_dict() for owner in owners]
-    kept = all(
+    kept = [
         list(b) == list(a) and all(torch.equal(b[name], a[name]) for name in b)
         for b, a in zip(before, after, strict=True)
-    )
+    ]
     output = result(x).detach()
     settings = (
         "stride",
@@ -1026,7 +1132,9 @@ def folded(student, dims, options, norm_options, tensors, x):
         "type": type(result).__name__,
         "settings": all(getattr(result, name, None) == getattr(conv, name) for name in settings),
         "parameters": {n: (p.is_leaf, p.requires_grad, p.dtype) for n, p in leaves.items()},
-        "kept": kept and conv.training and not norm.training and result is not conv,
+        "conv kept": kept[0] and result is not conv,
+        "norm kept": kept[1],
+        "modes kept": conv.training and not norm.training,
         "apart": all(bool(t.any()) for t in (conv.weight, norm.running_var)),
     }
 
@@ -1122,6 +1230,10 @@ class _Uncallable(nn.Module):
     __call__ = _wrapped_call_impl = _call_impl
 
 
+class _Quit(BaseException):
+    """Like KeyboardInterrupt: no `Exception`."""
+
+
 def hooked_run(call, base, hooks, fails):
     """Call a module with `hooks`; return what happened, in order, what came, and which error.
 
@@ -1134,7 +1246,7 @@ def hooked_run(call, base, hooks, fails):
             events.append(["forward", x, list(more), scale])
             if fails:
                 raise LookupError("forward")
-            return x * scale + sum(more)
+            return (len(x) if isinstance(x, list) else x) * scale + sum(more)
 
     model, handles = Model(), {}
 
@@ -1144,8 +1256,14 @@ def hooked_run(call, base, hooks, fails):
             events.append([number, module is model, list(args), rest])
             if does == "raise":
                 raise ArithmeticError(str(number))
+            if does == "quit":
+                raise _Quit
             if does == "leave":
                 handles[number].remove()
+            if does == "list":
+                return [number] * 3
+            if does == "drop":
+                return args, {}
             if does == "zero":
                 return 0
             if does == "change" and when == "after":
@@ -1166,7 +1284,7 @@ def hooked_run(call, base, hooks, fails):
     result, error = None, None
     try:
         result = call(model, 1, 2, scale=5)
-    except (ArithmeticError, LookupError, RuntimeError) as raised:
+    except (ArithmeticError, LookupError, RuntimeError, _Quit) as raised:
         error = type(raised).__name__
     left = len(model._forward_hooks), len(model._forward_pre_hooks)
     return {"events": events, "result": result, "error": error, "left": left}

@@ -56,20 +56,23 @@ def _close(got, expected):
 @gate
 def test_is_a_module(norm_made):
     """An `nn.Module` that holds no other norm."""
-    got = norm_made.ask({}).value
+    got = norm_made.ask([], {}).value
     assert_equal((got["is a module"], got["modules"]), (True, []), "Expected a module of its own.")
 
 
 def test_state(norm_made):
     """The same names, shapes, dtypes and first values as PyTorch's own, None where there is none."""
-    for options in (
-        {},
-        {"affine": False},
-        {"track_running_stats": False},
-        {"affine": False, "track_running_stats": False},
-        {"momentum": None, "eps": 0.1},
+    for by_position, by_name in (
+        ([], {}),
+        ([], {"affine": False}),
+        ([], {"track_running_stats": False}),
+        ([], {"affine": False, "track_running_stats": False}),
+        ([], {"momentum": None, "eps": 0.1}),
+        ([0.1, 0.2, False], {}),
+        ([0.1, 0.2, True, False], {}),
     ):
-        got, norm = norm_made.ask(options).value, nn.BatchNorm2d(3, **options)
+        got = norm_made.ask(by_position, by_name).value
+        norm = nn.BatchNorm2d(3, *by_position, **by_name)
         for kind in ("parameters", "buffers"):
             expected = dict(sorted(getattr(norm, f"_{kind}").items()))
             assert_equal(list(got[kind]), list(expected), f"The {kind} have other names.")
@@ -83,12 +86,14 @@ def test_training(normed, batches):
     compare(normed, batches, ["train"] * 2, {"affine": False, "eps": 0.5}, what=("outputs",))
 
 
-def test_running(normed, batches):
-    """The running statistics move towards the mean and the unbiased variance, and are counted."""
+def test_running(normed, norm_graphs, batches):
+    """Running mean and unbiased variance move, without a graph; batches are counted."""
     compare(normed, batches, ["train"] * 3, what=("states",))
     compare(normed, batches, ["train"] * 3, {"momentum": 0.6}, what=("states",))
     for momentum in (1.0, 0.0):
         compare(normed, batches, ["train"] * 2, {"momentum": momentum}, what=("states",))
+    graphs = norm_graphs.ask(batches[0][0].float()).value
+    assert_equal(graphs, [], "These buffers hang on the graph of the batches so far.")
 
 
 def test_average(normed, batches):
@@ -132,4 +137,6 @@ def test_gradients(normed, norm_refuses, batches):
         assert_close(got["found"][1], expected, rtol=1e-5, atol=1e-6, because="float32")
         assert_equal(got["state"]["num_batches_tracked"].item(), 0, "A refused batch was counted.")
         assert_equal(got["state"]["running_mean"].tolist(), [0.0, 0.0], "The mean has changed.")
-        assert_equal(got["untracked"].tolist(), (x * 0).reshape(shape).tolist())
+        said = "Without running statistics, in training, a ValueError was expected."
+        assert_equal(got["found"][2], "ValueError", said)
+        assert_equal(got["found"][3].tolist(), (x * 0).reshape(shape).tolist())

@@ -70,6 +70,7 @@ def test_before(hooked_calls, random):
     """Pre hooks run in order, and each may replace the positional arguments."""
     compare(hooked_calls, cases_of(random, ["before"], ["none", "change"]))
     compare(hooked_calls, cases_of(random, ["before"], ["none", "change", "zero"]))
+    compare(hooked_calls, cases_of(random, ["before"], ["none", "list"]))
 
 
 def test_after(hooked_calls, random):
@@ -82,6 +83,7 @@ def test_keywords(hooked_calls, random):
     both = ["before", "after"]
     compare(hooked_calls, cases_of(random, both, ["none", "change"], kwargs=[True, False]))
     compare(hooked_calls, [[[["before", "zero", True, False, False]], False]])
+    compare(hooked_calls, cases_of(random, ["before"], ["none", "drop", "change"], kwargs=[True]))
 
 
 def test_errors(hooked_calls, random):
@@ -98,11 +100,18 @@ def test_errors_of_hooks(hooked_calls, random):
     both, does = ["before", "after", "after"], ["none", "change", "raise"]
     compare(hooked_calls, cases_of(random, both, does, **options))
     compare(hooked_calls, cases_of(random, ["after"], ["raise", "none"], **options))
+    options["fails"] = [False]  # what is no `Exception`, such as an interrupt, calls nobody
+    compare(hooked_calls, cases_of(random, both, ["none", "quit"], **options))
 
 
 def test_leaving(hooked_calls, random):
     """A hook that takes itself off while it runs disturbs no other."""
-    # only where nothing fails: after an error PyTorch's own loop stumbles over such a hook
+    leaves = [["after", does, False, False, True] for does in ("leave", "none")]
+    got = hooked_calls.ask([[leaves, True]]).value[0]
+    events = [["forward", 1, [2], 5], [0, True, [1, 2], [None]], [1, True, [1, 2], [None]]]
+    expected = (events, "LookupError")
+    assert_equal((got["events"], got["error"]), expected, "After an error, a hook took itself off:")
+    # more only where nothing fails: after an error PyTorch's own loop stumbles over such a hook
     for when in (["before"], ["after"]):
         compare(hooked_calls, cases_of(random, when, ["leave", "none", "change"]))
     compare(hooked_calls, cases_of(random, ["before", "after"], ["leave", "change"], always=[True]))

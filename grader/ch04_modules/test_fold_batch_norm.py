@@ -95,15 +95,33 @@ def test_what_it_is(folded, rng):
     """Weight and bias are leaves that want a gradient, in the convolution's dtype."""
     for dtype in (torch.float64, torch.float32):
         got = compare(folded, rng, 2, options_of(bias=False), dtype=dtype)
-        expected = {"bias": (True, True, dtype), "weight": (True, True, dtype)}
-        assert_equal(dict(sorted(got["parameters"].items())), expected, "The parameters differ.")
+        _expect_parameters(got, dtype, "(is leaf, wants gradient, dtype) differ.")
+    for bias in (False, True):
+        options = options_of(bias=bias)
+        tensors, x = tensors_for(rng, 2, options, torch.float16)
+        got = folded.ask(2, options, {"dtype": torch.float32}, tensors, x).value
+        said = (
+            "For a float16 convolution and a float32 norm (is leaf, wants gradient, dtype) differ."
+        )
+        _expect_parameters(got, torch.float16, said)
+        tensors, x = tensors_for(rng, 2, options)
+        got = folded.ask(2, options, {}, tensors, x, True).value
+        said = "For a frozen convolution (is leaf, wants gradient, dtype) differ."
+        _expect_parameters(got, torch.float64, said)
+
+
+def _expect_parameters(got, dtype, said):
+    expected = {"bias": (True, True, dtype), "weight": (True, True, dtype)}
+    assert_equal(dict(sorted(got["parameters"].items())), expected, said)
 
 
 def test_apart(folded, folded_without, rng):
     """The two stay as they were and share no memory; without statistics it is a ValueError."""
     for bias in (True, False):
         got = compare(folded, rng, 2, options_of(bias=bias))
-        assert_equal(got["kept"], True, "The convolution or the norm has changed.")
+        assert_equal(got["norm kept"], True, "The norm has changed.")
+        assert_equal(got["modes kept"], True, "The mode of one of the two has changed.")
+        assert_equal(got["conv kept"], True, "The convolution has changed, or is what came back.")
         assert_equal(got["apart"], True, "The result shares memory with the convolution.")
     raised = folded_without.raised
     assert_equal(raised is not None and raised.is_a("ValueError"), True, "Expected a ValueError.")

@@ -40,12 +40,14 @@ def compare(called, tensors, x, options=None, same=(), **call):
     expected = expected_of({n: t.clone() for n, t in tensors.items()}, x, **call)
     assert_close(got["result"], expected, rtol=1e-4, atol=1e-5, because=BECAUSE)
     assert_equal(got["untouched"], True, "Afterwards the module is not as it was.")
+    names = list(dict.fromkeys([*tensors, *(other for _, other in same)]))
+    assert_equal(got["names given"], names, "The dictionary of tensors has changed.")
     return got
 
 
 def assert_refused(called, tensors, x, kind, **options):
     got = called.ask(tensors, x, options, {}, []).value
-    assert_equal(got["error"], kind, f"Expected a {kind}.")
+    assert_equal(got["error"] or "no error", kind, f"Expected a {kind}.")
     assert_equal((got["untouched"], got["calls"]), (True, 0), "The module was changed or called.")
 
 
@@ -74,23 +76,30 @@ def test_gradients(called_gradients, tensors, x):
     leaves = {name: tensor.clone().requires_grad_() for name, tensor in tensors.items()}
     torch.func.functional_call(_Tied(), leaves, (x,)).square().sum().backward()
     assert_equal(got["own"], [], "These parameters of the module have a gradient.")
+    lacking = [name for name, grad in got["grads"].items() if grad is None]
+    assert_equal(lacking, [], "No gradient reached these of the given tensors.")
     for name, leaf in leaves.items():
         assert_close(got["grads"][name], leaf.grad, rtol=1e-3, atol=1e-4, because=BECAUSE)
 
 
-def test_ties(called, tensors, x):
+def test_ties(called, called_views, tensors, x):
     """Any name of a tied or shared tensor stands for all; two tensors for one are a ValueError."""
+    views = called_views.ask(torch.tensor([2.0, 3.0])).value
+    said = "Two parameters in the same memory are two, and so are two that are empty."
+    assert_equal((views["found"].tolist(), len(views["empty"])), ([12.0, 13.0], 0), said)
     for first, other in ALIASES.items():
         compare(called, {other: tensors[first]}, x)
         compare(called, {first: tensors[first]}, x, same=[(first, other)])
         compare(called, {other: tensors[first]}, x, {"strict": False}, [(other, first)])
-        twice = {**tensors, other: tensors[first].clone()}
-        assert_refused(called, twice, x, "ValueError")
+        # equal values do not make two tensors one: a gradient would reach one of them
+        for second in (tensors[first] + 1, tensors[first].clone()):
+            assert_refused(called, {**tensors, other: second}, x, "ValueError")
 
 
 def test_names(called, tensors, x):
     """Names that do not exist, and with `strict` those that are missing, are a RuntimeError."""
-    for wrong in ("weight", "first", "first.weights", "first.weight.x", "shared.1.weight", ""):
+    slips = ("weight", "first", "first.weights", "first.weight.x", "shared.1.weight", "")
+    for wrong in (*slips, "shared.0.bias"):  # which is None
         assert_refused(called, {**tensors, wrong: torch.zeros(3)}, x, "RuntimeError")
     everything = {**tensors, "count": torch.zeros(()), "total": torch.zeros(())}
     compare(called, everything, x, {"strict": True})
@@ -105,7 +114,8 @@ def test_error(called, tensors, x):
     """After an error in `forward` every registry holds the same objects in the same order."""
     for given in (tensors, {"tied.weight": tensors["first.weight"]}, {}):
         got = called.ask(given, x, {}, {"fail": True}, []).value
-        assert_equal(got["error"], "LookupError", "The error did not reach the caller.")
+        error = got["error"] or "no error"
+        assert_equal(error, "LookupError", "The error did not reach the caller.")
         assert_equal(got["untouched"], True, "Afterwards the module is not as it was.")
         assert_equal(got["calls"], 1, "The module itself was to be called, once.")
 

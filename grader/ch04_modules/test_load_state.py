@@ -39,6 +39,13 @@ def expected_after(made, tensors):
     return [parameter.detach() for parameter in parameters], buffers
 
 
+def assert_report(got, missing=(), unexpected=()):
+    """Fail unless loading ended well, with this report."""
+    said = f"The checkpoint was refused: {got['error']}"
+    assert_equal("loaded" if got["error"] is None else "refused", "loaded", said)
+    assert_equal(got["report"], {"missing": list(missing), "unexpected": list(unexpected)})
+
+
 def assert_state(got, parameters, buffers):
     for kind, expected in (("parameters", parameters), ("buffers", buffers)):
         for tensor, other in zip(got[kind], expected, strict=True):
@@ -60,7 +67,7 @@ def test_loads(loaded, random):
     """A checkpoint of the same model is loaded, and the report is empty."""
     made, tensors = model(random, shared=False)
     got = loaded.ask(made, tensors, {}).value
-    assert_equal(got["report"], {"missing": [], "unexpected": []})
+    assert_report(got)
     assert_state(got, *expected_after(made, tensors))
 
 
@@ -73,6 +80,7 @@ def test_in_place(loaded, random):
             for number, (name, tensor) in enumerate(tensors.items())
         }
         got = loaded.ask(made, tensors, {}).value
+        assert_report(got)
         assert_state(got, *expected_after(made, tensors))
         assert_equal(got["same objects"], True, "A parameter was replaced by another object.")
         assert_equal(got["shares memory"], False, "The model shares memory with the checkpoint.")
@@ -85,12 +93,10 @@ def test_shared(loaded, random):
     for _ in range(COUNT):
         made, tensors = model(random, none=False)
         got = loaded.ask(made, tensors, {}).value
-        assert_equal(got["report"], {"missing": [], "unexpected": []})
+        assert_report(got)
         assert_state(got, *expected_after(made, tensors))
     del tensors["root_v"]  # another name of "root_w"
-    assert_equal(
-        loaded.ask(made, tensors, {"strict": False}).value["report"]["missing"], ["root_v"]
-    )
+    assert_report(loaded.ask(made, tensors, {"strict": False}).value, ["root_v"])
 
 
 def test_report(loaded, random):
@@ -101,8 +107,7 @@ def test_report(loaded, random):
         extra = {name: torch.zeros(1) for name in ("zzz", "root_w.x", "Other.weight")}
         part = {**extra, **{name: t for name, t in tensors.items() if name not in missing}}
         got = loaded.ask(made, part, {"strict": False}).value
-        report = {"missing": missing, "unexpected": sorted(extra)}
-        assert_equal(got["report"], report)
+        assert_report(got, missing, sorted(extra))
         # PyTorch's own loading, without what it may trip over
         assert_state(got, *expected_after(made, {n: t for n, t in part.items() if n in tensors}))
 
@@ -140,7 +145,7 @@ def test_not_saved(loaded, random):
     made, tensors = model(random)
     more = {**tensors, "root_none": torch.ones(1), "root_mask": tensors["root_s"]}
     got = loaded.ask(made, more, {"strict": False}).value
-    assert_equal(got["report"], {"missing": [], "unexpected": ["root_mask", "root_none"]})
+    assert_report(got, unexpected=["root_mask", "root_none"])
     assert_refused(loaded, made, more, ["root_mask", "root_none"])
 
 
@@ -164,15 +169,18 @@ def test_upgrades(upgraded, rng):
     below = sorted(name.removeprefix("net.") for name in OLD)
     calls = [("model", below, None)] + [("scale", ["weight"], None)] * 3
     assert_equal(got["calls"], calls, "`upgrade` was called with these.")
+    assert_report(got)
     assert_same_bits(got["layer1"], 2 * old[OLD[0]])
     assert_same_bits(got["layer10"], 2 * old[OLD[1]])
     assert_same_bits(got["plain"], old[OLD[3]])
-    assert_equal(got["report"], {"missing": [], "unexpected": []})
 
     new = checkpoint(rng, *NEW)
     saved = {"": 1, "net": 2, "net.layer1": 3, "net.layer10": 1, "net.shared": 3, "net.plain": 1}
+    got = upgraded.ask(new, {**saved, "net.layer10": 4}, False).value
+    assert_equal(got["calls"], [("scale", ["gain"], 4)], "For a version that is newer: the calls")
     got = upgraded.ask(new, saved, False).value
     assert_equal(got["calls"], [("scale", ["gain"], 1)], "`upgrade` was called with these.")
+    assert_report(got)
     assert_same_bits(got["layer10"], 2 * new[NEW[1]])
     assert_same_bits(got["layer1"], new[NEW[2]])
 

@@ -27,11 +27,13 @@ def compare(walked, graphs, memo=None, **options):
         rows = [("expected", _show(expected[0])), ("got", _show(found[0]))]
         if expected[0] == found[0]:
             rows = [("memo expected", f"{expected[1]}"), ("memo got", f"{found[1]}")]
+        if memo is not None:
+            rows.insert(0, ("modules in memo before", f"{memo}"))
         raise Mismatch(f"{len(wrong)} of {len(graphs)} models differ. The smallest:", tuple(rows))
 
 
 def _show(pairs):
-    return ", ".join(f"{name!r}: module {module}" for name, module in pairs)
+    return ", ".join(f"{name!r}: module {module}" for name, module in pairs) or "nothing"
 
 
 @gate
@@ -47,10 +49,12 @@ def test_trees(walked, random):
     compare(walked, [random_graph(random, shared=False, none=False) for _ in range(COUNT)])
 
 
-def test_none(walked, random):
-    """Entries that are `None` are passed over."""
+def test_none(walked, walked_containers, random):
+    """Entries that are `None` are passed over, and no others."""
     compare(walked, [tree([("0", None), ("1", 1)], [("a", None)])])
     compare(walked, [random_graph(random, shared=False) for _ in range(COUNT)])
+    names = ["", "empty", "block", "block.waiting", "last"]
+    assert_equal(walked_containers.value, names, "A container that holds nothing is a module, too.")
 
 
 def test_shared_once(walked, random):
@@ -75,7 +79,7 @@ def test_prefix(walked, random):
 def test_memo(walked, walked_twice, random):
     """What is in `memo` is passed over with all below it; what is found goes into it, or not."""
     graphs = [random_graph(random, none=False) for _ in range(12)]
-    for memo in ([], [0], [1, 2], [3]):
+    for memo in ([1, 2], [0], [], [3]):
         compare(walked, graphs, memo)
         compare(walked, graphs, memo, remove_duplicate=False)
     two = walked_twice.ask(tree([("a", 1)], [])).value

@@ -131,5 +131,9 @@ def test_all_kinds(listed, random):
         for module in made["modules"]:
             module["buffers"] = [[name, number, False] for name, number, _ in module["buffers"]]
     compare(listed, graphs, "buffers")
-    raised = listed.ask(graphs[:1], "modules", {}).raised
-    assert_equal(raised is not None and raised.is_a("ValueError"), True, "Expected a ValueError.")
+    for kind in ("parameter", "modules"):
+        raised = listed.ask(graphs[:1], kind, {}).raised
+        found = "no error" if raised is None else raised.type
+        refused = raised is not None and raised.is_a("ValueError")
+        said = f"For kind={kind!r} a ValueError was expected."
+        assert_equal("ValueError" if refused else found, "ValueError", said)

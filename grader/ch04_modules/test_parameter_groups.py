@@ -7,7 +7,7 @@ from grader.ch04_modules.graphs import randomness
 from grader.ch04_modules.probes import KINDS, assemble
 
 DECAYING = ("linear", "no bias", "conv", "embedding", "scale", "relu")
-NORMS = ("batch norm", "instance norm", "layer norm", "group norm", "rms norm")
+NORMS = ("batch norm", "instance norm", "layer norm", "group norm", "rms norm", "own norm")
 PLACES = ("norm", "bias_net.0", "layer1", "layer10", "layer1.deep.bias", "1", "10.0", "head")
 
 
@@ -39,7 +39,7 @@ def expected_groups(layers, ties, frozen):
 
 def compare(grouped, layers, ties=(), beforehand=(), frozen=None, names_frozen=()):
     """Compare the groups, and what is frozen: `names_frozen` are first names."""
-    got = grouped.ask(layers, list(ties), list(beforehand), frozen, 0.1).value
+    got = grouped.ask(layers, list(ties), list(beforehand), frozen, 0.25).value
     all_frozen = {*beforehand, *names_frozen}
     first = [name for name, _ in assemble(layers, ties).named_parameters()]
     assert_equal(got["frozen"], [n for n in first if n in all_frozen], "Frozen parameters differ.")
@@ -49,7 +49,7 @@ def compare(grouped, layers, ties=(), beforehand=(), frozen=None, names_frozen=(
     (found, decay), (found_other, no_decay) = got["groups"]
     assert_equal(found, decaying, "The group with weight decay differs.")
     assert_equal(found_other, other, "The group without weight decay differs.")
-    assert_equal((decay, no_decay), (0.1, 0.0), "The weight decays differ.")
+    assert_equal((decay, no_decay), (0.25, 0.0), "The weight decays differ.")
 
 
 def drawn(random, kinds, places=PLACES):
@@ -70,6 +70,7 @@ def test_biases(grouped, random):
     """What is called a bias does not decay, in every layer; all else is there once, in order."""
     plain = (*DECAYING, "lstm", "attention")
     places = ("norm", "layer1", "layer10", "layer1.deep", "1", "head")
+    compare(grouped, [["layer1", "lstm"], ["head", "attention"]])
     for _ in range(25):
         compare(grouped, drawn(random, plain, places))
 
@@ -80,6 +81,7 @@ def test_norms(grouped, random):
     for _ in range(25):
         layers = drawn(random, (*NORMS, "no bias", "scale"), places)
         compare(grouped, [["plain", "scale"], *layers, ["gain", random.choice(NORMS)]])
+    compare(grouped, [["a", "own norm"], ["b", "called norm"]])
 
 
 def test_paths(grouped, random):
@@ -113,6 +115,8 @@ def test_frozen(grouped, random):
     both = ["head.weight", "head.bias", "layer1.b.bias"]
     paths = ["head", "layer1.b.bias"]
     compare(grouped, layers, beforehand=["headless.scale"], frozen=paths, names_frozen=both)
+    head = ["head.weight", "head.bias"]
+    compare(grouped, layers, beforehand=head, frozen=["head"], names_frozen=head)
     everything = [name for name, _ in assemble(layers).named_parameters()]
     compare(grouped, layers, frozen=[""], names_frozen=everything)
     tied = [["a", "no bias"], ["b", "no bias"], ["c", "=a"]]
@@ -126,5 +130,6 @@ def test_slips(grouped):
     for wrong in ("layer2", "relu", "layer1.weights", "layer", "layer1.weight.x", "weight"):
         for frozen in ([wrong], ["layer1", wrong], [wrong, "layer10"]):
             got = grouped.ask(layers, [], [], frozen, 0.1).value
-            assert_equal(got["error"], "ValueError", f"Expected a ValueError for {frozen}.")
+            error = got["error"] or "no error"
+            assert_equal(error, "ValueError", f"Expected a ValueError for {frozen}.")
             assert_equal(got["frozen"], [], "These were frozen nevertheless.")

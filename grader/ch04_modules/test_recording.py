@@ -51,25 +51,32 @@ def test_as_it_was(recorded, x):
     compare(got, {path: expected["stem" if path == "again" else path] for path in paths})
 
 
-def test_untouched(recorded_gradients, x):
+def test_untouched(recorded_gradients, recorded_by_the_way, x):
     """The model computes the same, gradients too; what is recorded is no part of its graph."""
     got = recorded_gradients.ask(x).value
+    assert_equal(got["grad enabled"], True, "Gradients are switched off in the `with` statement.")
+    count, expected = len(got["watched"]), len(got["alone"])
+    assert_equal(count, expected, "The number of output and gradients differs.")
     for watched, alone in zip(got["watched"], got["alone"], strict=True):
         assert_same_bits(watched, alone)
+    way = recorded_by_the_way.ask(x).value
+    assert_same_bits(way["watched"], way["alone"])
     for path, outputs in got["seen"].items():
         apart = [(facts(t).is_leaf, facts(t).requires_grad) for t in outputs]
         assert_equal(apart, [(True, False)] * len(outputs), f"{path!r} holds a graph.")
 
 
-def test_structures(recorded_structure, x):
+def test_structures(recorded_structure, recorded_by_the_way, x):
     """Tuples, lists and dicts, one in another, keep their structure; their tensors are copies."""
     got = recorded_structure.ask(x).value
     half = x * 0.5
-    parts = {"half": half, "pair": [x + 1, None], "name": "text", "deep": ({"x": half * 3},)}
-    assert_equal(len(got), 1, "One output was expected.")
+    parts = {"half": half, "pair": [x + 1, None], 7: "text", "deep": ({"x": half.double()},)}
+    assert_equal((type(got).__name__, len(got)), ("list", 1), "A list of one output was expected.")
     assert_equal(_kinds(got[0]), _kinds((half, parts, 3)), "The structure differs.")
     for output, expected in zip(_tensors(got[0]), _tensors((half, parts, 3)), strict=True):
         assert_same_bits(output, expected)
+    kept = recorded_by_the_way.ask(x).value["kept"]
+    assert_equal(kept, True, "What is no tensor was to be kept as it is, the very object.")
 
 
 def _kinds(value):
@@ -91,8 +98,10 @@ def _tensors(value):
     )
 
 
-def test_ends(recorded_ends, x):
+def test_ends(recorded_ends, recorded_by_the_way, x):
     """None of its hooks is left, after errors and wrong paths neither; those of others are."""
+    outputs = recorded_by_the_way.ask(x).value["outputs"]
+    assert_equal(outputs, [2, 1], "A layer that raised has given no output.")
     got = recorded_ends.ask(x).value
     expected = {
         "before": 1,

@@ -186,7 +186,7 @@ predict(..., lambda: sum(1 for _ in pairs(10).named_modules(remove_duplicate=Fal
 # - `module` itself comes first, under the name `prefix`; then, for each entry of its `_modules` in
 #   order, all that the entry holds. The parts of a name are joined by dots. With the prefix `"a"`
 #   the names are `"a"`, `"a.stem"`, `"a.block.0"`.
-# - Entries that are `None` are passed over.
+# - Entries that are `None` are passed over, and no others.
 # - `memo` is a set of modules. Those in it are passed over, with all that they hold.
 # - With `remove_duplicate` each module that is found goes into `memo`, so that it is found once. A
 #   set that the caller passed shows afterwards what was found.
@@ -206,10 +206,10 @@ predict(..., lambda: sum(1 for _ in pairs(10).named_modules(remove_duplicate=Fal
 # would forget, on the way back up, what was found below.
 #
 # </details>
-# <details><summary>Hint 3: an empty set</summary>
+# <details><summary>Hint 3: empty is not None</summary>
 #
 # `memo or set()` makes a new set where the caller passed an empty one, and the caller never sees what
-# you found. Ask `is None`. And a default `memo=set()` would be one set for all calls.
+# you found. Ask `is None`. An empty `nn.ModuleList` counts as false, too, and is a module. And a default `memo=set()` would be one set for all calls.
 #
 # </details>
 
@@ -457,7 +457,7 @@ predict(..., frozen_norm_moves)
 # of `named_parameters()`. A parameter belongs to the second group if under **any** of its names
 #
 # - the last part of the name contains `bias`, or
-# - the module that holds it is one of `NORMS`.
+# - the module that holds it is an instance of one of `NORMS`.
 #
 # A parameter with several names is frozen if one of them is. Both groups are there, also if empty.
 #
@@ -642,7 +642,8 @@ predict(..., without_weight)
 #   a name that is not registered, any other value is an ordinary attribute. A `Parameter` or a
 #   `MiniModule` assigned before `MiniModule.__init__` ran is an `AttributeError`; ordinary attributes
 #   may come earlier.
-# - `register_buffer(name, tensor)`: makes a buffer of a tensor or `None`.
+# - `register_buffer(name, tensor)`: makes a buffer of a tensor or `None`. A name that is something else
+#   already is refused with a `KeyError`, as PyTorch does, or becomes the buffer, as you like.
 # - `__getattr__` and `__delattr__` for what is registered. A name that is not there is an
 #   `AttributeError` in both, also before `MiniModule.__init__` ran.
 # - `named_children()`, `modules()`, `named_parameters()`, `named_buffers()`, which give each object
@@ -725,6 +726,8 @@ class MiniModule:
         object.__delattr__(self, name)
 
     def register_buffer(self, name, tensor):
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"{name!r} is something else already")
         self._buffers[name] = tensor
 
     def named_children(self):
@@ -826,9 +829,12 @@ shapes(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), words)
 shapes(nn.TransformerDecoderLayer(4, 2, 8, batch_first=True), words, words)
 
 # %% [markdown]
+# `Conv1d` wants the channels second. `words` has its time there, so it took five time steps for five
+# channels, and nothing complained.
+#
 # A recurrent layer gives the outputs of all steps *and* its last state; an LSTM has two states, `h`
-# and `c`, one pair per layer. An LSTM has four times the matrices of an `RNN`, a GRU three times. Of a
-# layer that goes one way, the last output is the last state:
+# and `c`, one pair per layer. A layer of a GRU has three times the matrices of an `RNN`, one of an LSTM
+# four times; the LSTM above has two layers. Where time goes one way, the last output is the last state:
 
 # %%
 torch.manual_seed(0)
@@ -1035,8 +1041,8 @@ print(
 # </details>
 # <details><summary>Hint 3: neither copy nor parameter</summary>
 #
-# `.detach()` gives a plain tensor on the same memory. `.clone()` would make a copy, and `.data` would
-# do, but for a buffer that is the result of a computation it is the same as `.detach()` anyway.
+# `.detach()` gives a plain tensor on the same memory, for a buffer that was computed as well.
+# `.clone()` would make a copy; `detach_()` would change the module's own tensor.
 #
 # </details>
 
@@ -1327,7 +1333,8 @@ predict(..., other_of_a_pair)
 #   not.
 # - `wrap` is called once for each such layer, in the order of `named_modules()`, with its first name as
 #   `path`. The one wrapper stands under all names that the layer had.
-# - Whatever a wrapper holds is left alone, and so is what an `nn.Linear` holds.
+# - Whatever a wrapper holds is left alone, and so is what an `nn.Linear` holds. (No layer stands both
+#   inside an `nn.Linear` and outside of one.)
 # - All else stays as it is: the other modules are the same objects under the same names in the same
 #   order.
 # - If `wrap` raises an error, it goes on to the caller, and the model is as it was.
@@ -1655,7 +1662,8 @@ predict(..., replaced_argument)
 # 4. If anything so far raised an `Exception`, the hooks of `_forward_hooks` whose key is in
 #    `_forward_hooks_always_called` and that were not called yet are called, in order, with the output
 #    as it is, `None` if there is none yet; one that returns something other than `None` changes it for
-#    the next. What they raise is dropped. Then the error goes on to the caller.
+#    the next. What they raise is dropped. Then the error goes on to the caller. (Python's interrupts,
+#    such as Ctrl-C, are no `Exception`: they go on at once.)
 #
 # A hook may take itself off while it runs; in this call the others are not disturbed.
 #
@@ -1914,7 +1922,8 @@ predict(..., bias_matters)
 # `norm` a batch norm for its outputs, with or without `affine`. Return a new convolution of the same
 # type and settings, which gives what `norm(conv(x))` gives when both are in evaluation mode.
 #
-# - It has a bias in any case. Its weight and bias are leaves that want a gradient, in `conv`'s dtype.
+# - It has a bias in any case. Its weight and bias are leaves that want a gradient, in `conv`'s dtype: also where
+#   `conv` is frozen, or the norm has another dtype.
 # - `conv` and `norm` stay as they are, and share no memory with the result.
 # - A norm without running statistics cannot be folded: a `ValueError`.
 #
@@ -2355,7 +2364,7 @@ predict(..., zeros_for_the_other)
 #   module's own.
 # - Given tensors need not be `Parameter`s. Gradients flow to them, and none to what they replace.
 # - Afterwards, also after an error in `forward`, each registry holds the very same objects in the same
-#   order.
+#   order. The dictionary `tensors` has all its names.
 #
 # <details><summary>Hint 1: the registry itself</summary>
 #

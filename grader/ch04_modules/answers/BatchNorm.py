@@ -486,6 +486,143 @@ class BatchNorm(nn.Module):
         self.running_var.lerp_(variance.to(self.running_var.dtype), momentum)
 
 
+# %% mistake: refuses_only_where_it_keeps
+# You refuse single numbers only where there are running statistics. In training the batch alone is
+# used in any case, and a single number minus itself is zero, whatever it was.
+class BatchNorm(nn.Module):
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True):
+        super().__init__()
+        self.eps, self.momentum = eps, momentum
+        self.register_parameter(
+            "weight", nn.Parameter(torch.ones(num_features)) if affine else None
+        )
+        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
+            self.register_buffer(name, first if track_running_stats else None)
+
+    def forward(self, x):
+        if not self.training and self.running_mean is not None:
+            mean, variance = self.running_mean, self.running_var
+        else:
+            count = x.numel() // x.shape[1]
+            if self.training and self.running_mean is not None and count <= 1:
+                raise ValueError(f"one number per channel has no variance: {tuple(x.shape)}")
+            dims = [dim for dim in range(x.dim()) if dim != 1]
+            mean, variance = x.mean(dims), x.var(dims, correction=0)
+            if self.training and self.running_mean is not None:
+                self._keep(mean.detach(), variance.detach() * count / (count - 1))
+        shape = (1, -1, *[1] * (x.dim() - 2))
+        y = (x - mean.reshape(shape)) * (variance.reshape(shape) + self.eps).rsqrt()
+        if self.weight is not None:
+            y = y * self.weight.reshape(shape) + self.bias.reshape(shape)
+        return y
+
+    @torch.no_grad()
+    def _keep(self, mean, variance):
+        self.num_batches_tracked += 1
+        momentum = self.momentum
+        if momentum is None:
+            momentum = 1 / self.num_batches_tracked.item()
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), momentum)
+        self.running_var.lerp_(variance.to(self.running_var.dtype), momentum)
+
+
+# %% mistake: arguments_in_another_order
+# Your constructor takes its arguments in another order. By name all is well; who writes
+# `BatchNorm(8, 1e-5, 0.1, False)` gets another norm.
+class BatchNorm(nn.Module):
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, track_running_stats=True, affine=True):
+        super().__init__()
+        self.eps, self.momentum = eps, momentum
+        self.register_parameter(
+            "weight", nn.Parameter(torch.ones(num_features)) if affine else None
+        )
+        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
+            self.register_buffer(name, first if track_running_stats else None)
+
+    def forward(self, x):
+        if not self.training and self.running_mean is not None:
+            mean, variance = self.running_mean, self.running_var
+        else:
+            count = x.numel() // x.shape[1]
+            if self.training and count <= 1:
+                raise ValueError(f"one number per channel has no variance: {tuple(x.shape)}")
+            dims = [dim for dim in range(x.dim()) if dim != 1]
+            mean, variance = x.mean(dims), x.var(dims, correction=0)
+            if self.training and self.running_mean is not None:
+                self._keep(mean.detach(), variance.detach() * count / (count - 1))
+        shape = (1, -1, *[1] * (x.dim() - 2))
+        y = (x - mean.reshape(shape)) * (variance.reshape(shape) + self.eps).rsqrt()
+        if self.weight is not None:
+            y = y * self.weight.reshape(shape) + self.bias.reshape(shape)
+        return y
+
+    @torch.no_grad()
+    def _keep(self, mean, variance):
+        self.num_batches_tracked += 1
+        momentum = self.momentum
+        if momentum is None:
+            momentum = 1 / self.num_batches_tracked.item()
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), momentum)
+        self.running_var.lerp_(variance.to(self.running_var.dtype), momentum)
+
+
+# %% mistake: keeps_the_graph
+# Your running statistics are computed with gradients. Each holds the graph of its batch and of all
+# before: memory grows with every step. Keep them under `torch.no_grad()`, or detach.
+class BatchNorm(nn.Module):
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True):
+        super().__init__()
+        self.eps, self.momentum = eps, momentum
+        self.register_parameter(
+            "weight", nn.Parameter(torch.ones(num_features)) if affine else None
+        )
+        self.register_parameter("bias", nn.Parameter(torch.zeros(num_features)) if affine else None)
+        kept = {
+            "running_mean": torch.zeros(num_features),
+            "running_var": torch.ones(num_features),
+            "num_batches_tracked": torch.tensor(0),
+        }
+        for name, first in kept.items():
+            self.register_buffer(name, first if track_running_stats else None)
+
+    def forward(self, x):
+        if not self.training and self.running_mean is not None:
+            mean, variance = self.running_mean, self.running_var
+        else:
+            count = x.numel() // x.shape[1]
+            if self.training and count <= 1:
+                raise ValueError(f"one number per channel has no variance: {tuple(x.shape)}")
+            dims = [dim for dim in range(x.dim()) if dim != 1]
+            mean, variance = x.mean(dims), x.var(dims, correction=0)
+            if self.training and self.running_mean is not None:
+                self._keep(mean, variance * count / (count - 1))
+        shape = (1, -1, *[1] * (x.dim() - 2))
+        y = (x - mean.reshape(shape)) * (variance.reshape(shape) + self.eps).rsqrt()
+        if self.weight is not None:
+            y = y * self.weight.reshape(shape) + self.bias.reshape(shape)
+        return y
+
+    def _keep(self, mean, variance):
+        self.num_batches_tracked += 1
+        momentum = self.momentum
+        if momentum is None:
+            momentum = 1 / self.num_batches_tracked.item()
+        self.running_mean = (1 - momentum) * self.running_mean + momentum * mean
+        self.running_var = (1 - momentum) * self.running_var + momentum * variance
+
+
 # %% mistake: each_image_by_itself
 # You take the mean over the space of each image. That is instance norm. Batch norm takes the
 # batch's dimension too.

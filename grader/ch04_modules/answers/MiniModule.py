@@ -120,6 +120,8 @@ class MiniModule:
         object.__delattr__(self, name)
 
     def register_buffer(self, name, tensor):
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"{name!r} is something else already")
         self._buffers[name] = tensor
 
     def named_children(self):
@@ -222,6 +224,8 @@ class MiniModule:
         object.__delattr__(self, name)
 
     def register_buffer(self, name, tensor):
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"{name!r} is something else already")
         self._buffers[name] = tensor
 
     def named_children(self):
@@ -327,6 +331,8 @@ class MiniModule:
         object.__delattr__(self, name)
 
     def register_buffer(self, name, tensor):
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"{name!r} is something else already")
         self._buffers[name] = tensor
 
     def named_children(self):
@@ -432,6 +438,8 @@ class MiniModule:
         object.__delattr__(self, name)
 
     def register_buffer(self, name, tensor):
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"{name!r} is something else already")
         self._buffers[name] = tensor
 
     def named_children(self):
@@ -536,6 +544,8 @@ class MiniModule:
         object.__delattr__(self, name)
 
     def register_buffer(self, name, tensor):
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"{name!r} is something else already")
         self._buffers[name] = tensor
 
     def named_children(self):
@@ -640,6 +650,8 @@ class MiniModule:
         object.__delattr__(self, name)
 
     def register_buffer(self, name, tensor):
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"{name!r} is something else already")
         self._buffers[name] = tensor
 
     def named_children(self):
@@ -754,6 +766,8 @@ class MiniModule:
         object.__delattr__(self, name)
 
     def register_buffer(self, name, tensor):
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"{name!r} is something else already")
         self._buffers[name] = tensor
 
     def named_children(self):
@@ -858,6 +872,8 @@ class MiniModule:
         object.__delattr__(self, name)
 
     def register_buffer(self, name, tensor):
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"{name!r} is something else already")
         self._buffers[name] = tensor
 
     def named_children(self):
@@ -897,6 +913,110 @@ class MiniModule:
 
     def train(self, mode=True):
         self.training = mode
+        return self
+
+    def eval(self):
+        return self.train(False)
+
+    def apply(self, fn):
+        for _, child in self.named_children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def zero_grad(self):
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def __call__(self, *args, **kwargs):
+        return self.forward(*args, **kwargs)
+
+
+# %% mistake: buffer_behind_an_attribute
+# You register a buffer under a name that is an ordinary attribute. Python finds the attribute first and never
+# asks `__getattr__`: the buffer is there, and nobody sees it. Refuse the name, or take the attribute away.
+class MiniModule:
+    REGISTRIES = ("_parameters", "_buffers", "_modules")
+
+    def __init__(self):
+        self.__dict__.update({name: {} for name in self.REGISTRIES}, training=True)
+
+    def __setattr__(self, name, value):
+        own = self.__dict__
+        if isinstance(value, nn.Parameter):
+            home = "_parameters"
+        elif isinstance(value, MiniModule) and name not in own.get("_parameters", {}):
+            home = "_modules"
+        else:
+            home = next((r for r in self.REGISTRIES if name in own.get(r, {})), None)
+            if home is None:
+                object.__setattr__(self, name, value)
+                return
+            if value is not None and not (home == "_buffers" and isinstance(value, torch.Tensor)):
+                raise TypeError(
+                    f"{name!r} is registered: a {type(value).__name__} cannot replace it"
+                )
+        if home not in own:
+            raise AttributeError(f"call super().__init__() before you assign {name!r}")
+        for place in (own, *(own[r] for r in self.REGISTRIES if r != home)):
+            place.pop(name, None)
+        own[home][name] = value
+
+    def __getattr__(self, name):
+        for registry in self.REGISTRIES:
+            found = self.__dict__.get(registry, {})
+            if name in found:
+                return found[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __delattr__(self, name):
+        for registry in self.REGISTRIES:
+            if name in self.__dict__.get(registry, {}):
+                del self.__dict__[registry][name]
+                return
+        object.__delattr__(self, name)
+
+    def register_buffer(self, name, tensor):
+        self._buffers[name] = tensor
+
+    def named_children(self):
+        found = set()
+        for name, child in self._modules.items():
+            if child is not None and child not in found:
+                found.add(child)
+                yield name, child
+
+    def named_modules(self, prefix="", found=None):
+        found = set() if found is None else found
+        if self not in found:
+            found.add(self)
+            yield prefix, self
+            for name, child in self.named_children():
+                yield from child.named_modules(f"{prefix}.{name}" if prefix else name, found)
+
+    def modules(self):
+        return (module for _, module in self.named_modules())
+
+    def _named_tensors(self, registry):
+        found = set()
+        for path, module in self.named_modules():
+            for name, tensor in module.__dict__[registry].items():
+                if tensor is not None and tensor not in found:
+                    found.add(tensor)
+                    yield (f"{path}.{name}" if path else name), tensor
+
+    def named_parameters(self):
+        return self._named_tensors("_parameters")
+
+    def named_buffers(self):
+        return self._named_tensors("_buffers")
+
+    def parameters(self):
+        return (parameter for _, parameter in self.named_parameters())
+
+    def train(self, mode=True):
+        for module in self.modules():
+            module.training = mode
         return self
 
     def eval(self):
@@ -961,6 +1081,8 @@ class MiniModule:
         object.__delattr__(self, name)
 
     def register_buffer(self, name, tensor):
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"{name!r} is something else already")
         self._buffers[name] = tensor
 
     def named_children(self):
@@ -1065,6 +1187,8 @@ class MiniModule:
         object.__delattr__(self, name)
 
     def register_buffer(self, name, tensor):
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"{name!r} is something else already")
         self._buffers[name] = tensor
 
     def named_children(self):
@@ -1162,6 +1286,8 @@ class MiniModule:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def register_buffer(self, name, tensor):
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"{name!r} is something else already")
         self._buffers[name] = tensor
 
     def named_children(self):
@@ -1266,6 +1392,8 @@ class MiniModule:
         object.__delattr__(self, name)
 
     def register_buffer(self, name, tensor):
+        if name not in self._buffers and hasattr(self, name):
+            raise KeyError(f"{name!r} is something else already")
         self._buffers[name] = tensor
 
     def named_children(self):
@@ -1353,6 +1481,7 @@ class MiniModule:
             super().__setattr__(name, value)
 
     def register_buffer(self, name, tensor):
+        vars(self).pop(name, None)
         self._entries[name] = ("buffer", tensor)
 
     def __getattr__(self, name):

@@ -428,8 +428,188 @@ def call_hooked(module, *args, **kwargs):
         raise
 
 
-# %% alternate: by_finally
-# A flag and `finally`; queues of hooks that are emptied one by one.
+# %% mistake: live_pre_hooks
+# You loop over the dictionary of pre hooks itself. One that takes itself off changes it, and Python stops
+# the loop with an error. Loop over a list of its items.
+def call_hooked(module, *args, **kwargs):
+    output, called = None, set()
+
+    def after(key, hook):
+        called.add(key)
+        with_kwargs = key in module._forward_hooks_with_kwargs
+        found = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
+        return output if found is None else found
+
+    try:
+        for key, hook in module._forward_pre_hooks.items():
+            if key in module._forward_pre_hooks_with_kwargs:
+                found = hook(module, args, kwargs)
+                if found is not None:
+                    if not isinstance(found, tuple) or len(found) != 2:
+                        raise RuntimeError(f"a pair of args and kwargs was expected, not {found!r}")
+                    args, kwargs = found
+            else:
+                found = hook(module, args)
+                if found is not None:
+                    args = found if isinstance(found, tuple) else (found,)
+        output = module.forward(*args, **kwargs)
+        for key, hook in list(module._forward_hooks.items()):
+            output = after(key, hook)
+        return output
+    except Exception:
+        for key, hook in list(module._forward_hooks.items()):
+            if key in module._forward_hooks_always_called and key not in called:
+                with suppress(Exception):
+                    output = after(key, hook)
+        raise
+
+
+# %% mistake: live_after_errors
+# After an error you loop over the dictionary itself. A hook that takes itself off there changes it, and
+# Python's error hides the first. Loop over a list of its items.
+def call_hooked(module, *args, **kwargs):
+    output, called = None, set()
+
+    def after(key, hook):
+        called.add(key)
+        with_kwargs = key in module._forward_hooks_with_kwargs
+        found = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
+        return output if found is None else found
+
+    try:
+        for key, hook in list(module._forward_pre_hooks.items()):
+            if key in module._forward_pre_hooks_with_kwargs:
+                found = hook(module, args, kwargs)
+                if found is not None:
+                    if not isinstance(found, tuple) or len(found) != 2:
+                        raise RuntimeError(f"a pair of args and kwargs was expected, not {found!r}")
+                    args, kwargs = found
+            else:
+                found = hook(module, args)
+                if found is not None:
+                    args = found if isinstance(found, tuple) else (found,)
+        output = module.forward(*args, **kwargs)
+        for key, hook in list(module._forward_hooks.items()):
+            output = after(key, hook)
+        return output
+    except Exception:
+        for key, hook in module._forward_hooks.items():
+            if key in module._forward_hooks_always_called and key not in called:
+                with suppress(Exception):
+                    output = after(key, hook)
+        raise
+
+
+# %% mistake: list_is_arguments
+# You take a list for several arguments. Only a tuple is; a list that a pre hook returns is one argument,
+# like a tensor.
+def call_hooked(module, *args, **kwargs):
+    output, called = None, set()
+
+    def after(key, hook):
+        called.add(key)
+        with_kwargs = key in module._forward_hooks_with_kwargs
+        found = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
+        return output if found is None else found
+
+    try:
+        for key, hook in list(module._forward_pre_hooks.items()):
+            if key in module._forward_pre_hooks_with_kwargs:
+                found = hook(module, args, kwargs)
+                if found is not None:
+                    if not isinstance(found, tuple) or len(found) != 2:
+                        raise RuntimeError(f"a pair of args and kwargs was expected, not {found!r}")
+                    args, kwargs = found
+            else:
+                found = hook(module, args)
+                if found is not None:
+                    args = tuple(found) if isinstance(found, list | tuple) else (found,)
+        output = module.forward(*args, **kwargs)
+        for key, hook in list(module._forward_hooks.items()):
+            output = after(key, hook)
+        return output
+    except Exception:
+        for key, hook in list(module._forward_hooks.items()):
+            if key in module._forward_hooks_always_called and key not in called:
+                with suppress(Exception):
+                    output = after(key, hook)
+        raise
+
+
+# %% mistake: catches_everything
+# You catch `BaseException`. Who presses Ctrl-C wants to stop, not to run more hooks: an `Exception` is what
+# calls them.
+def call_hooked(module, *args, **kwargs):
+    output, called = None, set()
+
+    def after(key, hook):
+        called.add(key)
+        with_kwargs = key in module._forward_hooks_with_kwargs
+        found = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
+        return output if found is None else found
+
+    try:
+        for key, hook in list(module._forward_pre_hooks.items()):
+            if key in module._forward_pre_hooks_with_kwargs:
+                found = hook(module, args, kwargs)
+                if found is not None:
+                    if not isinstance(found, tuple) or len(found) != 2:
+                        raise RuntimeError(f"a pair of args and kwargs was expected, not {found!r}")
+                    args, kwargs = found
+            else:
+                found = hook(module, args)
+                if found is not None:
+                    args = found if isinstance(found, tuple) else (found,)
+        output = module.forward(*args, **kwargs)
+        for key, hook in list(module._forward_hooks.items()):
+            output = after(key, hook)
+        return output
+    except BaseException:
+        for key, hook in list(module._forward_hooks.items()):
+            if key in module._forward_hooks_always_called and key not in called:
+                with suppress(Exception):
+                    output = after(key, hook)
+        raise
+
+
+# %% mistake: adds_keywords
+# You add what a pre hook returns to the keyword arguments that were there. The pair holds all of them: what
+# the hook left out is gone.
+def call_hooked(module, *args, **kwargs):
+    output, called = None, set()
+
+    def after(key, hook):
+        called.add(key)
+        with_kwargs = key in module._forward_hooks_with_kwargs
+        found = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
+        return output if found is None else found
+
+    try:
+        for key, hook in list(module._forward_pre_hooks.items()):
+            if key in module._forward_pre_hooks_with_kwargs:
+                found = hook(module, args, kwargs)
+                if found is not None:
+                    if not isinstance(found, tuple) or len(found) != 2:
+                        raise RuntimeError(f"a pair of args and kwargs was expected, not {found!r}")
+                    args, kwargs = found[0], {**kwargs, **found[1]}
+            else:
+                found = hook(module, args)
+                if found is not None:
+                    args = found if isinstance(found, tuple) else (found,)
+        output = module.forward(*args, **kwargs)
+        for key, hook in list(module._forward_hooks.items()):
+            output = after(key, hook)
+        return output
+    except Exception:
+        for key, hook in list(module._forward_hooks.items()):
+            if key in module._forward_hooks_always_called and key not in called:
+                with suppress(Exception):
+                    output = after(key, hook)
+        raise
+
+
+# %% alternate: by_queue
+# A queue of hooks that is emptied one by one, before an error and after it.
 def call_hooked(module, *args, **kwargs):
     state = {"args": args, "kwargs": kwargs, "output": None}
     queue = [
@@ -443,7 +623,6 @@ def call_hooked(module, *args, **kwargs):
         if new is not None:
             state["output"] = new
 
-    done = False
     try:
         for key, hook in tuple(module._forward_pre_hooks.items()):
             extra = key in module._forward_pre_hooks_with_kwargs
@@ -459,13 +638,12 @@ def call_hooked(module, *args, **kwargs):
         state["output"] = module.forward(*state["args"], **state["kwargs"])
         while queue:
             run_next()
-        done = True
         return state["output"]
-    finally:
-        if not done:
-            queue[:] = [item for item in queue if item[0] in module._forward_hooks_always_called]
-            while queue:
-                try:
-                    run_next()
-                except Exception:
-                    pass
+    except Exception:
+        queue[:] = [item for item in queue if item[0] in module._forward_hooks_always_called]
+        while queue:
+            try:
+                run_next()
+            except Exception:
+                pass
+        raise

@@ -176,6 +176,85 @@ def collect_state(module):
     return tensors, versions
 
 
+# %% mistake: detaches_in_place
+# `detach_` changes the module's own tensor: a buffer that was computed loses its graph, because
+# somebody looked at the model. `detach()` gives another tensor on the same memory.
+def collect_state(module):
+    tensors, versions = {}, {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        versions[path] = owner._version
+        saved = [*owner._parameters.items()]
+        saved += [
+            (name, buffer)
+            for name, buffer in owner._buffers.items()
+            if name not in owner._non_persistent_buffers_set
+        ]
+        for name, tensor in saved:
+            if tensor is not None:
+                plain = tensor.detach() if name in owner._parameters else tensor.detach_()
+                tensors[f"{path}.{name}" if path else name] = plain
+    return tensors, versions
+
+
+# %% mistake: buffers_as_they_are
+# You detach the parameters and hand out the buffers as they are. A buffer that was computed has a
+# graph, too.
+def collect_state(module):
+    tensors, versions = {}, {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        versions[path] = owner._version
+        saved = [*owner._parameters.items()]
+        saved += [
+            (name, buffer)
+            for name, buffer in owner._buffers.items()
+            if name not in owner._non_persistent_buffers_set
+        ]
+        for name, tensor in saved:
+            if tensor is not None:
+                tensors[f"{path}.{name}" if path else name] = (
+                    tensor.detach() if name in owner._parameters else tensor
+                )
+    return tensors, versions
+
+
+# %% mistake: versions_once
+# A module with several names has its version under the first only. Versions are found by path, so
+# each path needs its own, like the tensors.
+def collect_state(module):
+    tensors, versions = {}, {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        saved = [*owner._parameters.items()]
+        saved += [
+            (name, buffer)
+            for name, buffer in owner._buffers.items()
+            if name not in owner._non_persistent_buffers_set
+        ]
+        for name, tensor in saved:
+            if tensor is not None:
+                tensors[f"{path}.{name}" if path else name] = tensor.detach()
+    versions = {path: owner._version for path, owner in module.named_modules()}
+    return tensors, versions
+
+
+# %% mistake: versions_that_are_true
+# You leave out the version 0. It is a version like any other: ask for `None`, if at all.
+def collect_state(module):
+    tensors, versions = {}, {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        if owner._version:
+            versions[path] = owner._version
+        saved = [*owner._parameters.items()]
+        saved += [
+            (name, buffer)
+            for name, buffer in owner._buffers.items()
+            if name not in owner._non_persistent_buffers_set
+        ]
+        for name, tensor in saved:
+            if tensor is not None:
+                tensors[f"{path}.{name}" if path else name] = tensor.detach()
+    return tensors, versions
+
+
 # %% alternate: recursion
 # By recursion over `_modules`, with `vars` and `.data`.
 def collect_state(module):

@@ -237,6 +237,103 @@ def fold_batch_norm(conv, norm):
     return folded
 
 
+# %% mistake: dtype_of_the_norm
+# Your weight or bias has the norm's dtype. Norms are often kept in float32 beside a convolution in half
+# precision, and a computation with both gives float32: convert the result.
+def fold_batch_norm(conv, norm):
+    import copy
+
+    if norm.running_mean is None:
+        raise ValueError("a norm without running statistics depends on the batch")
+    with torch.no_grad():
+        scale = (norm.running_var + norm.eps).rsqrt()
+        offset = -norm.running_mean * scale
+        if norm.weight is not None:
+            scale = scale * norm.weight
+            offset = offset * norm.weight + norm.bias
+        if conv.bias is not None:
+            offset = offset + conv.bias * scale
+        shape = (-1, *[1] * (conv.weight.dim() - 1))
+        weight = conv.weight * scale.reshape(shape)
+    folded = copy.deepcopy(conv)
+    folded.weight = nn.Parameter(weight)
+    folded.bias = nn.Parameter(offset)
+    return folded
+
+
+# %% mistake: stays_frozen
+# You keep the `requires_grad` of the convolution. The result is a new layer, and wants gradients,
+# whoever froze the old one.
+def fold_batch_norm(conv, norm):
+    import copy
+
+    if norm.running_mean is None:
+        raise ValueError("a norm without running statistics depends on the batch")
+    with torch.no_grad():
+        scale = (norm.running_var + norm.eps).rsqrt()
+        offset = -norm.running_mean * scale
+        if norm.weight is not None:
+            scale = scale * norm.weight
+            offset = offset * norm.weight + norm.bias
+        if conv.bias is not None:
+            offset = offset + conv.bias * scale
+        shape = (-1, *[1] * (conv.weight.dim() - 1))
+        weight = conv.weight * scale.reshape(shape)
+    folded = copy.deepcopy(conv)
+    folded.weight = nn.Parameter(
+        weight.to(conv.weight.dtype), requires_grad=conv.weight.requires_grad
+    )
+    folded.bias = nn.Parameter(offset.to(conv.weight.dtype))
+    return folded
+
+
+# %% mistake: changes_the_modes
+# You call `eval()` on what was passed. The running statistics are there in either mode, and the caller
+# may want to train on.
+def fold_batch_norm(conv, norm):
+    import copy
+
+    if norm.running_mean is None:
+        raise ValueError("a norm without running statistics depends on the batch")
+    with torch.no_grad():
+        scale = (norm.running_var + norm.eps).rsqrt()
+        offset = -norm.running_mean * scale
+        if norm.weight is not None:
+            scale = scale * norm.weight
+            offset = offset * norm.weight + norm.bias
+        if conv.bias is not None:
+            offset = offset + conv.bias * scale
+        shape = (-1, *[1] * (conv.weight.dim() - 1))
+        weight = conv.weight * scale.reshape(shape)
+    conv.eval(), norm.eval()
+    folded = copy.deepcopy(conv)
+    folded.weight = nn.Parameter(weight.to(conv.weight.dtype))
+    folded.bias = nn.Parameter(offset.to(conv.weight.dtype))
+    return folded
+
+
+# %% mistake: forgets_the_old_bias
+# You leave out the bias that the convolution has: it is shifted by the mean and scaled like all that it
+# gives.
+def fold_batch_norm(conv, norm):
+    import copy
+
+    if norm.running_mean is None:
+        raise ValueError("a norm without running statistics depends on the batch")
+    with torch.no_grad():
+        scale = (norm.running_var + norm.eps).rsqrt()
+        offset = -norm.running_mean * scale
+        if norm.weight is not None:
+            scale = scale * norm.weight
+            offset = offset * norm.weight + norm.bias
+        shape = (-1, *[1] * (conv.weight.dim() - 1))
+        weight = conv.weight * scale.reshape(shape)
+    folded = copy.deepcopy(conv)
+    folded.weight = nn.Parameter(weight.to(conv.weight.dtype))
+    folded.bias = nn.Parameter(offset.to(conv.weight.dtype))
+    return folded
+
+
 # %% alternate: by_arguments
 # Settings one by one, and the norm's vectors filled up where they are None.
 def fold_batch_norm(conv, norm):
@@ -259,6 +356,6 @@ def fold_batch_norm(conv, norm):
             padding_mode=conv.padding_mode,
             dtype=conv.weight.dtype,
         )
-        new.weight.copy_(torch.einsum("o...,o->o...", conv.weight, gain / sigma))
+        new.weight.copy_(torch.einsum("o...,o->o...", conv.weight.to(sigma.dtype), gain / sigma))
         new.bias.copy_(shift + (old - mean) * gain / sigma)
     return new

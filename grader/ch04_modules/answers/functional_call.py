@@ -297,6 +297,210 @@ def functional_call(module, tensors, args=(), kwargs=None, strict=False):
                 registry[key] = own
 
 
+# %% mistake: equal_is_the_same
+# You let two tensors with equal values pass for one. They are two: one of them would be used, and a
+# gradient would never reach the other. Compare with `is`.
+def functional_call(module, tensors, args=(), kwargs=None, strict=False):
+    places = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        for registry in (owner._parameters, owner._buffers):
+            for key, own in registry.items():
+                if own is not None:
+                    places[f"{path}.{key}" if path else key] = registry, key, own
+
+    unknown = [name for name in tensors if name not in places]
+    if unknown:
+        raise RuntimeError(f"the module has no {unknown}")
+    replacements = {}
+    for name, given in tensors.items():
+        other = replacements.setdefault(places[name][2], given)
+        if not torch.equal(other, given):
+            raise ValueError(f"two tensors are given for {name!r}")
+    missing = [name for name, place in places.items() if place[2] not in replacements]
+    if strict and missing:
+        raise RuntimeError(f"nothing is given for {missing}")
+
+    try:
+        for registry, key, own in places.values():
+            if own in replacements:
+                registry[key] = replacements[own]
+        return module(*args, **(kwargs or {}))
+    finally:
+        for registry, key, own in places.values():
+            if own in replacements:
+                registry[key] = own
+
+
+# %% mistake: strict_for_parameters
+# With `strict` you ask for the parameters only. Buffers are state as well: one that is not given would be
+# the module's own.
+def functional_call(module, tensors, args=(), kwargs=None, strict=False):
+    places = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        for registry in (owner._parameters, owner._buffers):
+            for key, own in registry.items():
+                if own is not None:
+                    places[f"{path}.{key}" if path else key] = registry, key, own
+
+    unknown = [name for name in tensors if name not in places]
+    if unknown:
+        raise RuntimeError(f"the module has no {unknown}")
+    replacements = {}
+    for name, given in tensors.items():
+        if replacements.setdefault(places[name][2], given) is not given:
+            raise ValueError(f"two tensors are given for {name!r}")
+    missing = [
+        name
+        for name, (_, _, own) in places.items()
+        if own not in replacements and isinstance(own, nn.Parameter)
+    ]
+    if strict and missing:
+        raise RuntimeError(f"nothing is given for {missing}")
+
+    try:
+        for registry, key, own in places.values():
+            if own in replacements:
+                registry[key] = replacements[own]
+        return module(*args, **(kwargs or {}))
+    finally:
+        for registry, key, own in places.values():
+            if own in replacements:
+                registry[key] = own
+
+
+# %% mistake: none_is_replaced
+# You replace what is `None`. There is nothing in its place; a bias that the layer does not have would be
+# added. Take it for a name that the module does not have.
+def functional_call(module, tensors, args=(), kwargs=None, strict=False):
+    places = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        for registry in (owner._parameters, owner._buffers):
+            for key, own in registry.items():
+                places[f"{path}.{key}" if path else key] = registry, key, own
+
+    unknown = [name for name in tensors if name not in places]
+    if unknown:
+        raise RuntimeError(f"the module has no {unknown}")
+    replacements = {}
+    for name, given in tensors.items():
+        if replacements.setdefault(places[name][2], given) is not given:
+            raise ValueError(f"two tensors are given for {name!r}")
+    missing = [name for name, place in places.items() if place[2] not in replacements]
+    missing = [name for name in missing if places[name][2] is not None]
+    if strict and missing:
+        raise RuntimeError(f"nothing is given for {missing}")
+
+    try:
+        for registry, key, own in places.values():
+            if own in replacements:
+                registry[key] = replacements[own]
+        return module(*args, **(kwargs or {}))
+    finally:
+        for registry, key, own in places.values():
+            if own in replacements:
+                registry[key] = own
+
+
+# %% mistake: compares_addresses
+# You tell tensors apart by their address. Two parameters may lie in the same memory, and all empty ones have
+# the address 0; the same tensor is the same object.
+def functional_call(module, tensors, args=(), kwargs=None, strict=False):
+    places = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        for registry in (owner._parameters, owner._buffers):
+            for key, own in registry.items():
+                if own is not None:
+                    places[f"{path}.{key}" if path else key] = registry, key, own
+
+    unknown = [name for name in tensors if name not in places]
+    if unknown:
+        raise RuntimeError(f"the module has no {unknown}")
+    replacements = {}
+    for name, given in tensors.items():
+        if replacements.setdefault(places[name][2].data_ptr(), given) is not given:
+            raise ValueError(f"two tensors are given for {name!r}")
+    missing = [name for name, place in places.items() if place[2].data_ptr() not in replacements]
+    if strict and missing:
+        raise RuntimeError(f"nothing is given for {missing}")
+
+    try:
+        for registry, key, own in places.values():
+            if own.data_ptr() in replacements:
+                registry[key] = replacements[own.data_ptr()]
+        return module(*args, **(kwargs or {}))
+    finally:
+        for registry, key, own in places.values():
+            if own is not None:
+                registry[key] = own
+
+
+# %% mistake: in_evaluation
+# You put the module into evaluation mode for the call, and leave it there. It should compute as it would, and
+# be afterwards as it was.
+def functional_call(module, tensors, args=(), kwargs=None, strict=False):
+    places = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        for registry in (owner._parameters, owner._buffers):
+            for key, own in registry.items():
+                if own is not None:
+                    places[f"{path}.{key}" if path else key] = registry, key, own
+
+    unknown = [name for name in tensors if name not in places]
+    if unknown:
+        raise RuntimeError(f"the module has no {unknown}")
+    replacements = {}
+    for name, given in tensors.items():
+        if replacements.setdefault(places[name][2], given) is not given:
+            raise ValueError(f"two tensors are given for {name!r}")
+    missing = [name for name, place in places.items() if place[2] not in replacements]
+    if strict and missing:
+        raise RuntimeError(f"nothing is given for {missing}")
+
+    try:
+        for registry, key, own in places.values():
+            if own in replacements:
+                registry[key] = replacements[own]
+        module.eval()
+        return module(*args, **(kwargs or {}))
+    finally:
+        for registry, key, own in places.values():
+            if own in replacements:
+                registry[key] = own
+
+
+# %% mistake: empties_the_dictionary
+# You take the tensors out of the dictionary that was passed. It is the caller's, who may call again with it.
+def functional_call(module, tensors, args=(), kwargs=None, strict=False):
+    places = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        for registry in (owner._parameters, owner._buffers):
+            for key, own in registry.items():
+                if own is not None:
+                    places[f"{path}.{key}" if path else key] = registry, key, own
+
+    unknown = [name for name in tensors if name not in places]
+    if unknown:
+        raise RuntimeError(f"the module has no {unknown}")
+    replacements = {}
+    for name in list(tensors):
+        given = tensors.pop(name)
+        if replacements.setdefault(places[name][2], given) is not given:
+            raise ValueError(f"two tensors are given for {name!r}")
+    missing = [name for name, place in places.items() if place[2] not in replacements]
+    if strict and missing:
+        raise RuntimeError(f"nothing is given for {missing}")
+
+    try:
+        for registry, key, own in places.values():
+            if own in replacements:
+                registry[key] = replacements[own]
+        return module(*args, **(kwargs or {}))
+    finally:
+        for registry, key, own in places.values():
+            if own in replacements:
+                registry[key] = own
+
+
 # %% mistake: passes_over_unknown
 # You pass over names that the module does not have. A misspelt name would mean that the old weight
 # is used, silently.

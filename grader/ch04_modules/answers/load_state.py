@@ -347,7 +347,8 @@ def load_state(module, tensors, versions=None, strict=True):
 
 
 # %% mistake: older_only
-# You upgrade what has a lower version. A checkpoint without a version is the oldest of all.
+# You upgrade what has a version that is not the module's. A checkpoint without a version is the oldest
+# of all, and has none to compare.
 def load_state(module, tensors, versions=None, strict=True):
     versions = versions or {}
     tensors = dict(tensors)
@@ -355,6 +356,217 @@ def load_state(module, tensors, versions=None, strict=True):
     for path, owner in module.named_modules(remove_duplicate=False):
         prefix = f"{path}." if path else ""
         if hasattr(owner, "upgrade") and versions.get(path, owner._version) != owner._version:
+            below = [name for name in tensors if name.startswith(prefix)]
+            entries = {name.removeprefix(prefix): tensors.pop(name) for name in below}
+            upgraded = owner.upgrade(entries, versions.get(path))
+            tensors.update({prefix + name: tensor for name, tensor in upgraded.items()})
+        for name, tensor in [*owner._parameters.items(), *owner._buffers.items()]:
+            if tensor is not None and name not in owner._non_persistent_buffers_set:
+                wanted[prefix + name] = tensor
+
+    missing = sorted(wanted.keys() - tensors.keys())
+    unexpected = sorted(tensors.keys() - wanted.keys())
+    found = sorted(wanted.keys() & tensors.keys())
+    misshapen = [name for name in found if tensors[name].shape != wanted[name].shape]
+    if misshapen or (strict and (missing or unexpected)):
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}, wrong shape {misshapen}")
+    with torch.no_grad():
+        for name in found:
+            wanted[name].copy_(tensors[name])
+    return {"missing": missing, "unexpected": unexpected}
+
+
+# %% mistake: newer_is_fine
+# You upgrade what is older. A checkpoint of a newer version does not fit either; ask whether the versions
+# differ, and let the module decide.
+def load_state(module, tensors, versions=None, strict=True):
+    versions = versions or {}
+    tensors = dict(tensors)
+    wanted = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        prefix = f"{path}." if path else ""
+        if hasattr(owner, "upgrade") and (versions.get(path) or 0) < owner._version:
+            below = [name for name in tensors if name.startswith(prefix)]
+            entries = {name.removeprefix(prefix): tensors.pop(name) for name in below}
+            upgraded = owner.upgrade(entries, versions.get(path))
+            tensors.update({prefix + name: tensor for name, tensor in upgraded.items()})
+        for name, tensor in [*owner._parameters.items(), *owner._buffers.items()]:
+            if tensor is not None and name not in owner._non_persistent_buffers_set:
+                wanted[prefix + name] = tensor
+
+    missing = sorted(wanted.keys() - tensors.keys())
+    unexpected = sorted(tensors.keys() - wanted.keys())
+    found = sorted(wanted.keys() & tensors.keys())
+    misshapen = [name for name in found if tensors[name].shape != wanted[name].shape]
+    if misshapen or (strict and (missing or unexpected)):
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}, wrong shape {misshapen}")
+    with torch.no_grad():
+        for name in found:
+            wanted[name].copy_(tensors[name])
+    return {"missing": missing, "unexpected": unexpected}
+
+
+# %% mistake: no_version_is_one
+# You hand a version of your own to `upgrade` where the checkpoint has none. Whoever wrote version 1 and
+# who wrote none may have written different things: hand over `None`.
+def load_state(module, tensors, versions=None, strict=True):
+    versions = versions or {}
+    tensors = dict(tensors)
+    wanted = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        prefix = f"{path}." if path else ""
+        if hasattr(owner, "upgrade") and versions.get(path) != owner._version:
+            below = [name for name in tensors if name.startswith(prefix)]
+            entries = {name.removeprefix(prefix): tensors.pop(name) for name in below}
+            upgraded = owner.upgrade(entries, versions.get(path, 1))
+            tensors.update({prefix + name: tensor for name, tensor in upgraded.items()})
+        for name, tensor in [*owner._parameters.items(), *owner._buffers.items()]:
+            if tensor is not None and name not in owner._non_persistent_buffers_set:
+                wanted[prefix + name] = tensor
+
+    missing = sorted(wanted.keys() - tensors.keys())
+    unexpected = sorted(tensors.keys() - wanted.keys())
+    found = sorted(wanted.keys() & tensors.keys())
+    misshapen = [name for name in found if tensors[name].shape != wanted[name].shape]
+    if misshapen or (strict and (missing or unexpected)):
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}, wrong shape {misshapen}")
+    with torch.no_grad():
+        for name in found:
+            wanted[name].copy_(tensors[name])
+    return {"missing": missing, "unexpected": unexpected}
+
+
+# %% mistake: keeps_the_old_entries
+# You add what `upgrade` returned to the old entries. It takes their place: what was renamed would else be
+# there under both names.
+def load_state(module, tensors, versions=None, strict=True):
+    versions = versions or {}
+    tensors = dict(tensors)
+    wanted = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        prefix = f"{path}." if path else ""
+        if hasattr(owner, "upgrade") and versions.get(path) != owner._version:
+            below = [name for name in tensors if name.startswith(prefix)]
+            entries = {name.removeprefix(prefix): tensors[name] for name in below}
+            upgraded = owner.upgrade(entries, versions.get(path))
+            tensors.update({prefix + name: tensor for name, tensor in upgraded.items()})
+        for name, tensor in [*owner._parameters.items(), *owner._buffers.items()]:
+            if tensor is not None and name not in owner._non_persistent_buffers_set:
+                wanted[prefix + name] = tensor
+
+    missing = sorted(wanted.keys() - tensors.keys())
+    unexpected = sorted(tensors.keys() - wanted.keys())
+    found = sorted(wanted.keys() & tensors.keys())
+    misshapen = [name for name in found if tensors[name].shape != wanted[name].shape]
+    if misshapen or (strict and (missing or unexpected)):
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}, wrong shape {misshapen}")
+    with torch.no_grad():
+        for name in found:
+            wanted[name].copy_(tensors[name])
+    return {"missing": missing, "unexpected": unexpected}
+
+
+# %% mistake: drops_what_upgrade_returns
+# You call `upgrade` and go on with the dictionary that you handed over. What it returns is the new one.
+def load_state(module, tensors, versions=None, strict=True):
+    versions = versions or {}
+    tensors = dict(tensors)
+    wanted = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        prefix = f"{path}." if path else ""
+        if hasattr(owner, "upgrade") and versions.get(path) != owner._version:
+            below = [name for name in tensors if name.startswith(prefix)]
+            entries = {name.removeprefix(prefix): tensors.pop(name) for name in below}
+            owner.upgrade(entries, versions.get(path))
+            upgraded = entries
+            tensors.update({prefix + name: tensor for name, tensor in upgraded.items()})
+        for name, tensor in [*owner._parameters.items(), *owner._buffers.items()]:
+            if tensor is not None and name not in owner._non_persistent_buffers_set:
+                wanted[prefix + name] = tensor
+
+    missing = sorted(wanted.keys() - tensors.keys())
+    unexpected = sorted(tensors.keys() - wanted.keys())
+    found = sorted(wanted.keys() & tensors.keys())
+    misshapen = [name for name in found if tensors[name].shape != wanted[name].shape]
+    if misshapen or (strict and (missing or unexpected)):
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}, wrong shape {misshapen}")
+    with torch.no_grad():
+        for name in found:
+            wanted[name].copy_(tensors[name])
+    return {"missing": missing, "unexpected": unexpected}
+
+
+# %% mistake: names_with_the_path
+# You hand over entries under their full names. A module does not know where in a model it stands: leave
+# the path out, and put it back afterwards.
+def load_state(module, tensors, versions=None, strict=True):
+    versions = versions or {}
+    tensors = dict(tensors)
+    wanted = {}
+    for path, owner in module.named_modules(remove_duplicate=False):
+        prefix = f"{path}." if path else ""
+        if hasattr(owner, "upgrade") and versions.get(path) != owner._version:
+            below = [name for name in tensors if name.startswith(prefix)]
+            entries = {name: tensors.pop(name) for name in below}
+            upgraded = owner.upgrade(entries, versions.get(path))
+            tensors.update({name: tensor for name, tensor in upgraded.items()})
+        for name, tensor in [*owner._parameters.items(), *owner._buffers.items()]:
+            if tensor is not None and name not in owner._non_persistent_buffers_set:
+                wanted[prefix + name] = tensor
+
+    missing = sorted(wanted.keys() - tensors.keys())
+    unexpected = sorted(tensors.keys() - wanted.keys())
+    found = sorted(wanted.keys() & tensors.keys())
+    misshapen = [name for name in found if tensors[name].shape != wanted[name].shape]
+    if misshapen or (strict and (missing or unexpected)):
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}, wrong shape {misshapen}")
+    with torch.no_grad():
+        for name in found:
+            wanted[name].copy_(tensors[name])
+    return {"missing": missing, "unexpected": unexpected}
+
+
+# %% mistake: upgrades_each_module_once
+# You walk over each module once. A shared one has entries under every name, and those under the second
+# stay as old as they were.
+def load_state(module, tensors, versions=None, strict=True):
+    versions = versions or {}
+    tensors = dict(tensors)
+    wanted = {}
+    once = dict(module.named_modules())
+    for path, owner in module.named_modules(remove_duplicate=False):
+        prefix = f"{path}." if path else ""
+        if path in once and hasattr(owner, "upgrade") and versions.get(path) != owner._version:
+            below = [name for name in tensors if name.startswith(prefix)]
+            entries = {name.removeprefix(prefix): tensors.pop(name) for name in below}
+            upgraded = owner.upgrade(entries, versions.get(path))
+            tensors.update({prefix + name: tensor for name, tensor in upgraded.items()})
+        for name, tensor in [*owner._parameters.items(), *owner._buffers.items()]:
+            if tensor is not None and name not in owner._non_persistent_buffers_set:
+                wanted[prefix + name] = tensor
+
+    missing = sorted(wanted.keys() - tensors.keys())
+    unexpected = sorted(tensors.keys() - wanted.keys())
+    found = sorted(wanted.keys() & tensors.keys())
+    misshapen = [name for name in found if tensors[name].shape != wanted[name].shape]
+    if misshapen or (strict and (missing or unexpected)):
+        raise RuntimeError(f"missing {missing}, unexpected {unexpected}, wrong shape {misshapen}")
+    with torch.no_grad():
+        for name in found:
+            wanted[name].copy_(tensors[name])
+    return {"missing": missing, "unexpected": unexpected}
+
+
+# %% mistake: children_first
+# You upgrade from below. A module may rename its children's entries: the walk goes from above down, and
+# what the parent returns is what the children find.
+def load_state(module, tensors, versions=None, strict=True):
+    versions = versions or {}
+    tensors = dict(tensors)
+    wanted = {}
+    for path, owner in reversed(list(module.named_modules(remove_duplicate=False))):
+        prefix = f"{path}." if path else ""
+        if hasattr(owner, "upgrade") and versions.get(path) != owner._version:
             below = [name for name in tensors if name.startswith(prefix)]
             entries = {name.removeprefix(prefix): tensors.pop(name) for name in below}
             upgraded = owner.upgrade(entries, versions.get(path))

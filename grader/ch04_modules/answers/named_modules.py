@@ -117,6 +117,42 @@ def named_modules(module, memo=None, prefix="", remove_duplicate=True):
             )
 
 
+# %% mistake: remembers_ids
+# You put the modules' `id`s into `memo`. It is a set of modules: a caller who put some in would find
+# that you pass none of them over, and afterwards sees numbers.
+def named_modules(module, memo=None, prefix="", remove_duplicate=True):
+    if memo is None:
+        memo = set()
+    if id(module) in memo:
+        return
+    if remove_duplicate:
+        memo.add(id(module))
+    yield prefix, module
+    for name, child in module._modules.items():
+        if child is not None:
+            yield from named_modules(
+                child, memo, f"{prefix}.{name}" if prefix else name, remove_duplicate
+            )
+
+
+# %% mistake: passes_over_what_is_false
+# You ask whether an entry is true. An empty `nn.Sequential` or `nn.ModuleList` has the length 0, so
+# Python calls it false; it is a module all the same. Ask `is not None`.
+def named_modules(module, memo=None, prefix="", remove_duplicate=True):
+    if memo is None:
+        memo = set()
+    if module in memo:
+        return
+    if remove_duplicate:
+        memo.add(module)
+    yield prefix, module
+    for name, child in module._modules.items():
+        if child:
+            yield from named_modules(
+                child, memo, f"{prefix}.{name}" if prefix else name, remove_duplicate
+            )
+
+
 # %% mistake: one_memo_for_all_calls
 # A default value is made once, when the function is defined. Your set outlives the call, and a
 # second walk over the same model finds nothing. Write `memo=None` and make the set inside.
@@ -167,8 +203,8 @@ def named_modules(module, memo=None, prefix="", remove_duplicate=True):
 
 
 # %% mistake: collects_first
-# You collect all pairs before you give the first. A generator gives each when it is found, and a
-# model that contains itself has a walk without end.
+# You collect pairs before you give them: all, or all that are below a child. A generator gives each
+# when it is found, and a model that contains itself has a walk without end.
 def named_modules(module, memo=None, prefix="", remove_duplicate=True):
     memo = set() if memo is None else memo
     found = []

@@ -179,6 +179,60 @@ def named_tensors(module, kind, prefix="", recurse=True, remove_duplicate=True):
             yield (f"{path}.{name}" if path else name), tensor
 
 
+# %% mistake: any_registry
+# You look for a registry of whatever name comes. `kind="modules"` gives children, and of a misspelt
+# word the caller learns what you looked for, not what he may ask for. Raise a `ValueError`.
+def named_tensors(module, kind, prefix="", recurse=True, remove_duplicate=True):
+    modules = [(prefix, module)]
+    if recurse:
+        modules = module.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+    found = set()
+    for path, owner in modules:
+        for name, tensor in getattr(owner, f"_{kind}").items():
+            if tensor is None or tensor in found:
+                continue
+            if remove_duplicate:
+                found.add(tensor)
+            yield (f"{path}.{name}" if path else name), tensor
+
+
+# %% mistake: detached
+# You give detached tensors. An optimiser needs the very objects that the modules hold: of any other
+# it sees no gradient.
+def named_tensors(module, kind, prefix="", recurse=True, remove_duplicate=True):
+    if kind not in ("parameters", "buffers"):
+        raise ValueError(kind)
+    modules = [(prefix, module)]
+    if recurse:
+        modules = module.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+    found = set()
+    for path, owner in modules:
+        for name, tensor in getattr(owner, f"_{kind}").items():
+            if tensor is None or tensor in found:
+                continue
+            if remove_duplicate:
+                found.add(tensor)
+            yield (f"{path}.{name}" if path else name), tensor.detach()
+
+
+# %% mistake: no_memory_without_recursion
+# Without `recurse` you forget `remove_duplicate`. One module may hold a tensor under two names.
+def named_tensors(module, kind, prefix="", recurse=True, remove_duplicate=True):
+    if kind not in ("parameters", "buffers"):
+        raise ValueError(kind)
+    modules = [(prefix, module)]
+    if recurse:
+        modules = module.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+    found = set()
+    for path, owner in modules:
+        for name, tensor in getattr(owner, f"_{kind}").items():
+            if tensor is None or tensor in found:
+                continue
+            if remove_duplicate and recurse:
+                found.add(tensor)
+            yield (f"{path}.{name}" if path else name), tensor
+
+
 # %% alternate: recursion
 # No walk over modules: the function calls itself, and filters by identity at the end.
 def named_tensors(module, kind, prefix="", recurse=True, remove_duplicate=True):

@@ -62,6 +62,138 @@ def parameter_groups(model, weight_decay, frozen=()):
     ]
 
 
+# %% mistake: last_part_is_bias
+# You look for a last part that is `bias` and nothing else. An LSTM calls its biases `bias_ih_l0`, an
+# attention layer has an `in_proj_bias`: the word can stand anywhere in the last part.
+def parameter_groups(model, weight_decay, frozen=()):
+    every_name = list(model.named_parameters(remove_duplicate=False))
+    to_freeze = set()
+    for path in frozen:
+        below = [p for name, p in every_name if not path or f"{name}.".startswith(f"{path}.")]
+        if not below:
+            raise ValueError(f"no parameter at or below {path!r}")
+        to_freeze.update(below)
+    for parameter in to_freeze:
+        parameter.requires_grad_(False)
+
+    without_decay = set()
+    for name, parameter in every_name:
+        path, _, last = name.rpartition(".")
+        if last == "bias" or isinstance(model.get_submodule(path), NORMS):
+            without_decay.add(parameter)
+    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return [
+        {
+            "params": [parameter for parameter in trainable if parameter not in without_decay],
+            "weight_decay": weight_decay,
+        },
+        {
+            "params": [parameter for parameter in trainable if parameter in without_decay],
+            "weight_decay": 0.0,
+        },
+    ]
+
+
+# %% mistake: norms_by_class_name
+# You tell norms by the name of their class. A subclass may be called otherwise, and what is called
+# so need be none: ask `isinstance(module, NORMS)`.
+def parameter_groups(model, weight_decay, frozen=()):
+    every_name = list(model.named_parameters(remove_duplicate=False))
+    to_freeze = set()
+    for path in frozen:
+        below = [p for name, p in every_name if not path or f"{name}.".startswith(f"{path}.")]
+        if not below:
+            raise ValueError(f"no parameter at or below {path!r}")
+        to_freeze.update(below)
+    for parameter in to_freeze:
+        parameter.requires_grad_(False)
+
+    without_decay = set()
+    for name, parameter in every_name:
+        path, _, last = name.rpartition(".")
+        if "bias" in last or "Norm" in type(model.get_submodule(path)).__name__:
+            without_decay.add(parameter)
+    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return [
+        {
+            "params": [parameter for parameter in trainable if parameter not in without_decay],
+            "weight_decay": weight_decay,
+        },
+        {
+            "params": [parameter for parameter in trainable if parameter in without_decay],
+            "weight_decay": 0.0,
+        },
+    ]
+
+
+# %% mistake: norms_without_subclasses
+# You ask whether the type itself is in `NORMS`. These are base classes: `BatchNorm1d` is derived from
+# the first, and other people derive from all. Ask `isinstance(module, NORMS)`.
+def parameter_groups(model, weight_decay, frozen=()):
+    every_name = list(model.named_parameters(remove_duplicate=False))
+    to_freeze = set()
+    for path in frozen:
+        below = [p for name, p in every_name if not path or f"{name}.".startswith(f"{path}.")]
+        if not below:
+            raise ValueError(f"no parameter at or below {path!r}")
+        to_freeze.update(below)
+    for parameter in to_freeze:
+        parameter.requires_grad_(False)
+
+    without_decay = set()
+    for name, parameter in every_name:
+        path, _, last = name.rpartition(".")
+        if "bias" in last or type(model.get_submodule(path)) in NORMS:
+            without_decay.add(parameter)
+    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return [
+        {
+            "params": [parameter for parameter in trainable if parameter not in without_decay],
+            "weight_decay": weight_decay,
+        },
+        {
+            "params": [parameter for parameter in trainable if parameter in without_decay],
+            "weight_decay": 0.0,
+        },
+    ]
+
+
+# %% mistake: refuses_what_is_frozen
+# You look for parameters that still want a gradient. A path to a part that is frozen already is no
+# slip of the pen: there are parameters below it.
+def parameter_groups(model, weight_decay, frozen=()):
+    every_name = list(model.named_parameters(remove_duplicate=False))
+    to_freeze = set()
+    for path in frozen:
+        below = [
+            p
+            for name, p in every_name
+            if p.requires_grad and (not path or f"{name}.".startswith(f"{path}."))
+        ]
+        if not below:
+            raise ValueError(f"no parameter at or below {path!r}")
+        to_freeze.update(below)
+    for parameter in to_freeze:
+        parameter.requires_grad_(False)
+
+    without_decay = set()
+    for name, parameter in every_name:
+        path, _, last = name.rpartition(".")
+        if "bias" in last or isinstance(model.get_submodule(path), NORMS):
+            without_decay.add(parameter)
+    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return [
+        {
+            "params": [parameter for parameter in trainable if parameter not in without_decay],
+            "weight_decay": weight_decay,
+        },
+        {
+            "params": [parameter for parameter in trainable if parameter in without_decay],
+            "weight_decay": 0.0,
+        },
+    ]
+
+
 # %% mistake: anywhere_in_the_path
 # You look for `bias` in the whole path. A weight in a module that is called `bias_net` is a
 # weight.

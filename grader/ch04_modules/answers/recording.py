@@ -291,6 +291,208 @@ def recording(model, paths):
             handle.remove()
 
 
+# %% mistake: hands_on_a_copy
+# Your hook returns a copy, and PyTorch takes that for the module's new output. What is changed in place
+# later is then another tensor. Return nothing.
+@contextmanager
+def recording(model, paths):
+    modules = {path: model.get_submodule(path) for path in paths}
+    seen = {path: [] for path in modules}
+
+    def copied(output):
+        if isinstance(output, torch.Tensor):
+            return output.detach().clone()
+        if isinstance(output, dict):
+            return {key: copied(item) for key, item in output.items()}
+        if isinstance(output, list | tuple):
+            return type(output)(map(copied, output))
+        return output
+
+    def hook_for(path):
+        def hook(module, args, output):
+            seen[path].append(copied(output))
+            return output.clone() if isinstance(output, torch.Tensor) else None
+
+        return hook
+
+    handles = []
+    try:
+        for path, module in modules.items():
+            handles.append(module.register_forward_hook(hook_for(path)))
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+# %% mistake: without_gradients
+# You switch gradients off while you watch. The model should compute as if nobody did: detach what you keep,
+# and let the rest be.
+@contextmanager
+def recording(model, paths):
+    modules = {path: model.get_submodule(path) for path in paths}
+    seen = {path: [] for path in modules}
+
+    def copied(output):
+        if isinstance(output, torch.Tensor):
+            return output.detach().clone()
+        if isinstance(output, dict):
+            return {key: copied(item) for key, item in output.items()}
+        if isinstance(output, list | tuple):
+            return type(output)(map(copied, output))
+        return output
+
+    def hook_for(path):
+        def hook(module, args, output):
+            seen[path].append(copied(output))
+
+        return hook
+
+    handles = []
+    try:
+        for path, module in modules.items():
+            handles.append(module.register_forward_hook(hook_for(path)))
+        with torch.no_grad():
+            yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+# %% mistake: in_evaluation
+# You put the model into evaluation mode. Norms and dropout then compute something else; the model should
+# compute as if nobody watched.
+@contextmanager
+def recording(model, paths):
+    modules = {path: model.get_submodule(path) for path in paths}
+    seen = {path: [] for path in modules}
+
+    def copied(output):
+        if isinstance(output, torch.Tensor):
+            return output.detach().clone()
+        if isinstance(output, dict):
+            return {key: copied(item) for key, item in output.items()}
+        if isinstance(output, list | tuple):
+            return type(output)(map(copied, output))
+        return output
+
+    def hook_for(path):
+        def hook(module, args, output):
+            seen[path].append(copied(output))
+
+        return hook
+
+    handles = []
+    try:
+        for path, module in modules.items():
+            handles.append(module.register_forward_hook(hook_for(path)))
+        model.eval()
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+# %% mistake: one_dtype
+# You convert what you keep. A record has the values as they were, in their dtype.
+@contextmanager
+def recording(model, paths):
+    modules = {path: model.get_submodule(path) for path in paths}
+    seen = {path: [] for path in modules}
+
+    def copied(output):
+        if isinstance(output, torch.Tensor):
+            return output.detach().clone().float()
+        if isinstance(output, dict):
+            return {key: copied(item) for key, item in output.items()}
+        if isinstance(output, list | tuple):
+            return type(output)(map(copied, output))
+        return output
+
+    def hook_for(path):
+        def hook(module, args, output):
+            seen[path].append(copied(output))
+
+        return hook
+
+    handles = []
+    try:
+        for path, module in modules.items():
+            handles.append(module.register_forward_hook(hook_for(path)))
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+# %% mistake: copies_everything
+# You copy what is no tensor as well. It was to be kept as it is: it may be large, and some things cannot be
+# copied.
+@contextmanager
+def recording(model, paths):
+    modules = {path: model.get_submodule(path) for path in paths}
+    seen = {path: [] for path in modules}
+
+    def copied(output):
+        if isinstance(output, torch.Tensor):
+            return output.detach().clone()
+        if isinstance(output, dict):
+            return {key: copied(item) for key, item in output.items()}
+        if isinstance(output, list | tuple):
+            return type(output)(map(copied, output))
+        import copy
+
+        return copy.deepcopy(output)
+
+    def hook_for(path):
+        def hook(module, args, output):
+            seen[path].append(copied(output))
+
+        return hook
+
+    handles = []
+    try:
+        for path, module in modules.items():
+            handles.append(module.register_forward_hook(hook_for(path)))
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+# %% mistake: even_after_errors
+# With `always_call=True` your hook runs after an error in `forward` too, and records a `None` that no layer
+# gave.
+@contextmanager
+def recording(model, paths):
+    modules = {path: model.get_submodule(path) for path in paths}
+    seen = {path: [] for path in modules}
+
+    def copied(output):
+        if isinstance(output, torch.Tensor):
+            return output.detach().clone()
+        if isinstance(output, dict):
+            return {key: copied(item) for key, item in output.items()}
+        if isinstance(output, list | tuple):
+            return type(output)(map(copied, output))
+        return output
+
+    def hook_for(path):
+        def hook(module, args, output):
+            seen[path].append(copied(output))
+
+        return hook
+
+    handles = []
+    try:
+        for path, module in modules.items():
+            handles.append(module.register_forward_hook(hook_for(path), always_call=True))
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
 # %% mistake: tensors_only
 # You expect a tensor. Recurrent and attention layers give tuples, others dicts; go into them.
 @contextmanager

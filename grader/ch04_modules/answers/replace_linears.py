@@ -104,6 +104,68 @@ def replace_linears(model, wrap):
     return wrappers.get(model, model)
 
 
+# %% mistake: contains_linear
+# You look for `Linear` in the name of the type. A subclass may be called anything, and so may a layer
+# that is none. Use `isinstance`.
+def replace_linears(model, wrap):
+    wrappers, owners, inside = {}, [], set()
+    for path, module in model.named_modules():
+        if module in inside:
+            continue
+        if "Linear" in type(module).__name__:
+            wrappers[module] = wrap(path, module)
+            inside.update(module.modules())
+        else:
+            owners.append(module)
+    for owner in owners:
+        for name, child in owner._modules.items():
+            if child in wrappers:
+                owner._modules[name] = wrappers[child]
+    return wrappers.get(model, model)
+
+
+# %% mistake: by_attributes
+# You take every layer with `in_features` and `out_features` for linear. Ask for the type, with
+# `isinstance`.
+def replace_linears(model, wrap):
+    wrappers, owners, inside = {}, [], set()
+    for path, module in model.named_modules():
+        if module in inside:
+            continue
+        if hasattr(module, "in_features") and hasattr(module, "out_features"):
+            wrappers[module] = wrap(path, module)
+            inside.update(module.modules())
+        else:
+            owners.append(module)
+    for owner in owners:
+        for name, child in owner._modules.items():
+            if child in wrappers:
+                owner._modules[name] = wrappers[child]
+    return wrappers.get(model, model)
+
+
+# %% mistake: drops_the_error
+# You catch what `wrap` raises. It was the caller's error, and the caller should hear of it.
+def replace_linears(model, wrap):
+    wrappers, owners, inside = {}, [], set()
+    for path, module in model.named_modules():
+        if module in inside:
+            continue
+        if isinstance(module, nn.Linear):
+            try:
+                wrappers[module] = wrap(path, module)
+            except Exception:
+                continue
+            inside.update(module.modules())
+        else:
+            owners.append(module)
+    for owner in owners:
+        for name, child in owner._modules.items():
+            if child in wrappers:
+                owner._modules[name] = wrappers[child]
+    return wrappers.get(model, model)
+
+
 # %% mistake: by_name_of_type
 # You look for `Linear` in the name of the type. `nn.Bilinear` takes two inputs; and a subclass may
 # be called anything.

@@ -415,6 +415,118 @@ class Block(nn.Module):
         return (self.branch(x) + self.shortcut(x)).relu()
 
 
+# %% mistake: no_relu_in_the_stem
+# You left out the ReLU of the stem: convolution, norm, ReLU, and only then the pooling.
+def resnet(blocks, widths, classes):
+    layers = [
+        nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
+        nn.BatchNorm2d(widths[0]),
+        nn.MaxPool2d(3, stride=2, padding=1),
+    ]
+    inputs = widths[0]
+    for stage, width in enumerate(widths):
+        for number in range(blocks[stage]):
+            layers.append(Block(inputs, width, stride=2 if stage and not number else 1))
+            inputs = width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, classes))
+
+
+class Block(nn.Module):
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.branch = nn.Sequential(
+            nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(),
+            nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+        )
+        self.shortcut = nn.Sequential()
+        if stride != 1 or inputs != outputs:
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False), nn.BatchNorm2d(outputs)
+            )
+
+    def forward(self, x):
+        return (self.branch(x) + self.shortcut(x)).relu()
+
+
+# %% mistake: pools_two_by_two
+# Your stem pools over 2×2. It is 3×3 with stride 2 and padding 1: the windows overlap.
+def resnet(blocks, widths, classes):
+    layers = [
+        nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
+        nn.BatchNorm2d(widths[0]),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+    ]
+    inputs = widths[0]
+    for stage, width in enumerate(widths):
+        for number in range(blocks[stage]):
+            layers.append(Block(inputs, width, stride=2 if stage and not number else 1))
+            inputs = width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, classes))
+
+
+class Block(nn.Module):
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.branch = nn.Sequential(
+            nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+            nn.ReLU(),
+            nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+        )
+        self.shortcut = nn.Sequential()
+        if stride != 1 or inputs != outputs:
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False), nn.BatchNorm2d(outputs)
+            )
+
+    def forward(self, x):
+        return (self.branch(x) + self.shortcut(x)).relu()
+
+
+# %% mistake: one_norm_for_two
+# You use one norm after both convolutions of a block. Each keeps statistics of its own: in training one would
+# count every batch twice, and mix two distributions.
+def resnet(blocks, widths, classes):
+    layers = [
+        nn.Conv2d(3, widths[0], 7, stride=2, padding=3, bias=False),
+        nn.BatchNorm2d(widths[0]),
+        nn.ReLU(),
+        nn.MaxPool2d(3, stride=2, padding=1),
+    ]
+    inputs = widths[0]
+    for stage, width in enumerate(widths):
+        for number in range(blocks[stage]):
+            layers.append(Block(inputs, width, stride=2 if stage and not number else 1))
+            inputs = width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, classes))
+
+
+class Block(nn.Module):
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        norm = nn.BatchNorm2d(outputs)
+        self.branch = nn.Sequential(
+            nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
+            norm,
+            nn.ReLU(),
+            nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
+            norm,
+        )
+        self.shortcut = nn.Sequential()
+        if stride != 1 or inputs != outputs:
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False), nn.BatchNorm2d(outputs)
+            )
+
+    def forward(self, x):
+        return (self.branch(x) + self.shortcut(x)).relu()
+
+
 # %% mistake: mean_before
 # Your stem pools by the mean. It takes the maximum.
 def resnet(blocks, widths, classes):
