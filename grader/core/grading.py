@@ -225,7 +225,8 @@ def _review(interview: Interview) -> str:
 def _notes(runs: Sequence[CheckRun], interview: Interview) -> tuple[str, ...]:
     """Say what returning means to someone who printed the answer; and if torch is another one."""
     notes = [note] if (note := other_torch()) else []
-    nothing = any(isinstance(run.error, Mismatch) and run.error.what == NOTHING for run in runs)
+    wrong = [run.error for run in runs if isinstance(run.error, Mismatch)]
+    nothing = any(error.what == NOTHING or ("got", "None") in error.rows for error in wrong)
     if nothing and interview.printed:
         notes.append("Your code prints something. `print` shows a value; `return` hands it back.")
     return tuple(notes)

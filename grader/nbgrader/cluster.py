@@ -36,6 +36,7 @@ from grader.nbgrader.station import (
     grade_parcel,
     identity,
     pack,
+    refusal,
 )
 from grader.nbgrader.worker import Died, Event, Stopped, Task
 
@@ -196,10 +197,7 @@ class Cluster:
         except Exception as error:
             other = f"no Undertorch that answers ({type(error).__name__}: {error})"
         if other:
-            yield Stopped(
-                f"The worker {address} has {other}. "
-                "Install the same commit and the same torch there, and start its workers again"
-            )
+            yield refusal(address, other)
         else:
             self._known.add(address)
 

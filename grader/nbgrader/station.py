@@ -80,6 +80,14 @@ def differences(here: Mapping[str, str], there: Mapping[str, str]) -> str:
     )
 
 
+def refusal(address: str, other: str) -> Stopped:
+    """Return the event of a worker that must not grade, for what it has otherwise."""
+    return Stopped(
+        f"The worker {address} has {other}. "
+        "Install the same commit and the same torch there, and start its workers again"
+    )
+
+
 def pack(chapter: Chapter) -> bytes:
     """Return the files of a chapter that grading reads, as they lie in the course."""
     packed = io.BytesIO()
@@ -135,7 +143,7 @@ def grade_parcel(order: Order, parcel: Parcel) -> Done | Stopped:
     address = get_worker().address
     other = differences(order.identity, identity(order.chapter))
     if other:  # a worker that joined after the others had been looked at
-        return Stopped(f"The worker {address} has {other}")
+        return refusal(address, other)
     try:
         run = _station.run(order)
         task = replace(parcel.task, notebook=_lay_out(run, parcel))
