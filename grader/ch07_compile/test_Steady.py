@@ -96,7 +96,8 @@ def test_columns(steady_steps, rng):
     for columns in (4, 6):
         (got,) = steady_steps.ask([numbered(rng, [3, 5], [0.5], columns=columns)]).value
         symbolic = got["symbolic"][:1]
-        assert_equal(symbolic, [[True, False]], "Whether rows and columns are symbols, in a graph.")
+        sizes = [["dynamic" if one else "a number" for one in both] for both in symbolic]
+        assert_equal(sizes, [["dynamic", "a number"]], "Rows and columns of x in the first graph.")
 
 
 def test_digits(steady_steps, rng):
