@@ -60,7 +60,10 @@ def verdict(names, nodes, returned, count, primals, heavy, words):
     assert_holds(not problem, problem, *graph)
     sizes = {node["name"]: node["bytes"] for node in nodes}
     least, spent = fewest_bytes(nodes, rules), sum(sizes[name] for name in names)
-    assert_equal(spent, least, "Bytes saved. " + " ".join(f"{a}: {b}." for a, b in graph))
+    try:
+        assert_equal(spent, least, "More bytes are saved than must be.")
+    except Mismatch as error:
+        raise Mismatch(error.what, (*error.rows, *graph)) from None
 
 
 def compare(joint_min_cut, graphs, heavy):
