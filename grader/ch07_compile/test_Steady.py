@@ -46,15 +46,15 @@ def assert_graphs(got, expected):
 
 
 @pytest.fixture
-def steps(rng):
+def mean_and_x(rng):
     return [numbered(rng, [3, 4], [0.5])]
 
 
 @gate
-def test_values(steady_steps, steps):
+def test_values(steady_steps, mean_and_x):
     """Returns the mean and the debiased mean, step by step."""
     (got,) = steady_steps.value
-    compare(got, steps[0])
+    compare(got, mean_and_x[0])
 
 
 @claimed

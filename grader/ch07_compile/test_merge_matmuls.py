@@ -58,14 +58,14 @@ def compare(matmuls_merged, steps, inputs, count=None):
     got = matmuls_merged.ask(steps, inputs).value
     where = as_text(steps)
     assert_holds(not got["early"], f"A node comes before one that it takes. {where}")
+    assert_holds(
+        got["recompiled"], "The module's code is not that of its new graph: `recompile()`."
+    )
     expected = run_steps(steps, inputs)
     for runs in (got["runs"], run_steps(got["once"], inputs)):
         for mine, theirs in zip(runs[0]["outputs"], expected[0]["outputs"], strict=True):
             close(mine, theirs, where)
     before, after = nodes_of(steps, inputs), nodes_of(got["once"], inputs)
-    assert_holds(
-        got["recompiled"], "The module's code is not that of its new graph: `recompile()`."
-    )
     left = mergeable(after)
     assert_equal(left[:1], [], f"Products that could still be one, in: {as_text(got['once'])}")
     more = multiplications(after) - multiplications(before)

@@ -189,7 +189,7 @@ def test_random_once(joint_cut, numbers):
 def test_tuples(joint_cut, numbers):
     """Of an operator that returns a tuple, items are saved, or the operator runs again."""
     peaked = [("sin", 0), ("peak", 3), ("mul", 4, 1)]
-    for savable in ([], EVERYTHING):
+    for savable in ([], EVERYTHING, ["aten.max.dim"]):
         compare(joint_cut, VALUES + GRAPHS, peaked, [5], ALL, numbers, savable)
 
 
