@@ -154,26 +154,44 @@ def programs_run(student, programs):
 
 
 def _run(make, program):
+    """Return what each step gave: a tensor's facts, the error that it raised, or what else it is."""
     (numbers, size, stride, offset), *steps = program
     storage = list(numbers)
     tensors = [make(storage, tuple(size), tuple(stride), offset)]
     for what, which, *args in steps:
+        used = [tensors[which], tensors[args[-1]]] if what == "copy" else [tensors[which]]
+        if not all(map(_is_strided, used)):
+            tensors.append("not run")  # a step before it is what went wrong
+            continue
         try:
             tensors.append(_step(tensors, what, tensors[which], *args))
         except (IndexError, ValueError) as error:
-            tensors.append(error)
-    return [
-        next(kind.__name__ for kind in (IndexError, ValueError) if isinstance(x, kind))
-        if isinstance(x, Exception)
-        else {
-            "size": x.size,
-            "stride": x.stride,
-            "offset": x.offset,
-            "list": x.tolist(),
-            "shares": x.storage is storage,
-        }
-        for x in tensors
-    ]
+            tensors.append(
+                next(n for n in (IndexError, ValueError) if isinstance(error, n)).__name__
+            )
+    return [_facts(x, storage) for x in tensors]
+
+
+def _is_strided(x):
+    return all(hasattr(x, name) for name in ("storage", "size", "stride", "offset"))
+
+
+def _facts(x, storage):
+    if isinstance(x, str):
+        return x
+    if not _is_strided(x):
+        return f"no StridedTensor, but of type {type(x).__name__}"
+    try:
+        numbers = x.tolist()
+    except IndexError as error:  # as a wrong size or stride has it; the check looks at these first
+        numbers = f"IndexError: {error}"
+    return {
+        "size": x.size,
+        "stride": x.stride,
+        "offset": x.offset,
+        "list": numbers,
+        "shares": x.storage is storage,
+    }
 
 
 def _step(tensors, what, x, *args):

@@ -51,7 +51,7 @@ def _step(tensors: list[Any], what: str, x: torch.Tensor, *args: Any) -> torch.T
 
 
 def expected(program: Steps) -> list[Found]:
-    """Return what the probe should bring back, with None for strides that do not matter."""
+    """Return what the probe should bring back, with "any" for strides that do not matter."""
     tensors = run(program)
     home = tensors[0].untyped_storage()._cdata  # type: ignore[union-attr]
     return [x if isinstance(x, str) else _facts(x, home) for x in tensors]
@@ -75,8 +75,13 @@ def plain(found: Found) -> Found:
         return found
     size = tuple(found["size"])
     strides = zip(size, found["stride"], strict=False)
-    kept = tuple(None if n == 1 or 0 in size else step for n, step in strides)
-    return {**found, "size": size, "stride": kept, "offset": None if 0 in size else found["offset"]}
+    kept = tuple("any" if n == 1 or 0 in size else step for n, step in strides)
+    return {
+        **found,
+        "size": size,
+        "stride": kept,
+        "offset": "any" if 0 in size else found["offset"],
+    }
 
 
 def start(rng: torch.Generator) -> tuple[Any, ...]:

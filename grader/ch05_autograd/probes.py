@@ -773,9 +773,13 @@ def checkpoint_keeps(student, weights, x):
         part.made.clear()
         calls = part.calls
         del total
+        y = student.checkpoint(part, x, 3)
+        del y
         gc.collect()
+        dropped = part.alive()
     inner = (x, *part.weights)
-    return {"alive": alive, "saved": saved.bytes_without(*inner), "calls": calls}
+    found = {"alive": alive, "dropped": dropped, "calls": calls}
+    return {**found, "saved": saved.bytes_without(*inner)}
 
 
 class Counter(nn.Module):
@@ -924,7 +928,7 @@ def offloaded(student, kinds, x, w, at_least, turns, inside):
             "files": files,
             "alive": alive,
             "left": left,
-            "others": other.read_text() if other.exists() else None,
+            "others": other.read_text() if other.exists() else "is gone",
             "outside": outside and plain,
         }
 
@@ -938,6 +942,23 @@ def backward(total, turns):
 def sizes_in(folder):
     """Return the sizes of the files in a folder, without the one that was there before."""
     return sorted(p.stat().st_size for p in Path(folder).iterdir() if p.name != "notes.txt")
+
+
+@probe
+def offloaded_after_error(student, x, at_least):
+    """Return what came out of a `with` whose body raised, and the files of what is saved later."""
+    x = x.clone().requires_grad_()
+    with tempfile.TemporaryDirectory() as folder, fresh_garbage():
+        came = "nothing"
+        try:
+            with student.offloading(folder, at_least):
+                raise KeyError("by the body")
+        except KeyError:
+            came = "KeyError"
+        total = (x * 2).square().sum()
+        files = sizes_in(folder)
+        del total
+        return {"came": came, "files": files}
 
 
 @probe

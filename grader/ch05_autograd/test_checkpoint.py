@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, claimed, gate
+from grader import assert_close, assert_equal, assert_holds, claimed, gate
 from grader.ch05_autograd.probes import Part, run_part
 
 ROUNDING = "the same operations in float64"
@@ -109,7 +109,7 @@ def test_runs(checkpointed, checkpoint_without_grad, weights, x):
         inputs = (weights, x, 0.25, 2, "tuple", True, backwards)
         got, _ = compare(checkpointed, *inputs)
         assert_equal(got["calls"], list(range(1, backwards + 2)), "Runs after each pass.")
-        assert_equal(all(got["modes"]), True, "Whether grad mode was on in each run.")
+        assert_holds(all(got["modes"]), "The function ran without grad mode.")
     got = checkpoint_without_grad.ask(weights, x).value
     close(got["y"], Part(weights, 0.0)(x).detach())
     assert_equal(got["calls"], 1, "Runs under `no_grad`.")
@@ -125,7 +125,7 @@ def test_in_parts(checkpoint_in_parts, weights, x):
     wanted = torch.autograd.grad(h.sum(), (two.weights[-1], x, one.weights[0]))
     for mine, theirs in zip(got["one by one"], wanted, strict=True):
         close(mine, theirs)
-    assert_equal(any(got["touched"]), False, "Whether some `.grad` was touched.")
+    assert_holds(not any(got["touched"]), "A `.grad` was filled that nobody asked for.")
 
 
 @claimed
@@ -136,3 +136,5 @@ def test_keeps_nothing(checkpoint_keeps, weights, x):
     # the part's own result is a tensor that was computed inside; the loss may keep it
     assert_equal(max(got["alive"], 1), 1, "Tensors of the part that are alive.")
     assert_equal(got["calls"], 2, "Runs in all.")
+    what = "Tensors of the part that are alive when its result was dropped without a backward."
+    assert_equal(got["dropped"], 0, what)

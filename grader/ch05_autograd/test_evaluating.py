@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, compared, facts, gate
+from grader import assert_close, assert_equal, assert_holds, compared, facts, gate
 from grader.ch05_autograd.probes import buffers_of, build_model
 
 MODES = "Modes of the modules, in the order of `model.modules()`."
@@ -37,13 +37,13 @@ def fails():
 @gate
 def test_a_context_manager(evaluated):
     """`with evaluating(model) as same:` gives the model itself, which can be called."""
-    assert_equal(evaluated.value["seen"]["same"], True, "Is what `as` gives the model itself?")
+    assert_holds(evaluated.value["seen"]["same"], "What `as` gives is not the model itself.")
 
 
 def test_eval_mode(evaluated, weight, x):
     """Inside, every module is in eval mode, and results are those of use."""
     seen = evaluated.value["seen"]
-    assert_equal(any(seen["modes"]), False, "Whether some module is in training mode.")
+    assert_holds(not any(seen["modes"]), "A module is in training mode inside of the `with`.")
     model = build_model(weight)
     before = evaluated.value["before"]["buffers"]
     for name, buffer in buffers_of(model).items():

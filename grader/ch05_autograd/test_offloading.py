@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from grader import Mismatch, assert_close, assert_equal, claimed, gate
+from grader import Mismatch, assert_close, assert_equal, assert_holds, claimed, gate
 from grader.ch05_autograd.probes import compute
 
 ROUNDING = "the same operations in float64, on tensors of another layout"
@@ -66,7 +66,7 @@ def compare(offloaded, kinds, x, w, at_least, turns=1, inside=False):
     grads, moved = expected(kinds, x, w, at_least, turns)
     for mine, theirs in zip(got["grads"], grads, strict=True):
         if theirs is None:
-            assert_equal(mine is None, True, f"A parameter that {kinds} do not use has a gradient.")
+            assert_holds(mine is None, f"A parameter that {kinds} do not use has a gradient.")
         else:
             assert_close(mine, theirs, rtol=1e-10, atol=1e-12, because=ROUNDING)
     return got, moved
@@ -109,8 +109,8 @@ def test_sizes(offloaded, x, w):
                 )
 
 
-def test_files_go(offloaded, x, w):
-    """Files are there until the graph is gone, with and without a backward; others stay."""
+def test_files_go(offloaded, offloaded_after_error, x, w):
+    """Files are there until the graph is gone; others stay; after the `with` none is written."""
     for turns in (0, 1, 2):
         for kinds in (["product", "rows"], MANY):
             got = offloaded.ask(kinds, x, w, AT_LEAST, turns, False).value
@@ -122,7 +122,12 @@ def test_files_go(offloaded, x, w):
             )
             assert_equal(got["left"], [], f"Files after the graph is gone ({turns} backward).")
             assert_equal(got["others"], "somebody else's", "A file that was there before.")
-            assert_equal(got["outside"], True, "Whether graphs outside of the `with` are as usual.")
+            assert_holds(got["outside"], "A graph that was made after the `with` is not as usual.")
+    got = offloaded_after_error.ask(x, AT_LEAST).value
+    assert_equal(
+        got["came"], "KeyError", "The body raised a KeyError. What came out of the `with`."
+    )
+    assert_equal(got["files"], [], "Files of a graph made after a `with` whose body raised.")
 
 
 def test_two_at_once(offloaded_twice, x, w):

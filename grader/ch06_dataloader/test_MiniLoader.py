@@ -39,7 +39,7 @@ def test_order(mini_pass, mini_slow_first, batches):
 def test_side_by_side(mini_slow_first):
     """While one worker is at a slow batch the other fetches all of its own."""
     got = mini_slow_first.ask(False).value["beside"]
-    assert_equal(got, [[True]], "Whether worker 1 fetched batches 1 and 3 during batch 0.")
+    assert_equal(got, [[True]], "Worker 1 did not fetch batches 1 and 3 while batch 0 was made.")
 
 
 @claimed
@@ -50,7 +50,7 @@ def test_who_works(mini_pass, mini_slow_first, batches):
     for workers, twice in ((2, True), (3, False)):
         got = mini_pass.ask(batches, workers, twice).value
         expected = [[number % workers for number in range(len(batches))]] * (3 if twice else 1)
-        assert_equal(got["main fetched"], False, "Whether the main process fetched a sample.")
+        assert_equal(got["main fetched"], False, "The main process fetched a sample itself.")
         assert_equal(got["workers"], expected, f"Who collated, {workers} workers.")
 
 

@@ -79,5 +79,5 @@ def test_lazily(augmented):
 def test_global_state(augmented_states):
     """Neither depends on the global random state nor moves it."""
     got = augmented_states.ask().value
-    assert_equal(got["same"], True, "Whether the numbers are the same under two global states.")
-    assert_equal(got["left"], [True, True], "Whether the global state is as it was.")
+    assert_equal(got["same"], True, "The numbers depend on the global state.")
+    assert_equal(got["left"], [True, True], "The global state was moved.")

@@ -192,9 +192,11 @@ def test_generator(bucketed, given):
     one = bucketed.ask(**{**given, "epochs": 3, "elsewhere": 1}).value
     two = bucketed.ask(**{**given, "epochs": 3, "elsewhere": 2}).value
     batches = [[sorted(map(sorted, epoch)) for epoch in found["epochs"]] for found in (one, two)]
-    assert_equal(batches[0] == batches[1], True, "The same seed gave the same batches.")
-    assert_equal(one["epochs"] == two["epochs"], True, "They came in the same order.")
+    assert_equal(batches[0] == batches[1], True, "The same seed gave other batches.")
+    assert_equal(
+        one["epochs"] == two["epochs"], True, "The same seed gave another order of batches."
+    )
     assert_equal(one["epochs"][0] == one["epochs"][1], False, "The second epoch was the first.")
     other = bucketed.ask(**{**given, "seed": 12345}).value["epochs"]
     assert_equal(other[0] == one["epochs"][0], False, "Another seed gave the same epoch.")
-    assert_equal(one["global streams"], True, "Global streams are where they were.")
+    assert_equal(one["global streams"], True, "A global stream of random numbers was moved.")

@@ -158,7 +158,7 @@ def test_copies(collated, x):
         got = collated.ask(recipes).value["samples"]
         before = [leaf for recipe in recipes for leaf in leaves(cook(recipe))]
         for mine, theirs in zip(got, before, strict=True):
-            assert_equal(bool(torch.equal(mine, theirs)), True, "A sample is as it was.")
+            assert_equal(bool(torch.equal(mine, theirs)), True, "A sample was changed.")
 
 
 def refused(collated, recipes, kinds, what):

@@ -146,8 +146,8 @@ def test_resumed(shared_epoch, seed):
 def test_streams(shared_epoch, seed):
     """The order depends on seed and epoch alone; no global stream is moved."""
     one, two = (shared_epoch.ask(40, 2, {"seed": seed}, other).value for other in (1, 2))
-    assert_equal(one["parts"] == two["parts"], True, "The same seed and epoch, the same order.")
-    assert_equal(one["global streams"], True, "Global streams are where they were.")
+    assert_equal(one["parts"] == two["parts"], True, "The same seed and epoch gave another order.")
+    assert_equal(one["global streams"], True, "A global stream of random numbers was moved.")
     later = shared_epoch.ask(40, 2, {"seed": seed, "epoch": 1}, 1).value
     assert_equal(later["parts"] == one["parts"], False, "Another epoch has the same order.")
 

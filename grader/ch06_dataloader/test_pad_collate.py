@@ -60,7 +60,7 @@ def compare(padded, samples, **options):
 def test_two_tensors(padded, samples):
     """Returns a pair of tensors, of the samples' dtype and `bool`."""
     got = padded.value
-    assert_equal(got["pair"] in ("tuple", "list"), True, "What comes back is a pair.")
+    assert_equal(got["pair"] in ("tuple", "list"), True, "What comes back is no pair.")
     assert_tensor(got["batch"], dtype=torch.float32, shape=(3, 5, 4))
     assert_tensor(got["mask"], dtype=torch.bool)
 
@@ -139,7 +139,7 @@ def test_copies(padded, samples):
     for some in (samples, samples[:1], [samples[0].clone() for _ in range(2)]):
         got = padded.ask(some, {}).value["samples"]
         for mine, theirs in zip(got, some, strict=True):
-            assert_equal(bool(torch.equal(mine, theirs)), True, "A sample is as it was.")
+            assert_equal(bool(torch.equal(mine, theirs)), True, "A sample was changed.")
 
 
 def test_refuses(padded, samples, whole):

@@ -61,7 +61,7 @@ def test_ahead(slots_held):
     """Workers fetch, and are ahead by the whole lead while a batch is in hand."""
     for workers, factor in ((1, 3), (2, None)):
         got = slots_held.ask(workers, factor, 8).value
-        assert_equal(got["main fetched"], False, "Whether the main process fetched a sample.")
+        assert_equal(got["main fetched"], False, "The main process fetched a sample itself.")
         ahead = [one["ahead"] for one in got["batches"]]
         assert_equal(ahead, [True] * 8, "Was the whole lead fetched, and no more?")
 

@@ -286,11 +286,11 @@ def one_graph_runs(student, cases):
 
 
 @probe
-def steady_steps(student, steps):
+def steady_steps(student, mean_and_x):
     """Call one `Steady` for each list of (mean, x, decay); return results and what was compiled."""
     found = []
     with fresh_dynamo():
-        for calls in steps:
+        for calls in mean_and_x:
             graphs, outputs = [], []
 
             def backend(graph_module, example_inputs, graphs=graphs, outputs=outputs):

@@ -46,15 +46,15 @@ def assert_graphs(got, expected):
 
 
 @pytest.fixture
-def steps(rng):
+def mean_and_x(rng):
     return [numbered(rng, [3, 4], [0.5])]
 
 
 @gate
-def test_values(steady_steps, steps):
+def test_values(steady_steps, mean_and_x):
     """Returns the mean and the debiased mean, step by step."""
     (got,) = steady_steps.value
-    compare(got, steps[0])
+    compare(got, mean_and_x[0])
 
 
 @claimed
@@ -96,7 +96,8 @@ def test_columns(steady_steps, rng):
     for columns in (4, 6):
         (got,) = steady_steps.ask([numbered(rng, [3, 5], [0.5], columns=columns)]).value
         symbolic = got["symbolic"][:1]
-        assert_equal(symbolic, [[True, False]], "Whether rows and columns are symbols, in a graph.")
+        sizes = [["dynamic" if one else "a number" for one in both] for both in symbolic]
+        assert_equal(sizes, [["dynamic", "a number"]], "Rows and columns of x in the first graph.")
 
 
 def test_digits(steady_steps, rng):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, assert_same_bits, claimed, gate
+from grader import Mismatch, assert_equal, assert_holds, assert_same_bits, claimed, gate
 from grader.ch07_compile.random_graphs import (
     SIDE,
     call,
@@ -139,7 +139,7 @@ def test_every_node_once_in_order(interpreted, weight, rng):
         got = evidence.value
         compare(got["result"], expected["outputs"], "Writes and random numbers.")
         compare(evidence.inputs_after["inputs"], expected["inputs"], "Inputs after the run.")
-        assert_equal(got["unchanged"], True, "The graph is the same after the run.")
+        assert_holds(got["unchanged"], "The graph is another after the run.")
 
 
 @claimed
@@ -173,4 +173,5 @@ def test_values_are_let_go(interpreted_memory, rng):
 
 
 def most_alive(peak, allowed, what):
-    assert_equal(peak <= allowed, True, f"{what}: {peak} bytes alive at once, {allowed} suffice.")
+    rows = ("expected", f"{allowed} bytes at most"), ("got", f"{peak} bytes")
+    assert_holds(peak <= allowed, f"Bytes of results that are alive at once: {what}.", *rows)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, gate
+from grader import Mismatch, assert_equal, assert_holds, gate
 from grader.ch07_compile.joint_graphs import (
     cut_problem,
     cut_rules,
@@ -57,10 +57,13 @@ def verdict(names, nodes, returned, count, primals, heavy, words):
     rules = cut_rules(nodes, returned, count, primals, heavy)
     problem = cut_problem(names, nodes, rules)
     graph = (("graph", words), ("outputs", str(returned[:count])), ("saved", ", ".join(names)))
-    assert_equal(problem == "", True, f"{problem} Graph: {words}; saved: {', '.join(names)}.")
+    assert_holds(not problem, problem, *graph)
     sizes = {node["name"]: node["bytes"] for node in nodes}
     least, spent = fewest_bytes(nodes, rules), sum(sizes[name] for name in names)
-    assert_equal(spent, least, "Bytes saved. " + " ".join(f"{a}: {b}." for a, b in graph))
+    try:
+        assert_equal(spent, least, "More bytes are saved than must be.")
+    except Mismatch as error:
+        raise Mismatch(error.what, (*error.rows, *graph)) from None
 
 
 def compare(joint_min_cut, graphs, heavy):
@@ -69,9 +72,10 @@ def compare(joint_min_cut, graphs, heavy):
     targets = [str(CUT_TARGETS[kind]) for kind in heavy]
     answers = joint_min_cut.ask(graphs, heavy).value
     for graph, (own, names, unchanged) in zip(graphs, answers, strict=True):
-        assert_equal(
-            (own, unchanged), (True, True), "Nodes of the graph given, which is unchanged."
+        assert_holds(
+            own, "What you return is not a list of nodes of the joint graph that was given."
         )
+        assert_holds(unchanged, "The joint graph was changed.")
         joint, joint_inputs, count = build_cut_graph(graph)
         nodes, returned = joint_record(joint.graph)
         verdict(names, nodes, returned, count, len(joint_inputs[0]), targets, told(graph))
@@ -85,7 +89,7 @@ def several(rng, kinds, dtypes, count=12, **sizes):
 def test_enough_is_saved(joint_min_cut):
     """Returns a list of nodes; of a sine, what its backward needs is saved."""
     ((own, names, _),) = joint_min_cut.value
-    assert_equal(own, True, "A list of nodes of the joint graph.")
+    assert_holds(own, "What you return is not a list of nodes of the joint graph that was given.")
     if not set(names) & {"p0", "n1"}:
         raise Mismatch("The backward cannot be computed.", (("saved", ", ".join(names)),))
 

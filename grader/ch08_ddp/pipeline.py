@@ -5,6 +5,24 @@ Plan = list[tuple[str, int]]
 
 def ends(plans: list[Plan]) -> int | None:
     """Return when the last action is done, forwards taking 1 and backwards 2; None if never."""
+    clocks, at = _run(plans)
+    if any(place < len(plan) for place, plan in zip(at, plans, strict=True)):
+        return None
+    return max(clocks, default=0)
+
+
+def waiting(plans: list[Plan]) -> list[tuple[int, str, int]]:
+    """Return each stage that never ends, with the action that it waits at for ever."""
+    at = _run(plans)[1]
+    return [
+        (stage, *plan[place])
+        for stage, (place, plan) in enumerate(zip(at, plans, strict=True))
+        if place < len(plan)
+    ]
+
+
+def _run(plans: list[Plan]) -> tuple[list[int], list[int]]:
+    """Return when each stage did its last action, and how many it came to do."""
     done: dict[tuple[str, int, int], int] = {}
     clocks, at = [0] * len(plans), [0] * len(plans)
     moved = True
@@ -23,9 +41,7 @@ def ends(plans: list[Plan]) -> int | None:
                 clocks[stage] = done[kind, number, stage] = start + (2 if kind == "B" else 1)
                 at[stage] += 1
                 moved = True
-    if any(place < len(plan) for place, plan in zip(at, plans, strict=True)):
-        return None
-    return max(clocks, default=0)
+    return clocks, at
 
 
 def most_held(plan: Plan) -> int:

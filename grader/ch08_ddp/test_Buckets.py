@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from grader import assert_close, assert_equal, claimed, gate
+from grader import assert_close, assert_equal, assert_holds, claimed, gate
 from grader.ch08_ddp.probes import chained, in_turn
 
 ROUNDING = "float64, and float32 for parameters of that dtype"
@@ -66,7 +66,7 @@ def compare(found, values, uses, xs, frozen=()):
             for at in range(len(values)):
                 mine = of_rank[turn]["grads"][at]
                 if at in frozen:
-                    assert_equal(mine is None, True, f"Whether frozen parameter {at} has none.")
+                    assert_holds(mine is None, f"Parameter {at} is frozen, and has a `.grad`.")
                     continue
                 expected = torch.stack([grads[at] for grads in alone]).mean(0)
                 rough = 1e-5 if expected.dtype is torch.float32 else 1e-10
@@ -166,11 +166,9 @@ def test_overlap(overlapped, values, xs, capacity):
         for at, mine in enumerate(of_rank["grads"]):
             mean = torch.stack([grads[at] for grads in expected]).mean(0)
             assert_close(mine, mean, rtol=1e-10, atol=1e-10, because=ROUNDING)
-    assert_equal(
+    assert_holds(
         found[1]["heard"],
-        True,
-        "Whether rank 0 went through its backward while rank 1 had not begun. "
-        "If not, it waited for rank 1 on the way.",
+        "Rank 0 did not get through its backward before rank 1 began: it waited on the way.",
     )
 
 

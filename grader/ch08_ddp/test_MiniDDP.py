@@ -3,7 +3,16 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_close, assert_equal, assert_same_bits, claimed, gate, points
+from grader import (
+    Mismatch,
+    assert_close,
+    assert_equal,
+    assert_holds,
+    assert_same_bits,
+    claimed,
+    gate,
+    points,
+)
 from grader.ch08_ddp.averaging import buckets_of, mean_gradients, trained
 
 ROUNDING = "the same sums in float64, in another order"
@@ -90,7 +99,7 @@ def compare(ddp_steps, values, frozen, bucket_bytes, factors, modes):
 def test_wraps(ddp_start, rng):
     """`module` is the module, and a forward gives its output."""
     for found in ddp_start.ask(starts(rng)).value:
-        assert_equal(found["child"], True, "Whether `.module` is the module.")
+        assert_holds(found["child"], "`.module` is not the module that was given.")
         assert_same_bits(found["output"], found["expected"])
 
 
@@ -108,7 +117,7 @@ def test_start(ddp_start, rng):
         for rank in found:
             assert_same_bits(rank["state"][name], right)
     for rank in found:
-        assert_equal(all(rank["same tensors"]), True, "Whether the tensors are still the same.")
+        assert_holds(all(rank["same tensors"]), "A parameter or a buffer is another tensor now.")
 
 
 def test_means(ddp_steps, values, frozen, bucket_bytes, rng):
@@ -121,7 +130,7 @@ def test_means(ddp_steps, values, frozen, bucket_bytes, rng):
 def test_large_bucket(ddp_large):
     """When `backward` returns, a bucket of 16 MiB has arrived as a whole."""
     bounds = ddp_large.ask(4 << 20).value
-    assert_equal(bounds == [[1.5, 1.5]] * 2, True, "Whether every element is the mean, 1.5.")
+    assert_equal(bounds, [[1.5, 1.5]] * 2, "Least and greatest element of the mean, by rank.")
 
 
 def test_training(ddp_trained, rng):

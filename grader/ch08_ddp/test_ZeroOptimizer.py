@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from grader import Mismatch, assert_close, assert_equal, claimed, compared, gate
+from grader import Mismatch, assert_close, assert_equal, assert_holds, claimed, compared, gate
 from grader.ch08_ddp.probes import ZERO_MAKERS
 
 ROUNDING = "the same operations on each element"
@@ -65,7 +65,7 @@ def compare(found, values, gradients, kind):
 def test_steps(zero_steps, values):
     """`step` moves parameters, on every rank and in place."""
     for rank in zero_steps.value:
-        assert_equal(rank["in place"], True, "Whether the parameters are still the same memory.")
+        assert_holds(rank["in place"], "A parameter has other memory than before.")
         if all(torch.equal(a, b) for a, b in zip(rank["params"][0], values, strict=True)):
             raise Mismatch("No parameter has moved.")
 
@@ -109,7 +109,7 @@ def test_gradients_that_are_none(zero_steps, values, rng):
         found = zero_steps.ask(values, gradients, "decay", n).value
         compare(found, values, gradients, "decay")
         for rank in found:
-            assert_equal(all(rank["cleared"]), True, "Whether all gradients are None afterwards.")
+            assert_holds(all(rank["cleared"]), "A `.grad` is not None afterwards.")
 
 
 def test_layouts(zero_steps, kind, rng):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, claimed, gate
+from grader import assert_close, assert_equal, assert_holds, claimed, gate
 from grader.ch08_ddp.probes import loss_of_output, small_model
 
 ROUNDING = "the same sums in float64, in another order"
@@ -111,5 +111,6 @@ def test_one_ahead(accumulated, weights, micro_batches, turns):
             sum(n.startswith("take") for n in names[: at + 1]) - done
             for at, done in enumerate(taken)
         ]
-        what = f"Rank {rank}: {', '.join(names)}. Most that were taken and not yet run."
-        assert_equal(max(ahead) <= 2, True, f"{what} It is {max(ahead)}; whether at most 2.")
+        rows = ("expected", "2 at most"), ("got", str(max(ahead))), ("in order", ", ".join(names))
+        what = f"Micro-batches that rank {rank} took and had not yet run."
+        assert_holds(max(ahead) <= 2, what, *rows)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_equal, assert_same_bits, claimed, gate
+from grader import assert_equal, assert_holds, assert_same_bits, claimed, gate
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_zeros(filled, values):
         assert_equal(there, [at in others for at in range(5)], f"{what}on rank {rank}.")
         for at in others:
             assert_same_bits(got["grads"][at], torch.zeros_like(values[at]))
-        assert_equal(any(got["flags"]), False, "Whether zeros require grad.")
+        assert_holds(not any(got["flags"]), "The zeros require grad.")
 
 
 def test_stale(filled, values):

@@ -3,7 +3,15 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, assert_same_bits, assert_tensor, claimed, gate
+from grader import (
+    assert_close,
+    assert_equal,
+    assert_holds,
+    assert_same_bits,
+    assert_tensor,
+    claimed,
+    gate,
+)
 
 RANKS = 4
 AWKWARD = ((), (1,), (3,), (5,), (2, 7), (0,), (3, 1, 6))
@@ -41,9 +49,7 @@ def test_shape_and_dtype(ringed, cases):
         for number, tensors in enumerate(cases):
             x = tensors[rank]
             assert_tensor(found[number]["sum"], dtype=x.dtype, shape=x.shape)
-            assert_equal(
-                found[number]["untouched"], True, f"Whether rank {rank}'s `x` is the same."
-            )
+            assert_holds(found[number]["untouched"], f"The `x` of rank {rank} was changed.")
 
 
 def test_sum(ringed, cases):
@@ -112,19 +118,12 @@ def judge(ringed, cases, *, lengths):
         for rank, got in enumerate(column(ringed.value, number)):
             if lengths:
                 most = max((size for _, size in got["sent"]), default=0)
-                assert_equal(
-                    most <= longest,
-                    True,
-                    f"{what} {rank}: whether no message has more than {longest} bytes. "
-                    f"The longest has {most}.",
-                )
+                rows = ("expected", f"{longest} bytes at most"), ("got", f"{most} bytes")
+                assert_holds(most <= longest, f"{what} {rank}: the longest message.", *rows)
             else:
                 assert_equal(got["others"], [], f"{what} {rank}: calls besides send and recv.")
                 others = sorted({to for to, _ in got["sent"]} - {(rank + 1) % RANKS})
                 assert_equal(others, [], f"{what} {rank}: ranks it sent to, besides the next.")
-                assert_equal(
-                    len(got["sent"]) <= 2 * (RANKS - 1),
-                    True,
-                    f"{what} {rank}: whether it sent at most {2 * (RANKS - 1)} messages. "
-                    f"It sent {len(got['sent'])}.",
-                )
+                count, most = len(got["sent"]), 2 * (RANKS - 1)
+                rows = ("expected", f"{most} at most"), ("got", str(count))
+                assert_holds(count <= most, f"{what} {rank}: the number of messages.", *rows)

@@ -3,7 +3,7 @@
 import pytest
 
 from grader import Mismatch, assert_equal, compared, gate
-from grader.ch08_ddp.pipeline import ends, most_held
+from grader.ch08_ddp.pipeline import Plan, ends, most_held, waiting
 
 
 @pytest.fixture
@@ -39,9 +39,30 @@ def finish(scheduled, kind, sizes):
     """Fail unless the plans end, and as early as can be."""
     for plans, stages, micro_batches in asked(scheduled, kind, sizes):
         where = f"{kind}, {stages} stages, {micro_batches} micro-batches"
-        end = ends(plans)
-        assert_equal(end is not None, True, f"{where}: whether every stage comes to its end.")
-        assert_equal(end, 3 * (micro_batches + stages - 1), f"{where}: units of time.")
+        assert_nobody_waits_for_ever(plans, where)
+        assert_equal(ends(plans), 3 * (micro_batches + stages - 1), f"{where}: units of time.")
+
+
+def assert_nobody_waits_for_ever(plans: list[Plan], where: str) -> None:
+    stuck = waiting(plans)
+    compared(stuck)
+    if stuck:
+        rows = ((f"stage {stage} waits at", str((kind, n))) for stage, kind, n in stuck)
+        raise Mismatch(f"{where}: stages wait for each other for ever.", tuple(rows))
+
+
+def assert_few_held(plans: list[Plan], where: str) -> None:
+    """Fail if stage `s` holds the activations of more than `stages - s` micro-batches at once."""
+    held = [most_held(plan) for plan in plans]
+    compared(held)
+    for stage, most in enumerate(held):
+        if most > len(plans) - stage:
+            rows = (
+                ("expected", f"{len(plans) - stage} at most"),
+                ("got", str(most)),
+                ("its plan", " ".join(f"{kind}{n}" for kind, n in plans[stage])),
+            )
+            raise Mismatch(f"{where}: micro-batches that stage {stage} holds at once.", rows)
 
 
 @gate
@@ -49,18 +70,20 @@ def test_every_action_once(scheduled, sizes):
     """Each stage has each forward and each backward once."""
     for kind in ("gpipe", "1f1b"):
         for plans, stages, micro_batches in asked(scheduled, kind, sizes):
-            assert_equal(len(plans), stages, "The number of plans.")
+            where = f"{kind}, {stages} stages, {micro_batches} micro-batches"
+            assert_equal(len(plans), stages, f"{where}: the number of plans.")
             right = sorted((k, n) for k in "FB" for n in range(micro_batches))
-            for plan in plans:
-                assert_equal(sorted(plan), right, "The actions of a stage, sorted.")
+            for stage, plan in enumerate(plans):
+                assert_equal(sorted(plan), right, f"{where}: the actions of stage {stage}, sorted.")
 
 
 def test_gpipe(scheduled, sizes):
     """GPipe: all forwards first, and no stage waits longer than it must."""
     for plans, _, micro_batches in asked(scheduled, "gpipe", sizes):
         for plan in plans:
-            kinds = [kind for kind, _ in plan]
-            assert_equal(kinds, ["F"] * micro_batches + ["B"] * micro_batches, "The order.")
+            kinds = "".join(kind for kind, _ in plan)
+            right = "F" * micro_batches + "B" * micro_batches
+            assert_equal(kinds, right, "gpipe: forwards and backwards of a stage, in order.")
     finish(scheduled, "gpipe", sizes)
 
 
@@ -68,9 +91,7 @@ def test_ends(scheduled, sizes):
     """1F1B: nobody waits for ever."""
     for plans, stages, micro_batches in asked(scheduled, "1f1b", sizes):
         where = f"{stages} stages, {micro_batches} micro-batches"
-        assert_equal(
-            ends(plans) is not None, True, f"{where}: whether every stage comes to its end."
-        )
+        assert_nobody_waits_for_ever(plans, where)
 
 
 def test_time(scheduled, sizes):
@@ -81,13 +102,7 @@ def test_time(scheduled, sizes):
 def test_activations(scheduled, sizes):
     """1F1B: stage `s` holds no more than `stages - s` micro-batches."""
     for plans, stages, micro_batches in asked(scheduled, "1f1b", sizes):
-        compared([most_held(plan) for plan in plans])
-        for stage, plan in enumerate(plans):
-            assert_equal(
-                most_held(plan) <= stages - stage,
-                True,
-                f"{stages} stages, {micro_batches} micro-batches: whether stage {stage} keeps to it.",
-            )
+        assert_few_held(plans, f"{stages} stages, {micro_batches} micro-batches")
 
 
 def test_few_micro_batches(scheduled):
@@ -100,8 +115,5 @@ def test_few_micro_batches(scheduled):
             for stage, plan in enumerate(plans):
                 assert_equal(sorted(plan), right, f"{where}: the actions of stage {stage}, sorted.")
             if kind == "1f1b":
-                held = [most_held(plan) <= stages - stage for stage, plan in enumerate(plans)]
-                assert_equal(
-                    held, [True] * stages, f"{where}: which stages hold no more than they may."
-                )
+                assert_few_held(plans, where)
         finish(scheduled, kind, SMALL)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_equal, assert_same_bits, claimed, gate
+from grader import assert_equal, assert_holds, assert_same_bits, claimed, gate
 from grader.ch08_ddp.probes import Replica, tensors_of
 
 DESCRIPTIONS = 16_000
@@ -31,7 +31,7 @@ def compare(synced, base, source, names=()):
     for rank, found in enumerate(synced.ask(base, 3, source).value):
         for name in names or expected:
             values = found["values"].get(name)
-            assert_equal(values is not None, True, f"Whether rank {rank} has `{name}`.")
+            assert_holds(values is not None, f"Rank {rank} has no `{name}` any more.")
             if not torch.equal(values, expected[name]):
                 assert_same_bits(values, expected[name].detach())
 
@@ -40,7 +40,9 @@ def compare(synced, base, source, names=()):
 def test_runs(synced):
     """Returns nothing, on every rank."""
     for rank, found in enumerate(synced.value):
-        assert_equal(found["returned"], False, f"Whether rank {rank} returned something.")
+        assert_holds(
+            not found["returned"], f"Rank {rank} returned something. Nothing is asked for."
+        )
 
 
 def test_parameters(synced, base):
@@ -72,7 +74,7 @@ def test_same_objects(synced, base):
         assert_equal(found["same objects"], [], f"What is another object on rank {rank}.")
         assert_equal(found["other layouts"], [], f"What has other strides or flags on rank {rank}.")
         assert_equal(found["recorded"], [], f"What is no leaf on rank {rank}.")
-        assert_equal(found["tied"], True, f"Whether tied weights are tied on rank {rank}.")
+        assert_holds(found["tied"], f"Two names of one tensor are two tensors on rank {rank}.")
 
 
 @claimed
@@ -81,11 +83,9 @@ def test_sent_once(synced, base):
     compare(synced, base, 0, ["table.weight"])
     needed = sum(tensor.nbytes for tensor in tensors_of(Replica(base, 0)).values())
     for rank, found in enumerate(synced.value):
-        assert_equal(
-            found["bytes"] <= needed + DESCRIPTIONS,
-            True,
-            f"Whether rank {rank} sent about {needed} bytes. It sent {found['bytes']}.",
-        )
+        expected = f"{needed} bytes, and {DESCRIPTIONS} at most for descriptions"
+        rows = ("expected", expected), ("got", f"{found['bytes']} bytes")
+        assert_holds(found["bytes"] <= needed + DESCRIPTIONS, f"What rank {rank} sent.", *rows)
 
 
 def test_refused(sync_refused, base):

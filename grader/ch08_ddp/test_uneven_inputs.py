@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, assert_same_bits, gate
+from grader import assert_close, assert_equal, assert_holds, assert_same_bits, gate
 from grader.ch08_ddp.probes import UNEVEN_MAKERS, Tanh, uneven_loss
 
 ROUNDING = "the same sums in float64, in another order"
@@ -65,7 +65,7 @@ def test_trains(trained_unevenly, weight):
     """Returns an `int`, and the parameters have moved."""
     for rank in trained_unevenly.value:
         assert_equal(type(rank["rounds"]).__name__, "int", "The type of what is returned.")
-        assert_equal(torch.equal(rank["parameters"][0], weight), False, "Whether nothing moved.")
+        assert_holds(not torch.equal(rank["parameters"][0], weight), "No parameter has moved.")
 
 
 def test_even(trained_unevenly, weight, bias, batches, kind):

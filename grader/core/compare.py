@@ -281,6 +281,16 @@ def assert_equal(
         raise Mismatch(what, rows, graphs=graphs)
 
 
+def assert_holds(holds: bool, what: str, *rows: tuple[str, str]) -> None:
+    """Fail unless `holds`. `what` says what is wrong where it does not, `rows` what shows it.
+
+    For what a comparison would tell as "expected True, got False".
+    """
+    _note("equal", holds)
+    if not holds:
+        raise Mismatch(what, rows)
+
+
 def _equal(left: object, right: object) -> bool:
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(_equal, left, right))

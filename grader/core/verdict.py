@@ -170,6 +170,8 @@ def raised_message(raised: Raised) -> Message:
         return Message(raised.message)
     if raised.type == "NotImplementedError" and not raised.message:
         return Message("Not written yet: the code raises NotImplementedError.")
+    if raised.type == "RanksHung":
+        return Message(f"The ranks wait for each other: {raised.message}")
     text = f"{raised.type}: {raised.message}" if raised.message else raised.type
     if raised.type == "NameError":
         text += ". Is an import missing? After a restart of the kernel, run the cells above again."

@@ -1446,6 +1446,7 @@ predict(..., times_packed)
 # - A file is deleted when its node no longer needs it: at the latest when the graph is gone, whether or not
 #   there was a backward. Files of others in the folder stay.
 # - Tensors have any dtype and layout.
+# - After the `with`, graphs keep their tensors in memory again, also if its body raised.
 #
 # `torch.save(tensor, path)` and `torch.load(path)` write and read. `save` writes the whole storage of a view.
 #

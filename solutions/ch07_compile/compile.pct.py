@@ -3234,8 +3234,8 @@ predict(..., lambda: check_of(torch.ones(2, 3)) and type(check_of(torch.ones(2, 
 # </details>
 # <details><summary>Hint 3: registering</summary>
 #
-# `op.register_autograd(backward, setup_context=setup)`, with `setup(ctx, inputs, output)` and
-# `backward(ctx, grad)`. Numbers go into attributes of `ctx`. `backward` returns a value for each input of
+# `op.register_autograd(backward, setup_context=setup)`, with `setup(ctx, inputs, output)`, whose
+# arguments must have just these names, and `backward(ctx, grad)`. Numbers go into attributes of `ctx`. `backward` returns a value for each input of
 # the operator: `None` for `keep`. The decorated function needs type annotations.
 #
 # </details>

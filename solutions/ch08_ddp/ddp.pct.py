@@ -2177,7 +2177,7 @@ predict(..., norm_of_both)
 # parameters, `optimizer` steps them. Their `.grad`s are the true gradients times `scale`.
 #
 # - If any gradient on any rank is not finite, **no** rank makes a step. Return `None`, on every rank.
-# - Otherwise divide the gradients by `scale`, in place. Their norm is the 2-norm over all gradients of all
+# - Otherwise divide the gradients by `scale`. Their norm is the 2-norm over all gradients of all
 #   ranks. If it is greater than `max_norm`, multiply all gradients by `max_norm / norm`. Then make the step, and
 #   return the norm as it was before clipping, a `float`, the same on every rank.
 # - Either way the `.grad`s of this rank's parameters are `None` afterwards.

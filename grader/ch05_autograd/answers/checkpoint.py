@@ -294,6 +294,44 @@ def checkpoint(function, *args, **kwargs):
         return function(*args, **kwargs)
 
 
+# %% mistake: holds_its_own_result
+# What you keep for the second run holds the function's result. The result holds its graph, the graph
+# holds what you keep: dropped without a backward, all of it stays for ever.
+def checkpoint(function, *args, **kwargs):
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    state = torch.get_rng_state()
+    recomputed = {}
+    numbers = itertools.count()
+    result = None
+
+    def pack(tensor):
+        return next(numbers)
+
+    def unpack(number):
+        if number not in recomputed:
+            recompute(result)
+        return recomputed.pop(number)
+
+    def recompute(first):
+        again = itertools.count()
+
+        def catch(tensor):
+            recomputed[next(again)] = tensor.detach()
+
+        now = torch.get_rng_state()
+        torch.set_rng_state(state)
+        try:
+            with torch.enable_grad(), hooks(catch, lambda nothing: nothing):
+                second = function(*args, **kwargs)
+                assert type(second) is type(first)
+        finally:
+            torch.set_rng_state(now)
+
+    with hooks(pack, unpack):
+        result = function(*args, **kwargs)
+    return result
+
+
 # %% mistake: loses_keywords
 # Your second run leaves out the keyword arguments.
 def checkpoint(function, *args, **kwargs):

@@ -318,6 +318,35 @@ def offloading(folder, at_least):
         yield
 
 
+# %% mistake: hooks_stay_after_an_error
+# If the body raises, the line after your `yield` does not run: the hooks stay, and every graph from
+# there on goes to disk. Leave them in a `finally`, or yield inside of a `with`.
+class Written:
+    def __init__(self, path):
+        self.path = path
+
+
+@contextmanager
+def offloading(folder, at_least):
+    def pack(tensor):
+        if tensor.is_leaf and tensor.requires_grad:
+            return tensor
+        if tensor.untyped_storage().nbytes() < at_least:
+            return tensor.detach()
+        written = Written(os.path.join(folder, uuid.uuid4().hex))
+        torch.save(tensor.detach().clone(), written.path)
+        weakref.finalize(written, os.remove, written.path)
+        return written
+
+    def unpack(kept):
+        return torch.load(kept.path) if isinstance(kept, Written) else kept
+
+    hooks = torch.autograd.graph.saved_tensors_hooks(pack, unpack)
+    hooks.__enter__()
+    yield
+    hooks.__exit__(None, None, None)
+
+
 # %% alternate: tempfile_and_del
 # Names by `tempfile`, raw bytes by hand, deletion in `__del__`.
 import tempfile  # noqa: E402

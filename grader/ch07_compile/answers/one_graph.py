@@ -72,8 +72,8 @@ def one_graph(x, w, limit):
 
 
 # %% mistake: never_divides_by_zero
-# You protect the division against a count of zero. The mean of nothing is a NaN, in the original
-# and so in yours: without a break there is no reason to answer otherwise.
+# Where nothing is positive you answer with a number: the division is protected, or its NaN replaced. The
+# mean of nothing is a NaN, in the original and so in yours.
 def one_graph(x, w, limit):
     size = x.detach().abs().max()
     x = torch.cond(

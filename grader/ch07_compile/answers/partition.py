@@ -476,6 +476,132 @@ def partition(joint, joint_inputs, *, num_fwd_outputs, may_save):
     return forward, module([*saved, *tangents], late, gradients)
 
 
+# %% mistake: tangents_first
+# Your backward takes the tangents before the saved values. The values come first, as the forward returned
+# them; whoever calls your graphs goes by places, not by names.
+def partition(
+    joint: fx.GraphModule,
+    joint_inputs: tuple[Sequence, Sequence],
+    *,
+    num_fwd_outputs: int,
+    may_save: Callable[[fx.Node], bool],
+) -> tuple[fx.GraphModule, fx.GraphModule]:
+    nodes = list(joint.graph.nodes)
+    placeholders = [node for node in nodes if node.op == "placeholder"]
+    count = len(joint_inputs[0])
+    primals, tangents = placeholders[:count], placeholders[count:]
+    returned = joint.graph.output_node().args[0]
+    outputs, gradients = returned[:num_fwd_outputs], returned[num_fwd_outputs:]
+
+    def walk_up(starts, stops):
+        met, waiting = set(), [one for one in starts if one is not None]
+        while waiting:
+            node = waiting.pop()
+            if node not in met:
+                met.add(node)
+                if not stops(node):
+                    waiting += node.all_input_nodes
+        return met
+
+    def is_random(node):
+        if node.target is operator.getitem:
+            return is_random(node.args[0])
+        return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+
+    computed = walk_up(outputs, lambda node: False)
+    for node in nodes:  # an item of what is computed costs nothing
+        if node.target is operator.getitem and node.args[0] in computed:
+            computed.add(node)
+
+    def is_kept(node):
+        if node in placeholders:
+            return True
+        if node not in computed or isinstance(node.meta["val"], (tuple, list)):
+            return False
+        return is_random(node) or may_save(node)
+
+    late = walk_up(gradients, is_kept)
+    saved = [node for node in nodes if node in late and is_kept(node) and node not in tangents]
+    early = walk_up([*outputs, *saved], lambda node: False)
+
+    def module(inputs, body, results):
+        graph, copies = fx.Graph(), {}
+        for node in inputs:
+            copies[node] = graph.placeholder(node.name)
+            copies[node].meta = node.meta.copy()
+        for node in nodes:
+            if node in body and node not in copies:
+                copies[node] = graph.node_copy(node, copies.__getitem__)
+        graph.output(tuple(copies.get(node) for node in results))
+        return fx.GraphModule(joint, graph)
+
+    forward = module(primals, early, [*outputs, *saved])
+    return forward, module([*tangents, *saved], late, gradients)
+
+
+# %% mistake: saves_a_tuple
+# You save what an operator returns even if it is a tuple. Only tensors can be saved: save its items, or run
+# the operator again.
+def partition(
+    joint: fx.GraphModule,
+    joint_inputs: tuple[Sequence, Sequence],
+    *,
+    num_fwd_outputs: int,
+    may_save: Callable[[fx.Node], bool],
+) -> tuple[fx.GraphModule, fx.GraphModule]:
+    nodes = list(joint.graph.nodes)
+    placeholders = [node for node in nodes if node.op == "placeholder"]
+    count = len(joint_inputs[0])
+    primals, tangents = placeholders[:count], placeholders[count:]
+    returned = joint.graph.output_node().args[0]
+    outputs, gradients = returned[:num_fwd_outputs], returned[num_fwd_outputs:]
+
+    def walk_up(starts, stops):
+        met, waiting = set(), [one for one in starts if one is not None]
+        while waiting:
+            node = waiting.pop()
+            if node not in met:
+                met.add(node)
+                if not stops(node):
+                    waiting += node.all_input_nodes
+        return met
+
+    def is_random(node):
+        if node.target is operator.getitem:
+            return is_random(node.args[0])
+        return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+
+    computed = walk_up(outputs, lambda node: False)
+    for node in nodes:  # an item of what is computed costs nothing
+        if node.target is operator.getitem and node.args[0] in computed:
+            computed.add(node)
+
+    def is_kept(node):
+        if node in placeholders:
+            return True
+        if node not in computed:
+            return False
+        return is_random(node) or may_save(node)
+
+    late = walk_up(gradients, is_kept)
+    saved = [node for node in nodes if node in late and is_kept(node) and node not in tangents]
+    early = walk_up([*outputs, *saved], lambda node: False)
+
+    def module(inputs, body, results):
+        graph, copies = fx.Graph(), {}
+        for node in inputs:
+            copies[node] = graph.placeholder(node.name)
+            copies[node].meta = node.meta.copy()
+        for node in nodes:
+            if node in body and node not in copies:
+                copies[node] = graph.node_copy(node, copies.__getitem__)
+        graph.output(tuple(copies.get(node) for node in results))
+        return fx.GraphModule(joint, graph)
+
+    forward = module(primals, early, [*outputs, *saved])
+    return forward, module([*saved, *tangents], late, gradients)
+
+
 # %% alternate: on_demand
 # Each graph is made from its results: a value is copied when somebody asks for it.
 import operator  # noqa: E402

@@ -595,6 +595,143 @@ def matches_constant(one, two):
     return type(one) is type(two) and repr(one) == repr(two)
 
 
+# %% mistake: never_recompiles
+# You change the graph and leave the module's code as it was. A `GraphModule` runs code that was written when it
+# was made: `gm.recompile()` writes it anew.
+def replace_pattern(gm: fx.GraphModule, pattern: fx.Graph, replacement: fx.Graph) -> int:
+    """Replace each match of a pattern, in place, and return how many there were."""
+
+    def is_same(one: Any, other: Any) -> bool:
+        if isinstance(one, fx.Node) or isinstance(other, fx.Node):
+            return one is other
+        return type(one) is type(other) and repr(one) == repr(other)
+
+    def match(model: Any, found: Any, stands_for: dict[fx.Node, Any]) -> bool:
+        """Say whether `found` matches, and write down what the pattern's nodes stand for."""
+        if isinstance(model, list | tuple):
+            return (
+                isinstance(found, list | tuple)
+                and len(model) == len(found)
+                and all(match(*pair, stands_for) for pair in zip(model, found, strict=True))
+            )
+        if not isinstance(model, fx.Node):
+            return is_same(model, found)
+        if model in stands_for:
+            return is_same(stands_for[model], found)
+        stands_for[model] = found
+        if model.op == "placeholder":
+            return True
+        return (
+            isinstance(found, fx.Node)
+            and found not in new
+            and (model.op, model.target) == (found.op, found.target)
+            and match(model.args, found.args, stands_for)
+            and match(sorted(model.kwargs.items()), sorted(found.kwargs.items()), stands_for)
+        )
+
+    def copy_in(stands_for: dict[fx.Node, Any]) -> Any:
+        """Copy the replacement's calls and return its value."""
+        supplied = iter(stands_for[node] for node in pattern.nodes if node.op == "placeholder")
+        values: dict[fx.Node, Any] = {}
+        for node in replacement.nodes:
+            if node.op == "placeholder":
+                values[node] = next(supplied)
+            elif node.op != "output":
+                values[node] = gm.graph.node_copy(node, values.__getitem__)
+                new.add(values[node])
+        return values[last(replacement)]
+
+    def last(graph: fx.Graph) -> fx.Node:
+        return next(iter(reversed(graph.nodes))).args[0]
+
+    new: set[fx.Node] = set()
+    count = 0
+    for node in list(gm.graph.nodes):
+        stands_for: dict[fx.Node, Any] = {}
+        if not match(last(pattern), node, stands_for):
+            continue
+        calls = [one for one in pattern.nodes if one.op not in ("placeholder", "output")]
+        # two equal calls of the pattern may have found one node
+        body = list(dict.fromkeys(stands_for[one] for one in calls))
+        if any(user not in body for one in body if one is not node for user in one.users):
+            continue
+        count += 1
+        with gm.graph.inserting_before(node):
+            node.replace_all_uses_with(copy_in(stands_for))
+        for one in reversed(body):  # users before what they use
+            gm.graph.erase_node(one)
+    return count
+
+
+# %% mistake: wants_one_user
+# You refuse a match whose result is used elsewhere. It is replaced, so whoever uses it takes the new value; only
+# values inside of the match must have no users outside.
+def replace_pattern(gm: fx.GraphModule, pattern: fx.Graph, replacement: fx.Graph) -> int:
+    """Replace each match of a pattern, in place, and return how many there were."""
+
+    def is_same(one: Any, other: Any) -> bool:
+        if isinstance(one, fx.Node) or isinstance(other, fx.Node):
+            return one is other
+        return type(one) is type(other) and repr(one) == repr(other)
+
+    def match(model: Any, found: Any, stands_for: dict[fx.Node, Any]) -> bool:
+        """Say whether `found` matches, and write down what the pattern's nodes stand for."""
+        if isinstance(model, list | tuple):
+            return (
+                isinstance(found, list | tuple)
+                and len(model) == len(found)
+                and all(match(*pair, stands_for) for pair in zip(model, found, strict=True))
+            )
+        if not isinstance(model, fx.Node):
+            return is_same(model, found)
+        if model in stands_for:
+            return is_same(stands_for[model], found)
+        stands_for[model] = found
+        if model.op == "placeholder":
+            return True
+        return (
+            isinstance(found, fx.Node)
+            and found not in new
+            and (model.op, model.target) == (found.op, found.target)
+            and match(model.args, found.args, stands_for)
+            and match(sorted(model.kwargs.items()), sorted(found.kwargs.items()), stands_for)
+        )
+
+    def copy_in(stands_for: dict[fx.Node, Any]) -> Any:
+        """Copy the replacement's calls and return its value."""
+        supplied = iter(stands_for[node] for node in pattern.nodes if node.op == "placeholder")
+        values: dict[fx.Node, Any] = {}
+        for node in replacement.nodes:
+            if node.op == "placeholder":
+                values[node] = next(supplied)
+            elif node.op != "output":
+                values[node] = gm.graph.node_copy(node, values.__getitem__)
+                new.add(values[node])
+        return values[last(replacement)]
+
+    def last(graph: fx.Graph) -> fx.Node:
+        return next(iter(reversed(graph.nodes))).args[0]
+
+    new: set[fx.Node] = set()
+    count = 0
+    for node in list(gm.graph.nodes):
+        stands_for: dict[fx.Node, Any] = {}
+        if not match(last(pattern), node, stands_for):
+            continue
+        calls = [one for one in pattern.nodes if one.op not in ("placeholder", "output")]
+        # two equal calls of the pattern may have found one node
+        body = list(dict.fromkeys(stands_for[one] for one in calls))
+        if any(user not in body for one in body for user in one.users):
+            continue
+        count += 1
+        with gm.graph.inserting_before(node):
+            node.replace_all_uses_with(copy_in(stands_for))
+        for one in reversed(body):  # users before what they use
+            gm.graph.erase_node(one)
+    gm.recompile()
+    return count
+
+
 # %% alternate: graph_copy
 # The replacement comes in by `graph_copy`; the match is found with a list of pairs to compare.
 def replace_pattern(gm, pattern, replacement):

@@ -73,8 +73,8 @@ def average_gradients(parameters, samples):
 
 
 # %% mistake: stays_away
-# A rank without samples returns early. The others wait for it in their all-reduce: every rank takes part in every
-# collective, with zeros if it has nothing else.
+# A rank without samples, or without a gradient, leaves out an all-reduce. The others wait for it there: every
+# rank takes part in every collective, with zeros if it has nothing else.
 def average_gradients(parameters, samples):
     total = torch.tensor(samples)
     dist.all_reduce(total)
@@ -129,6 +129,21 @@ def average_gradients(parameters, samples):
             )
             dist.all_reduce(part)
             p.grad = part / total
+
+
+# %% mistake: counts_in_few_digits
+# You add up the numbers of samples in a narrow dtype. bfloat16 counts to 256 and then skips numbers: use whole
+# numbers, or a wide float.
+def average_gradients(parameters, samples):
+    total = torch.tensor(samples, dtype=torch.bfloat16)
+    dist.all_reduce(total)
+    for parameter in parameters:
+        if parameter.requires_grad:
+            part = torch.zeros(parameter.shape, dtype=parameter.dtype)
+            if samples:
+                part += parameter.grad * samples
+            dist.all_reduce(part)
+            parameter.grad = part / total
 
 
 # %% alternate: all_in_one

@@ -6,8 +6,8 @@ def coordinates(shape):
 
 
 # %% mistake: only_own_groups
-# You make only the groups that this rank is in. `new_group` is called by all ranks, for all groups, in the same
-# order: the others wait for you in a group that you do not make.
+# Not every rank makes the same groups in the same order. `new_group` is called by all ranks for all groups,
+# also for those that they are not in: who leaves one out, or begins with its own, keeps the others waiting.
 def coordinates(shape):
     me, place, groups, step = dist.get_rank(), [], [], 1
     for size in reversed(shape):

@@ -75,6 +75,28 @@ def scaled_step(
     return norm if finite else None
 
 
+# %% mistake: adds_norms_of_parameters
+# You add up the norms of single gradients. Norms do not add up: 3 and 4 make 5. Add the squares, of all
+# parameters and all ranks, and take one root at the end.
+def scaled_step(
+    params: list[nn.Parameter], optimizer: torch.optim.Optimizer, scale: float, max_norm: float
+) -> float | None:
+    grads = [param.grad for param in params if param.grad is not None]
+    norms = sum(grad.double().norm() for grad in grads)
+    total = torch.as_tensor(norms, dtype=torch.float64)
+    dist.all_reduce(total)
+    norm = total.item() / scale
+    finite = bool(total.isfinite())
+    if finite:
+        factor = min(1.0, max_norm / norm) if norm > 0 else 1.0
+        for grad in grads:
+            grad.mul_(factor / scale)
+        optimizer.step()
+    for param in params:
+        param.grad = None
+    return norm if finite else None
+
+
 # %% mistake: mean_of_squares
 # You average the squares over ranks. The norm is that of all gradients together: a sum.
 def scaled_step(
