@@ -396,8 +396,8 @@ def mini_slow_first(student, fails):
             for _ in range(4):
                 try:
                     order.append(next(batches))
-                except OneWord:
-                    order.append("OneWord")
+                except (OneWord, StopIteration) as error:
+                    order.append(type(error).__name__)
             pids = {index: pid for pid, kind, index in log.read() if kind == "fetch"}
             return {
                 "order": order,
