@@ -1,5 +1,6 @@
 """Chapter 6's probes: all of the chapter that runs beside a student's code."""
 
+import builtins
 import gc
 import itertools
 import json
@@ -232,19 +233,25 @@ def copy_tensors(value):
 
 @probe
 def padded(student, samples, options):
-    """Return batch and mask, and the samples once both were written over."""
+    """Return batch and mask."""
     result = student.pad_collate(samples, **options)
     batch, mask = result
-    found = {"pair": type(result).__name__, "batch": copy_of(batch), "mask": copy_of(mask)}
-    for tensor in (batch, mask):
-        if isinstance(tensor, torch.Tensor):
-            write_over(tensor)
-    return {**found, "samples": [sample.clone() for sample in samples]}
+    return {"pair": type(result).__name__, "batch": copy_of(batch), "mask": copy_of(mask)}
 
 
 def copy_of(value):
     """Return a tensor's copy, and anything else as it is."""
     return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+@probe
+def padded_over(student, samples):
+    """Return copies of the samples as they are once batch and mask were written over."""
+    mine = [sample.clone(memory_format=torch.preserve_format) for sample in samples]
+    for tensor in student.pad_collate(mine):
+        if isinstance(tensor, torch.Tensor):
+            write_over(tensor)
+    return [sample.clone() for sample in mine]
 
 
 HANGS = WeakKeyDictionary()
@@ -389,8 +396,8 @@ def mini_slow_first(student, fails):
             for _ in range(4):
                 try:
                     order.append(next(batches))
-                except OneWord:
-                    order.append("OneWord")
+                except (OneWord, StopIteration) as error:
+                    order.append(type(error).__name__)
             pids = {index: pid for pid, kind, index in log.read() if kind == "fetch"}
             return {
                 "order": order,
@@ -542,6 +549,9 @@ def mini_end(student, how, large):
 
             batches = iter(mini(student, Fetched(log), [[n] for n in range(8)], collate, 2, 3))
             workers = workers_alive()
+            if how == "closed unread":
+                batches.close()
+                return {"codes": [w.exitcode for w in workers], "left": len(workers_alive())}
             next(batches)
             if how == "exhausted":
                 for _ in batches:
@@ -657,6 +667,32 @@ def augmented_loaded(student, length, workers):
             collate_fn=torch.stack,
         )
         return dict(sorted(row for batch in batches for row in batch.tolist()))
+
+    return apart(body, seconds=PATIENCE)
+
+
+def hash_elsewhere(value, here=hash):
+    """Return a hash as a process that was not forked from this one may: texts have another there."""
+    return here((value, "elsewhere")) if has_text(value) else here(value)
+
+
+def has_text(value):
+    """Say whether a value is a text, or a tuple with one in it."""
+    if type(value) is tuple:
+        return any(map(has_text, value))
+    return type(value) in (str, bytes)
+
+
+@probe
+def augmented_elsewhere(student, cases):
+    """Return the fetched samples for each (seed, epoch, index) as another run of Python makes them."""
+
+    def body():
+        builtins.hash = hash_elsewhere
+        return [
+            student.augment(Listed(index + 1), draw_one, seed, epoch)[index].tolist()
+            for seed, epoch, index in cases
+        ]
 
     return apart(body, seconds=PATIENCE)
 
@@ -816,6 +852,14 @@ def shares(student, length, world_size, batch_size, options):
     return [
         list(student.sharded_stream(Read(length), rank, world_size, batch_size, **options))
         for rank in range(world_size)
+    ]
+
+
+@probe
+def shares_of(student, items, world_size):
+    """Return each rank's items of a stream of anything, read once."""
+    return [
+        list(student.sharded_stream(iter(items), rank, world_size, 2)) for rank in range(world_size)
     ]
 
 

@@ -98,6 +98,9 @@ def test_end(mini_end):
         assert_equal(got["codes"], [0, 0], case + "Exit codes.")
         after = [] if how == "dropped" else ["nothing"] * 2
         assert_equal(got["after"], after, case + "What `next` gives afterwards.")
+    got = mini_end.ask("closed unread", False).value
+    case = "The pass is closed before its first `next`. "
+    assert_equal(got, {"codes": [0, 0], "left": 0}, case + "Exit codes, and workers left.")
 
 
 def test_begun(mini_begun):

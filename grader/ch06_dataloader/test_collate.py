@@ -6,6 +6,7 @@ from torch.utils.data import default_collate
 
 from grader import Mismatch, assert_equal, assert_same_bits, assert_tensor, gate
 from grader.ch06_dataloader.probes import cook, leaves, served
+from grader.ch06_dataloader.refusals import assert_refused
 
 
 @pytest.fixture
@@ -161,13 +162,6 @@ def test_copies(collated, x):
             assert_equal(bool(torch.equal(mine, theirs)), True, "A sample was changed.")
 
 
-def refused(collated, recipes, kinds, what):
-    raised = collated.ask(recipes).raised
-    if raised is None or not any(map(raised.is_a, kinds)):
-        got = "a result" if raised is None else f"{raised.type}: {raised.message}"
-        raise Mismatch(what, (("expected", f"a {kinds[0]}"), ("got", got)))
-
-
 def test_unequal(collated, x):
     """Different shapes and lengths raise `RuntimeError`, a missing key `KeyError`; inside, too."""
     row = x[0]
@@ -184,15 +178,15 @@ def test_unequal(collated, x):
         (nested[:2], "Lists of 2 and 1, in dicts."),
         ([("list", []), *lists[1]], "An empty list and one of 1."),
     ):
-        refused(collated, recipes, ("RuntimeError",), what)
+        assert_refused(collated.ask(recipes), "RuntimeError", what)
     one, two = (("dict", [(key, ("plain", 1)), ("c", ("plain", 2))]) for key in "ab")
-    refused(collated, [one, two], ("KeyError",), "Dicts with the keys a, c and b, c.")
+    assert_refused(collated.ask([one, two]), "KeyError", "Dicts with the keys a, c and b, c.")
 
 
 def test_other_kinds(collated, x):
     """Samples of any other kind raise `TypeError`, also deep inside."""
     for name in ("None", "set", "slice", "type", "Ellipsis"):
-        refused(collated, [("odd", name)] * 2, ("TypeError",), f"Samples: {name}.")
+        assert_refused(collated.ask([("odd", name)] * 2), "TypeError", f"Samples: {name}.")
         inside = ("tuple", [("tensor", x[0]), ("dict", [("k", ("odd", name))])])
-        refused(collated, [inside], ("TypeError",), f"{name} in a dict in a tuple.")
-    refused(collated, [("words", ["a", "b"])], ("TypeError",), "An array of strings.")
+        assert_refused(collated.ask([inside]), "TypeError", f"{name} in a dict in a tuple.")
+    assert_refused(collated.ask([("words", ["a", "b"])]), "TypeError", "An array of strings.")

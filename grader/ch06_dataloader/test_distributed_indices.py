@@ -7,6 +7,7 @@ import torch
 from torch.utils.data import DistributedSampler
 
 from grader import assert_equal, gate
+from grader.ch06_dataloader.refusals import assert_refused
 
 IN_ORDER = {"shuffle": False}
 
@@ -156,8 +157,7 @@ def test_refuses(refused_rank):
     """A rank or a word for `uneven` that there is not raises `ValueError`."""
     for rank, options in ((3, {}), (-1, {}), (7, {"uneven": "keep"}), (0, {"uneven": "wrap"})):
         for n in (10, 12):
-            raised = refused_rank.ask(n, rank, 3, options).raised
-            what = f"{n} samples, rank {rank} of 3, {options or 'no options'}: what was raised."
-            assert_equal(raised and raised.type, "ValueError", what)
+            case = f"{n} samples, rank {rank} of 3, {options or 'no options'}."
+            assert_refused(refused_rank.ask(n, rank, 3, options), "ValueError", case)
     got = refused_rank.ask(10, 2, 3, IN_ORDER).value
     assert_equal(list(got), list(parts_of(10, 3, **IN_ORDER)[2]), "Rank 2 of 3.")

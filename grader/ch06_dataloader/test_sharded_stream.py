@@ -28,13 +28,16 @@ def test_alone(shares, length):
     assert_equal(shares.ask(length, 1, 4, {}).value, [list(range(length))])
 
 
-def test_ranks(shares, length):
-    """Item i belongs to rank i % world_size, for streams of every length."""
+def test_ranks(shares, shares_of, length):
+    """Item i belongs to rank i % world_size, for streams of every length and of anything."""
     for world_size in (2, 3, 5):
         for count in (length, world_size, world_size - 1, 1, 0):
             got = shares.ask(count, world_size, 2, {}).value
             expected = [rank_items(count, rank, world_size) for rank in range(world_size)]
             assert_equal(got, expected, f"{count} items, {world_size} ranks.")
+    anything = [None, 0, "", None, False, 1.5, None]
+    got = shares_of.ask(anything, 2).value
+    assert_equal(got, [anything[::2], anything[1::2]], f"The items {anything}, 2 ranks.")
 
 
 def test_workers_in_turn(shares_loaded, length):

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from grader import Mismatch, assert_equal, gate
+from grader.ch06_dataloader.refusals import assert_refused
 
 LARGEST = 1 - 2.0**-53
 """The largest float64 below 1, and so the largest uniform number there is."""
@@ -141,9 +142,8 @@ def test_refuses(weighted_draws, uniforms):
     cases += [([0.0, 0.0], 1, True), ([], 2, True), ([0.0], 1, False)]
     cases += [([1.0, 0.0, 2.0], 3, False), ([1.0, 1.0], 3, False), ([-1.0], 0, True)]
     for weights, count, replacement in cases:
-        raised = weighted_draws.ask(float64(weights), uniforms[:count], replacement).raised
+        evidence = weighted_draws.ask(float64(weights), uniforms[:count], replacement)
         kind = "replacement" if replacement else "no replacement"
-        what = f"Weights {weights}, {count} draws, {kind}: what was raised."
-        assert_equal(raised and raised.type, "ValueError", what)
+        assert_refused(evidence, "ValueError", f"Weights {weights}, {count} draws, {kind}.")
     compare(weighted_draws, float64([1.0, 0.0, 2.0]), uniforms[:2], False)
     compare(weighted_draws, float64([0.0, 3.0]), uniforms, True)

@@ -1271,8 +1271,8 @@ for workers in (0, 1, 2, 3):
 # - Item number `i` belongs to rank `i % world_size`.
 # - A rank's items, in order, make batches of `batch_size`; the last may be short. Batch number `k` of a
 #   rank belongs to its worker `k % num_workers`. Without workers the rank takes all of its own.
-# - With `drop_uneven`, the last `world_size` items or fewer that do not give one item to *every*
-#   rank are given to none, so all ranks get the same number.
+# - With `drop_uneven`, an incomplete last round is left out: if the last items are fewer than
+#   `world_size`, no rank gets one of them. So all ranks get the same number.
 #
 # It is called in the process that iterates: in a worker, `get_worker_info()` knows which one.
 #
@@ -1440,8 +1440,9 @@ for seed in (7, 7 + 2**32, 7 + 2**40, 8):
 # **Write `augment(dataset, transform, seed, epoch)`.** Return a dataset of the same length. Its
 # element `i`, for `i` from 0 on, is `transform(dataset[i], generator)`, where `generator` is a
 # `torch.Generator` whose numbers depend on `seed`, `epoch` and `i` alone. It can be fetched in any
-# order, in any process, and more than once, with the same result. Where one of the three
-# differs, the numbers differ (but for bad luck: there are only 2**32 beginnings). `seed` goes from 0 to 2**63 - 1, the others from 0 to 2**31 - 1.
+# order, in any process, in another run of Python, and more than once, with the same result. Where one
+# of the three differs, the numbers differ (but for bad luck: there are only 2**32 beginnings). `seed`
+# goes from 0 to 2**60, the others from 0 to 2**31 - 1.
 #
 # Nothing is fetched before it is asked for. Leave the global random state of every process as it is.
 #
@@ -1454,7 +1455,8 @@ for seed in (7, 7 + 2**32, 7 + 2**40, 8):
 # <details><summary>Hint 2: three numbers to one</summary>
 #
 # A hash of their text is a good mixer: `hashlib.sha256(f"{seed} {epoch} {index}".encode())`. Mind
-# the spaces: without them 1, 11 and 11, 1 are the same text.
+# the spaces: without them 1, 11 and 11, 1 are the same text. Python's own `hash` of a text will not
+# do: each run of Python has another.
 #
 # </details>
 # <details><summary>Hint 3: the seed's range</summary>
@@ -1605,7 +1607,8 @@ class VerySlow(Noted):
 
 def fetched_in_the_meantime():
     with watch_events() as log:
-        loader = DataLoader(VerySlow(log), sampler=range(20), num_workers=2, prefetch_factor=3)
+        options = dict(num_workers=2, prefetch_factor=3, **WORKERS)
+        loader = DataLoader(VerySlow(log), sampler=range(20), **options)
         next(iter(loader))
         return next(number for _, kind, number in log.read() if kind == "others")
 
@@ -1765,8 +1768,8 @@ predict(..., lambda: 2 * 3 + 1)
 
 # %% [markdown]
 # **Write the generator `zero_copy(dataset, batches, shape, dtype, num_workers, prefetch_factor=2)`.**
-# `dataset[i]` is a tensor of this shape and dtype; `batches` is a list of lists of indices, not all of
-# the same length; there is at least one worker. Yield the batches in order, each of shape
+# `dataset[i]` is a tensor of this shape and dtype; `batches` is a list, perhaps empty, of lists of
+# indices, not all of the same length; there is at least one worker. Yield the batches in order, each of shape
 # `(len(indices), *shape)`.
 #
 # - All of them are views of **one** shared tensor, which holds no more than
@@ -2207,7 +2210,8 @@ predict(..., draws_of_one_epoch)
 #
 # - A `for` over the loader goes from its position to the end of the epoch; then the loader stands at
 #   the beginning of the next. A `for` that was left by `break` has only moved the position: the next
-#   `for` goes on from there.
+#   `for` goes on from there. If it was left at the epoch's last batch, nothing is left to give, and
+#   the next `for` ends at once.
 # - Each epoch visits every sample once, in an order that is shuffled anew, in batches of `batch_size`
 #   (the last may be short), collated as `DataLoader` does. The order and the random numbers of a sample depend
 #   on the seed and the epoch, and differ from epoch to epoch and from seed to seed. They depend on

@@ -1396,6 +1396,163 @@ def work(dataset, collate_fn, tasks, results, stop):
     results.cancel_join_thread()
 
 
+# %% mistake: a_generator_that_never_began
+# Your iterator is a generator, whose `finally` ends the workers. A generator that was closed or dropped before
+# its first `next` has not come to its `try`, and its `finally` never runs. Write a class with a `close`.
+def serve(dataset, collate_fn, tasks, results, stop):
+    results.cancel_join_thread()
+    for number, indices in iter(tasks.get, None):
+        if stop.is_set():
+            continue
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, type(error), traceback.format_exc()))
+
+
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.batch_sampler, self.num_workers = batch_sampler, num_workers
+        self.work, self.lead = (dataset, collate_fn), num_workers * prefetch_factor
+
+    def __iter__(self):
+        context = torch.multiprocessing.get_context("fork")
+        results, stop = context.Queue(), context.Event()
+        tasks = [context.SimpleQueue() for _ in range(self.num_workers)]
+        workers = [
+            context.Process(target=serve, args=(*self.work, mine, results, stop), daemon=True)
+            for mine in tasks
+        ]
+        for worker in workers:
+            worker.start()
+        numbered, sent = enumerate(self.batch_sampler), 0
+
+        def send():
+            nonlocal sent
+            for number, indices in itertools.islice(numbered, 1):
+                tasks[number % self.num_workers].put((number, indices))
+                sent += 1
+
+        for _ in range(self.lead):
+            send()
+
+        def batches():
+            early, due = {}, 0
+            try:
+                while due < sent:
+                    while due not in early:
+                        try:
+                            number, *answer = results.get(timeout=0.2)
+                            early[number] = answer
+                        except queue.Empty:
+                            if not all(worker.is_alive() for worker in workers):
+                                raise RuntimeError("a worker died") from None
+                    batch, text = early.pop(due)
+                    due += 1
+                    send()
+                    yield batch, text
+            finally:
+                stop.set()
+                for mine in tasks:
+                    mine.put(None)
+                for worker in workers:
+                    worker.join()
+
+        return Raising(batches())
+
+
+class Raising:
+    """Raises what comes as an error; a generator that raises would be at its end."""
+
+    def __init__(self, answers):
+        self.answers, self.close = answers, answers.close
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        batch, text = next(self.answers)
+        if text is None:
+            return batch
+        try:
+            error = batch(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+
+# %% mistake: a_generator_that_raised
+# Your iterator is a generator. One that has raised is at its end, so the batches after an error never come; and
+# one that is closed before its first `next` has not come to its `try`, and leaves the workers. Write a class.
+def serve(dataset, collate_fn, tasks, results, stop):
+    results.cancel_join_thread()
+    for number, indices in iter(tasks.get, None):
+        if stop.is_set():
+            continue
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, type(error), traceback.format_exc()))
+
+
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.batch_sampler, self.num_workers = batch_sampler, num_workers
+        self.work, self.lead = (dataset, collate_fn), num_workers * prefetch_factor
+
+    def __iter__(self):
+        context = torch.multiprocessing.get_context("fork")
+        results, stop = context.Queue(), context.Event()
+        tasks = [context.SimpleQueue() for _ in range(self.num_workers)]
+        workers = [
+            context.Process(target=serve, args=(*self.work, mine, results, stop), daemon=True)
+            for mine in tasks
+        ]
+        for worker in workers:
+            worker.start()
+        numbered, sent = enumerate(self.batch_sampler), 0
+
+        def send():
+            nonlocal sent
+            for number, indices in itertools.islice(numbered, 1):
+                tasks[number % self.num_workers].put((number, indices))
+                sent += 1
+
+        for _ in range(self.lead):
+            send()
+
+        def batches():
+            early, due = {}, 0
+            try:
+                while due < sent:
+                    while due not in early:
+                        try:
+                            number, *answer = results.get(timeout=0.2)
+                            early[number] = answer
+                        except queue.Empty:
+                            if not all(worker.is_alive() for worker in workers):
+                                raise RuntimeError("a worker died") from None
+                    batch, text = early.pop(due)
+                    due += 1
+                    send()
+                    if text is None:
+                        yield batch
+                        continue
+                    try:
+                        error = batch(text)
+                    except Exception:
+                        error = RuntimeError(text)
+                    raise error
+            finally:
+                stop.set()
+                for mine in tasks:
+                    mine.put(None)
+                for worker in workers:
+                    worker.join()
+
+        return batches()
+
+
 # %% mistake: threads
 # You use threads. They share one interpreter with the training loop, so decoding and augmenting in Python
 # take their turns with it; and a sample that brings its process down brings down the training.

@@ -515,6 +515,42 @@ class ResumableLoader:
         self.epoch, self.batch = self.epoch + 1, 0
 
 
+# %% mistake: the_next_epoch_too_early
+# You move on to the next epoch as you deliver the last batch of this one. But its `for` is still on: the loader
+# stands at the end of the epoch until the next batch is asked for. A run that counts its epochs by `for` would be
+# one ahead after a resume.
+class ResumableLoader:
+    def __init__(self, dataset, transform, batch_size, seed, num_workers=0):
+        self.dataset, self.transform = dataset, transform
+        self.batch_size, self.num_workers = batch_size, num_workers
+        self.seed, self.epoch, self.done = seed, 0, 0
+
+    def __iter__(self):
+        digest = hashlib.sha256(f"order {self.seed} {self.epoch}".encode()).digest()
+        own = torch.Generator().manual_seed(int.from_bytes(digest[:8]))
+        order = torch.randperm(len(self.dataset), generator=own).tolist()
+        cuts = range(0, len(order), self.batch_size)
+        left = [order[at : at + self.batch_size] for at in cuts][self.done :]
+        loader = DataLoader(
+            augment(self.dataset, self.transform, self.seed, self.epoch),
+            batch_sampler=left,
+            num_workers=self.num_workers,
+            multiprocessing_context="fork" if self.num_workers else None,
+            generator=torch.Generator(),
+        )
+        for number, batch in enumerate(loader, 1):
+            self.done += 1
+            if number == len(left):
+                self.epoch, self.done = self.epoch + 1, 0
+            yield batch
+
+    def state_dict(self):
+        return {"seed": self.seed, "epoch": self.epoch, "done": self.done}
+
+    def load_state_dict(self, state):
+        self.seed, self.epoch, self.done = state["seed"], state["epoch"], state["done"]
+
+
 # %% alternate: a_sampler_that_yields_batches
 # A batch sampler that starts in the middle, a dataset that is asked for pairs of index and epoch, and a
 # position in samples.

@@ -117,6 +117,21 @@ def augment(dataset, transform, seed: int, epoch: int) -> Dataset:
     return Augmented()
 
 
+# %% mistake: hash_of_a_text
+# You seed with Python's `hash` of a text. Each run of Python salts it anew, and so does each worker that is
+# not forked: tomorrow the same seed gives other numbers. A hash of `hashlib` stays what it is.
+def augment(dataset, transform, seed, epoch):
+    class Augmented(Dataset):
+        def __len__(self):
+            return len(dataset)
+
+        def __getitem__(self, index):
+            own = torch.Generator().manual_seed(hash(f"{seed} {epoch} {index}"))
+            return transform(dataset[index], own)
+
+    return Augmented()
+
+
 # %% mistake: without_the_epoch
 # Your numbers do not depend on the epoch. Every sample is augmented in one way, for the whole training.
 def augment(dataset, transform, seed: int, epoch: int) -> Dataset:
@@ -134,8 +149,8 @@ def augment(dataset, transform, seed: int, epoch: int) -> Dataset:
 
 
 # %% mistake: all_at_once
-# You transform the whole dataset when it is made. The numbers are right, and the memory is full before the
-# first batch. Do it in `__getitem__`.
+# You go through the whole dataset when yours is made. The numbers are right, and the memory is full before
+# the first batch. Fetch and transform in `__getitem__`.
 def augment(dataset, transform, seed: int, epoch: int) -> Dataset:
 
     class Augmented(Dataset):
@@ -168,6 +183,20 @@ class PerSample(Dataset):
 
 def augment(dataset, transform, seed, epoch):
     return PerSample(dataset, transform, seed, epoch)
+
+
+# %% alternate: python_seeds_torch
+# Python's `random.Random` mixes a text by SHA-512, in every process alike; a class made in the function.
+def augment(dataset, transform, seed, epoch):
+    class Augmented:
+        def __len__(_):
+            return len(dataset)
+
+        def __getitem__(_, index):
+            mixer = random.Random(repr((seed, epoch, int(index))))
+            return transform(dataset[index], torch.Generator().manual_seed(mixer.getrandbits(63)))
+
+    return Augmented()
 
 
 # %% alternate: a_chain_of_generators

@@ -238,6 +238,38 @@ def bucket_batches(lengths, boundaries, max_cells, generator):
     return [batches[at] for at in order.tolist()]
 
 
+# %% mistake: starts_from_the_seed
+# You take `generator.initial_seed()` and shuffle with a generator of your own from there. That is where it
+# began, and not where it stands, so every epoch is the first: draw a number from it, and seed with that.
+def bucket_batches(lengths, boundaries, max_cells, generator):
+    if len(lengths) and int(lengths.max()) > boundaries[-1]:
+        raise ValueError("too long")
+    own, batches = random.Random(generator.initial_seed()), []
+    bucket = torch.bucketize(lengths, torch.tensor(boundaries))
+    for number, boundary in enumerate(boundaries):
+        members, rows = (bucket == number).nonzero().flatten().tolist(), max_cells // boundary
+        own.shuffle(members)
+        batches += [members[at : at + rows] for at in range(0, len(members), rows)]
+    own.shuffle(batches)
+    return batches
+
+
+# %% mistake: boundaries_in_the_lengths_dtype
+# You turn the boundaries into the dtype of the lengths. Lengths may be `uint8`, and a boundary of 300 is no
+# number there: let `torch.tensor` choose.
+def bucket_batches(lengths, boundaries, max_cells, generator):
+    ends = torch.tensor(boundaries, dtype=lengths.dtype)
+    if len(lengths) and bool((lengths > ends[-1]).any()):
+        raise ValueError("too long")
+    bucket, batches = torch.bucketize(lengths, ends), []
+    for number, boundary in enumerate(boundaries):
+        members = (bucket == number).nonzero().flatten()
+        members = members[torch.randperm(len(members), generator=generator)].tolist()
+        rows = max_cells // boundary
+        batches += [members[at : at + rows] for at in range(0, len(members), rows)]
+    return [batches[at] for at in torch.randperm(len(batches), generator=generator).tolist()]
+
+
 # %% mistake: one_shuffle_of_everything
 # You shuffle all samples and cut batches from that order, whoever meets. Then a batch is as wide as its
 # longest sample, and most of it is padding. Sort the samples into their buckets first.

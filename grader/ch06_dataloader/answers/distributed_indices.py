@@ -352,6 +352,52 @@ def distributed_indices(
     return rest[rank::world_size], real[rank::world_size]
 
 
+# %% mistake: pads_from_the_whole_order
+# You pad with the beginning of the whole order. After an interruption that was read before: what is left is
+# continued from its *own* beginning.
+def distributed_indices(
+    n, rank, world_size, *, epoch=0, seed=0, shuffle=True, uneven="pad", consumed=0
+):
+    if not 0 <= rank < world_size or uneven not in ("pad", "drop", "keep"):
+        raise ValueError((rank, uneven))
+    order = list(range(n))
+    if shuffle:
+        order = torch.randperm(n, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
+    rest = order[consumed:]
+    count = len(rest)
+    if uneven == "drop":
+        rest = rest[: count // world_size * world_size]
+    while uneven == "pad" and len(rest) % world_size:
+        rest += order[: world_size - len(rest) % world_size]
+    real = [place < count for place in range(len(rest))]
+    return rest[rank::world_size], real[rank::world_size]
+
+
+# %% alternate: an_error_of_its_own
+# Pairs of index and `real`, padded by a cycle, and an exception that is a `ValueError`.
+class Refused(ValueError):
+    pass
+
+
+def distributed_indices(
+    n, rank, world_size, *, epoch=0, seed=0, shuffle=True, uneven="pad", consumed=0
+):
+    if rank not in range(world_size) or uneven not in {"pad", "drop", "keep"}:
+        raise Refused(rank, uneven)
+    order = range(n)
+    if shuffle:
+        order = torch.randperm(n, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
+    rest = [(index, True) for index in order][consumed:]
+    extra = len(rest) % world_size
+    if extra and uneven == "pad":
+        again = itertools.cycle([(index, False) for index, _ in rest])
+        rest += itertools.islice(again, world_size - extra)
+    elif extra and uneven == "drop":
+        rest = rest[:-extra]
+    mine = rest[rank::world_size]
+    return [index for index, _ in mine], [real for _, real in mine]
+
+
 # %% mistake: begins_again
 # You ignore `consumed`: the whole epoch is read again after an interruption.
 def distributed_indices(

@@ -239,6 +239,58 @@ class isolated_rng:
         torch.set_rng_state(self.outside[2])
 
 
+# %% mistake: forgets_after_an_error
+# When the block raises, you do not note where the inner streams were. Entered again, they draw the same
+# numbers once more. Note them on every way out.
+class isolated_rng:
+    def __init__(self, seed):
+        self.seed, self.inner = seed, None
+
+    def states(self):
+        return random.getstate(), np.random.get_state(), torch.get_rng_state()
+
+    def put(self, states):
+        random.setstate(states[0])
+        np.random.set_state(states[1])
+        torch.set_rng_state(states[2])
+
+    def __enter__(self):
+        self.outer = self.states()
+        if self.inner is None:
+            random.seed(self.seed)
+            np.random.seed(self.seed)
+            torch.manual_seed(self.seed)
+        else:
+            self.put(self.inner)
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.inner = self.states()
+        self.put(self.outer)
+
+
+# %% mistake: only_once
+# What `@contextmanager` makes can be entered once; the second `with` raises. An object that comes back to its
+# streams needs a class, with `__enter__` and `__exit__`.
+def isolated_rng(seed):
+    from contextlib import contextmanager
+
+    @contextmanager
+    def fence():
+        outer = random.getstate(), np.random.get_state(), torch.get_rng_state()
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(outer[0])
+            np.random.set_state(outer[1])
+            torch.set_rng_state(outer[2])
+
+    return fence()
+
+
 # %% alternate: seeds_the_first_time
 # Seeds the global streams, once the outer states are safe; a stack of what was outside.
 class isolated_rng:

@@ -422,6 +422,44 @@ def pad_collate(samples, value=0, dims=1, multiple=1):
     return batch, mask
 
 
+# %% mistake: at_least_one_multiple
+# Where no sample has an element you still pad to one `multiple`. Zero is a multiple of everything.
+def pad_collate(samples, value=0, dims=1, multiple=1):
+    one = samples[0]
+    if len({(sample.dtype, sample.ndim, sample.shape[dims:]) for sample in samples}) > 1:
+        raise ValueError("not alike")
+    largest = [max(sample.shape[d] for sample in samples) for d in range(dims)]
+    sizes = [max(1, -(-size // multiple)) * multiple for size in largest]
+    batch = torch.full((len(samples), *sizes, *one.shape[dims:]), value, dtype=one.dtype)
+    mask = torch.zeros((len(samples), *sizes), dtype=torch.bool)
+    for row, sample in enumerate(samples):
+        corner = (row, *map(slice, sample.shape[:dims]))
+        batch[corner], mask[corner] = sample, True
+    return batch, mask
+
+
+# %% alternate: an_error_of_its_own
+# Narrows row after row to its corner; an exception that is a `ValueError`.
+class Unlike(ValueError):
+    pass
+
+
+def pad_collate(samples, value=0, dims=1, multiple=1):
+    one = samples[0]
+    if len({(sample.dtype, sample.ndim, sample.shape[dims:]) for sample in samples}) > 1:
+        raise Unlike
+    sizes = [max(sample.size(d) for sample in samples) for d in range(dims)]
+    sizes = [(size + multiple - 1) // multiple * multiple for size in sizes]
+    batch = one.new_full((len(samples), *sizes, *one.shape[dims:]), value)
+    mask = torch.zeros(len(samples), *sizes).bool()
+    for room, real, sample in zip(batch, mask, samples):
+        for d in range(dims):
+            room, real = (part.narrow(d, 0, sample.shape[d]) for part in (room, real))
+        room.copy_(sample)
+        real.fill_(True)
+    return batch, mask
+
+
 # %% alternate: pads_and_stacks
 # Each sample is padded to the full shape, and the mask is padded as a sample of ones.
 def pad_collate(samples, value=0, dims=1, multiple=1):

@@ -107,6 +107,53 @@ def prefetch_plan(
     return plan
 
 
+# %% mistake: steps_before_it_asks
+# Your trainer takes a step before it asks for batch 0. It asks at time 0: there is nothing to step with yet.
+def prefetch_plan(fetch, step, num_workers, prefetch_factor):
+    plan = []
+    for number, time in enumerate(fetch):
+        asked = plan[-1][2] + step if plan else step
+        begins = asked
+        if num_workers:
+            lead = num_workers * prefetch_factor
+            before = plan[number - num_workers][1] if number >= num_workers else 0
+            begins = max(before, plan[number - lead][2] if number >= lead else 0)
+        plan.append((begins, begins + time, max(asked, begins + time)))
+    return plan
+
+
+# %% mistake: hands_out_after_the_step
+# You hand the next batch out when the trainer has done its step with the one that was delivered. The delivery
+# itself hands it out, at that moment.
+def prefetch_plan(fetch, step, num_workers, prefetch_factor):
+    plan = []
+    for number, time in enumerate(fetch):
+        asked = plan[-1][2] + step if plan else 0
+        begins = asked
+        if num_workers:
+            lead = num_workers * prefetch_factor
+            before = plan[number - num_workers][1] if number >= num_workers else 0
+            begins = max(before, plan[number - lead][2] + step if number >= lead else 0)
+        plan.append((begins, begins + time, max(asked, begins + time)))
+    return plan
+
+
+# %% mistake: one_batch_more_ahead
+# Your lead is one batch too long. The first `num_workers * prefetch_factor` go out at once, and each delivery
+# hands out one: batch 0's delivery the first after these.
+def prefetch_plan(fetch, step, num_workers, prefetch_factor):
+    plan = []
+    for number, time in enumerate(fetch):
+        asked = plan[-1][2] + step if plan else 0
+        begins = asked
+        if num_workers:
+            lead = num_workers * prefetch_factor + 1
+            before = plan[number - num_workers][1] if number >= num_workers else 0
+            begins = max(before, plan[number - lead][2] if number >= lead else 0)
+        plan.append((begins, begins + time, max(asked, begins + time)))
+    return plan
+
+
 # %% mistake: worker_waits_for_delivery
 # Your worker begins a batch only when its last one was delivered. It need not wait for that: this is what
 # prefetching is for.

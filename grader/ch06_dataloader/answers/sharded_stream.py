@@ -116,6 +116,34 @@ def sharded_stream(items, rank: int, world_size: int, batch_size: int, drop_unev
             yield one_each[rank]
 
 
+# %% mistake: none_is_the_end
+# You fill the last round up with `None`, and leave out every `None` again: also those that are items of the
+# stream. A length, or an object of your own, tells what was filled in.
+def sharded_stream(items, rank, world_size, batch_size, drop_uneven=False):
+    info = get_worker_info()
+    worker, workers = (info.id, info.num_workers) if info else (0, 1)
+    rounds = [iter(items)] * world_size
+    together = zip(*rounds) if drop_uneven else itertools.zip_longest(*rounds)
+    for number, one in enumerate(together):
+        if one[rank] is not None and number // batch_size % workers == worker:
+            yield one[rank]
+
+
+# %% mistake: drops_whole_batches
+# With `drop_uneven` you drop an incomplete batch of all ranks. Only an incomplete *round* goes, of at most
+# `world_size - 1` items: a short last batch that every rank has is no trouble.
+def sharded_stream(items, rank, world_size, batch_size, drop_uneven=False):
+    info = get_worker_info()
+    worker, workers = (info.id, info.num_workers) if info else (0, 1)
+    items = iter(items)
+    for number in itertools.count():
+        batches = list(itertools.islice(items, world_size * batch_size))
+        if not batches or (drop_uneven and len(batches) < world_size * batch_size):
+            return
+        if number % workers == worker:
+            yield from batches[rank::world_size]
+
+
 # %% mistake: reads_it_all
 # You make a list of the stream to know its length. An endless stream has none, and a long one does not fit.
 # Read one round ahead; that is enough.

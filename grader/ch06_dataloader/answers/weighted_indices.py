@@ -235,6 +235,43 @@ def weighted_indices(weights, uniforms, replacement):
     return drawn
 
 
+# %% mistake: needs_one_for_none
+# You ask for a positive weight even if nothing is to be drawn. No `uniforms` need none.
+def weighted_indices(weights, uniforms, replacement):
+    if bool((weights < 0).any()) or not bool(weights.isfinite().all()):
+        raise ValueError("negative, infinite or NaN")
+    left, drawn = weights.double().clone(), []
+    if int((left > 0).sum()) < (1 if replacement else len(uniforms)):
+        raise ValueError("too few positive weights")
+    for u in uniforms.tolist():
+        ends = left.cumsum(0)
+        drawn.append(int((ends <= u * ends[-1]).sum()))
+        if not replacement:
+            left[drawn[-1]] = 0
+    return drawn
+
+
+# %% alternate: an_error_of_its_own
+# NumPy, positions of what is left, and an exception that is a `ValueError`.
+class TooFew(ValueError):
+    pass
+
+
+def weighted_indices(weights, uniforms, replacement):
+    line, places, drawn = weights.to(torch.float64).numpy().copy(), list(range(len(weights))), []
+    if not np.isfinite(line).all() or (line < 0).any():
+        raise ValueError("negative, infinite or NaN")
+    if np.count_nonzero(line) < (min(len(uniforms), 1) if replacement else len(uniforms)):
+        raise TooFew
+    for u in uniforms.numpy():
+        ends = np.cumsum(line[places])
+        at = int(np.sum(ends <= u * ends[-1]))
+        drawn.append(places[at])
+        if not replacement:
+            del places[at]
+    return drawn
+
+
 # %% alternate: walks_the_line
 # Python floats, one piece after the other, with the indices beside the weights.
 def weighted_indices(weights, uniforms, replacement):
