@@ -56,6 +56,7 @@ def build_chapter(course: Course, source: Path, *, run: bool = True) -> list[Bui
             executed = _execute(notebook, reference.parent, stage, source)
         else:
             executed = _recall(notebook, course.root / reference.relative_to(stage))
+        _check_grades(executed, source)
         _write(executed, reference)
         explorer = name if (course.root / "site" / "explorers" / f"{name}.md").is_file() else None
         stubs = nbformat.read(released, as_version=4)
@@ -199,6 +200,20 @@ def _check_output(output: NotebookNode, stage: Path, source: Path, cell: str) ->
         raise SourceError(f"{source}: cell {cell} writes to stderr: {output['text']}")
     if str(stage) in text or re.search(r"at 0x[0-9a-f]{8,}", text):
         raise SourceError(f"{source}: cell {cell} shows an address or a folder of this machine")
+
+
+def _check_grades(notebook: NotebookNode, source: Path) -> None:
+    """Refuse a reference that its own checks do not give every point."""
+    for cell in notebook.cells:
+        role = cell.metadata.get("nbgrader", {})
+        for output in cell.get("outputs", []) if role.get("grade") else []:
+            got = output.get("data", {}).get("text/plain", "")
+            if got != str(float(role["points"])):
+                name = role["grade_id"].removesuffix("-grade")
+                raise SourceError(
+                    f"{source}: the reference of {name} gets {got or 'no'} of {role['points']} "
+                    f"points. Mend it or its checks; why: undertorch validate {name}"
+                )
 
 
 def _write(notebook: NotebookNode, path: Path) -> None:
