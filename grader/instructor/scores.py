@@ -52,23 +52,24 @@ def read_scores(chapter: Chapter) -> list[Row]:
 
 
 def table(chapter: Chapter, rows: list[Row]) -> Table:
-    """Return the rows as a table for a terminal. What passed is counted; the rest has a line each."""
+    """Return the rows as a table for a terminal. What passed is counted; the rest has a line each,
+    below the student: with a column of their own, 80 columns would leave the diagnosis none.
+    """
     shown = Table(title=chapter.card["title"], title_justify="left", pad_edge=False)
     shown.add_column("student", no_wrap=True)
     shown.add_column("points", justify="right", no_wrap=True)
-    shown.add_column("exercise", no_wrap=True)
     shown.add_column("outcome", no_wrap=True)
     shown.add_column("diagnosis")
     for row in rows:
         most = sum(most for _, most, _, _ in row.results.values())
         shown.add_section()
         name, total = Text(row.student, "bold"), Text(f"{row.total:g} / {most:g}", "bold")
-        shown.add_row(name, total, "", "", "")
+        shown.add_row(name, total, "", "")
         for points, exercise, outcome, mistake in _lines(row):
             style = _STYLES.get(outcome, "magenta")
-            shown.add_row("", points, exercise, Text(outcome, style), mistake)
+            shown.add_row(f"  {exercise}", points, Text(outcome, style), mistake)
         if row.review:
-            shown.add_row("", "", Text("review", "yellow"), "", Text(row.review, "yellow"))
+            shown.add_row(Text("  review", "yellow"), "", "", Text(row.review, "yellow"))
     return shown
 
 
