@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import nbformat
+import torch
 from jupyter_core.application import NoStart
 from nbgrader.api import (
     BaseCell,
@@ -128,6 +129,8 @@ class Forked:
         sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w", buffering=1)
         os.chdir(root)
         os.environ.pop("UNDERTORCH_COURSE", None)
+        # no thread lives on in a fork: an operator shared among torch's threads would never end
+        torch.set_num_threads(1)
         commands_on_path()
         if name == "undertorch":
             sys.argv = [name, *arguments]
