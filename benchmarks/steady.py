@@ -1,10 +1,10 @@
 """Are verdicts steady? Every known answer, graded again and again on a machine that is too busy.
 
-    python benchmarks/steady.py RUNS [CHAPTER ...] [--right]
+    python benchmarks/steady.py RUNS [CHAPTER ...] [--answers reference | right | all]
 
-With --right the reference and the alternates alone: those lose points where a check is unfair. Each
-run has a seed of its own, and twice as many processes grade as there are cores. A verdict (outcome,
-points, diagnosis) that is not the same in all runs is printed with its seeds.
+`right` are the reference and the alternates: those lose points where a check is unfair. Each run has
+a seed of its own, and twice as many processes grade as there are cores. A verdict (outcome, points,
+diagnosis) that is not the same in all runs is printed with its seeds.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from grader.core.answers import Role
 from grader.core.course import Chapter, find_course
 from grader.core.fork import Fork
 from grader.core.grading import ExerciseGrader
+from grader.core.inside import prepare
 from grader.core.probe import load_probes
 
 Found = dict[str, tuple[str, float, str]]
@@ -35,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("runs", type=int)
     parser.add_argument("chapters", nargs="*")
-    parser.add_argument("--right", action="store_true")
+    parser.add_argument("--answers", choices=["reference", "right", "all"], default="all")
     options = parser.parse_args()
     runs, names = options.runs, options.chapters
     chapters = [c for c in find_course().chapters() if not names or c.id in names]
@@ -43,7 +44,7 @@ def main() -> None:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         tasks = {
-            (exercise.id, seed): pool.submit(_grade, chapter, exercise.id, seed, options.right)
+            (exercise.id, seed): pool.submit(_grade, chapter, exercise.id, seed, options.answers)
             for chapter in chapters
             for exercise in chapter.exercises
             for seed in range(1, runs + 1)
@@ -69,13 +70,14 @@ def _show(exercise: str, found: dict[int, tuple[Found, float]]) -> None:
     sys.stdout.flush()
 
 
-def _grade(chapter: Chapter, name: str, seed: int, right: bool) -> tuple[Found, float]:
-    """Return the verdicts on every known answer of an exercise, and the longest grading's seconds."""
+def _grade(chapter: Chapter, name: str, seed: int, which: str) -> tuple[Found, float]:
+    """Return the verdicts on known answers of an exercise, and the longest grading's seconds."""
+    prepare(chapter.probes, chapter.preload)
     probes = load_probes(chapter.probes)
     grader = ExerciseGrader(chapter, chapter.exercise(name), probes)
     sources = {"reference": reference_sources(chapter)[name]}
     for answer in grader.answers:
-        if answer.role is Role.ALTERNATE or not right:
+        if which == "all" or (which == "right" and answer.role is Role.ALTERNATE):
             sources[answer.name] = answer.source
     found, slowest = {}, 0.0
     for answer, source in sources.items():

@@ -200,7 +200,7 @@ def trial(
                 out.print(f"{proof.exercise.id}: {line}", markup=False, soft_wrap=True)
         out.print(f"\n{as_table(trials)}\n", markup=False, soft_wrap=True)
         if page is not None and len(trials) == len(chapter.exercises):
-            write_section(page, course, trials)
+            write_section(page, course, trials, seed)
     if wrong:
         raise typer.Exit(1)
 

@@ -9,23 +9,29 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A changed program. `was` and `now` are the changed line before and after."""
+    """A changed program. `was` and `now` are the changed line before and after.
+
+    `nth` counts the mutants of a program that change a line of that text in that way.
+    """
 
     line: int
     was: str
     now: str
     source: str
+    nth: int = 1
 
     @property
     def id(self) -> str:
         """What an author lists an equivalent mutant by: the change, not the line's number."""
-        return f"{self.was} => {self.now}"
+        change = f"{self.was} => {self.now}"
+        return change if self.nth == 1 else f"{change} ({self.nth})"
 
 
 _BINARY: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
@@ -67,7 +73,12 @@ def mutants(source: str) -> list[Mutant]:
         change = _change(before, text.splitlines())
         if change is not None and text not in found:
             found[text] = Mutant(*change, text)
-    return sorted(found.values(), key=lambda mutant: mutant.line)
+    seen: Counter[str] = Counter()
+    numbered = []
+    for mutant in sorted(found.values(), key=lambda mutant: mutant.line):
+        seen[mutant.id] += 1
+        numbered.append(replace(mutant, nth=seen[mutant.id]))
+    return numbered
 
 
 def _change(before: list[str], after: list[str]) -> tuple[int, str, str] | None:

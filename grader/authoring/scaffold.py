@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from grader.core.course import Course, CourseError
+from grader.core.course import Course, CourseError, probes_in
 
 _SECTION = '''
 
@@ -65,6 +65,8 @@ def {name}(x: torch.Tensor) -> torch.Tensor:
 # %% grade="{name}"
 grade("{name}")
 '''
+
+_PROBES = '"""Probes of `{name}`."""\n\nfrom grader import probe\n'
 
 _PROBE = '''
 
@@ -129,7 +131,9 @@ def scaffold(course: Course, chapter: str, exercise: str) -> list[Path]:
         raise CourseError(f"solutions/{chapter} has no source (*.pct.py).")
     graders = course.root / "grader" / chapter
     checks, answers = graders / f"test_{exercise}.py", graders / "answers" / f"{exercise}.py"
-    source, probes = sources[0], graders / "probes.py"
+    source, probes = sources[0], probes_in(graders)
+    if probes.is_dir():
+        probes /= f"{exercise}.py"
     there = [path for path in (checks, answers) if path.exists()]
     if f'exercise="{exercise}"' in source.read_text(encoding="utf-8"):
         there.append(source)
@@ -138,6 +142,8 @@ def scaffold(course: Course, chapter: str, exercise: str) -> list[Path]:
     title = exercise.replace("_", " ").capitalize()
     answers.parent.mkdir(parents=True, exist_ok=True)
     _append(source, _SECTION.format(name=exercise, title=title))
+    if not probes.exists():
+        probes.write_text(_PROBES.format(name=exercise), encoding="utf-8")
     _append(probes, _PROBE.format(name=exercise))
     checks.write_text(_CHECKS.format(name=exercise), encoding="utf-8")
     answers.write_text(_ANSWERS.format(name=exercise), encoding="utf-8")

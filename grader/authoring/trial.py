@@ -138,17 +138,19 @@ def _counts(proof: Proof, trial: Trial) -> list[int]:
     return [*known, trial.made, trial.killed, trial.equivalent, survived]
 
 
-def write_section(path: Path, course: Course, trials: Sequence[tuple[Proof, Trial]]) -> None:
+def write_section(
+    path: Path, course: Course, trials: Sequence[tuple[Proof, Trial]], seed: int
+) -> None:
     """Put a chapter's table into the page about the trial, in the place of its older one.
 
-    `trials` are all of one chapter. Its section names the commit; other chapters keep theirs, so
+    `trials` are all of one chapter. Its section names commit and seed; other chapters keep theirs, so
     a long run that is broken off has lost at most one chapter.
     """
     chapter = trials[0][1].chapter
     sections = _sections(path.read_text(encoding="utf-8")) if path.is_file() else {}
     git = ["git", "-C", str(course.root), "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
-    sections[_heading(chapter)] = f"Made on commit `{commit}`.\n\n{as_table(trials)}"
+    sections[_heading(chapter)] = f"Made on commit `{commit}`, seed {seed}.\n\n{as_table(trials)}"
     shown = [
         f"## {title}\n\n{sections[title]}"
         for title in map(_heading, course.chapters())

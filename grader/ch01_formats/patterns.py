@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 
 from grader import Mismatch, compared
@@ -49,13 +46,3 @@ def assert_all_nan(got: torch.Tensor, *, of: torch.Tensor) -> None:
         f"{int((~found).sum())} of {found.numel()} NaN did not stay NaN. The first:",
         (("input", f"0x{bits:08X}"), ("got", f"{float(got.reshape(-1)[where])}")),
     )
-
-
-@contextmanager
-def asked(call: str) -> Iterator[None]:
-    """Say in a mismatch from within which call it was about, e.g. "kept_bits=1"."""
-    try:
-        yield
-    except Mismatch as mismatch:
-        rows = (("call", call), *mismatch.rows)
-        raise Mismatch(mismatch.what, rows, mismatch.link) from None

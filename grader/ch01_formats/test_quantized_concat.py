@@ -75,13 +75,15 @@ def test_shape_and_dtype(quantized_joined):
         (((2, 3), (4, 3)), 0),
         (((2, 3), (2, 1), (2, 5)), 1),
         (((2, 3, 4), (2, 3, 1)), 2),
-        (((7,),), 0),
-        (((0, 3), (2, 3)), 0),
     ):
-        tensors = [CODES[: torch.Size(shape).numel()].reshape(shape) for shape in shapes]
-        pairs = [[0.1 * (i + 1), i] for i in range(len(shapes))]
-        got = quantized_joined.ask(tensors, pairs, dim, 0.3, 5).value
-        assert_tensor(got, dtype=torch.int8, shape=torch.cat(tensors, dim).shape)
+        assert_kind(quantized_joined, shapes, dim)
+
+
+def assert_kind(quantized_joined, shapes, dim):
+    tensors = [CODES[: torch.Size(shape).numel()].reshape(shape) for shape in shapes]
+    pairs = [[0.1 * (i + 1), i] for i in range(len(shapes))]
+    got = quantized_joined.ask(tensors, pairs, dim, 0.3, 5).value
+    assert_tensor(got, dtype=torch.int8, shape=torch.cat(tensors, dim).shape)
 
 
 def test_same_pair(quantized_joined, scales, zeros):
@@ -118,7 +120,9 @@ def test_ends(quantized_joined, scales, zeros):
 
 
 def test_any_dimension(quantized_joined, scales, zeros):
-    """Along any dimension, of parts in any layout."""
+    """Along any dimension, of parts in any layout; of one part, and of one without elements."""
+    assert_kind(quantized_joined, ((7,),), 0)
+    assert_kind(quantized_joined, ((0, 3), (2, 3)), 0)
     *pairs, out = list(zip(scales, zeros, strict=True))
     for dim in (0, 1, 2):
         tensors = []

@@ -23,7 +23,7 @@ def compare(rounded, x):
 @gate
 def test_shape_and_dtype(rounded, x):
     """Returns a `bfloat16` tensor of the same shape, and leaves `x` alone."""
-    for value in awkward(x):
+    for value in (x, x[:12].reshape(3, 4)):
         assert_tensor(rounded.ask(value).value, dtype=torch.bfloat16, shape=value.shape)
 
 

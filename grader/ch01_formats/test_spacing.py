@@ -33,7 +33,7 @@ def compare(spaced, x):
 @gate
 def test_shape_and_dtype(spaced, x):
     """Returns a `float32` tensor of the same shape, and leaves `x` alone."""
-    for value in awkward(x):
+    for value in (x, x[:12].reshape(3, 4)):
         assert_tensor(spaced.ask(value).value, dtype=torch.float32, shape=value.shape)
 
 

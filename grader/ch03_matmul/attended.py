@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from grader import Mismatch, assert_close
+from grader import about, assert_close
 
 ATOL = 5e-5
 """Scores are sums of products of eighths and so exact, or nearly. Weights and their sums take at
@@ -73,15 +73,13 @@ def compare(
 ) -> None:
     """Compare a result with the exact one, and name the case if it differs."""
     expected = exact(q, k, v, mask).to(q.dtype)
-    try:
+    rows = (
+        ("case", name),
+        ("q, k, v", f"{tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}"),
+        ("mask", "None" if mask is None else f"{tuple(mask.shape)} {mask.dtype}"),
+    )
+    with about(*rows):
         assert_close(got, expected, rtol=0.0, atol=atol, because=BECAUSE[atol])
-    except Mismatch as mismatch:
-        rows = (
-            ("case", name),
-            ("q, k, v", f"{tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}"),
-            ("mask", "None" if mask is None else f"{tuple(mask.shape)} {mask.dtype}"),
-        )
-        raise Mismatch(mismatch.what, (*rows, *mismatch.rows)) from None
 
 
 def boolean(rng: torch.Generator, *shape: int) -> torch.Tensor:

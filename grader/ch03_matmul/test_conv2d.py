@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from grader import Mismatch, assert_close, assert_tensor, claimed, compared, gate
+from grader import Mismatch, about, assert_close, assert_tensor, claimed, compared, gate
 
 PLAIN = ((1, 1), (0, 0), (1, 1), 1)
 
@@ -17,24 +17,15 @@ def compare(convolved, x, weight, bias=None, options=PLAIN):
     """Compare with torch, and name the case if it differs."""
     stride, padding, dilation, groups = options
     expected = F.conv2d(x, weight, bias, stride, padding, dilation, groups)
-    try:
-        assert_close(
-            convolved.ask(x, weight, bias, options).value,
-            expected,
-            rtol=0.0,
-            atol=0.01,
-            because="the inputs are whole numbers, a wrong term is off by at least 1",
-        )
-    except Mismatch as mismatch:
-        rows = (
-            ("x", f"{tuple(x.shape)}, strides {x.stride()}"),
-            ("weight", str(tuple(weight.shape))),
-            (
-                "options",
-                f"stride {stride}, padding {padding}, dilation {dilation}, groups {groups}",
-            ),
-        )
-        raise Mismatch(mismatch.what, (*rows, *mismatch.rows)) from None
+    rows = (
+        ("x", f"{tuple(x.shape)}, strides {x.stride()}"),
+        ("weight", str(tuple(weight.shape))),
+        ("options", f"stride {stride}, padding {padding}, dilation {dilation}, groups {groups}"),
+    )
+    because = "the inputs are whole numbers, a wrong term is off by at least 1"
+    with about(*rows):
+        got = convolved.ask(x, weight, bias, options).value
+        assert_close(got, expected, rtol=0.0, atol=0.01, because=because)
 
 
 @gate

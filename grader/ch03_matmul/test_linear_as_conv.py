@@ -4,7 +4,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from grader import Mismatch, assert_close, assert_equal, assert_tensor, facts, gate
+from grader import (
+    assert_close,
+    assert_equal,
+    assert_holds,
+    assert_raises,
+    assert_tensor,
+    facts,
+    gate,
+)
 
 CLOSE = {"rtol": 0.0, "atol": 0.01, "because": "whole numbers: a wrong term is off by at least 1"}
 CASES = ((3, (4, 5), 6), (1, (7, 2), 2), (5, (1, 1), 7), (2, (1, 3), 1))
@@ -33,7 +41,7 @@ def test_shape(linear_converted, rng):
         weight = whole(rng, out, channels * size[0] * size[1])
         x = whole(rng, 2, channels, *size)
         found = linear_converted.ask(weight, whole(rng, out), size, x).value
-        assert_equal(found["is a Conv2d"], True, "What you return is not an `nn.Conv2d`.")
+        assert_holds(found["is a Conv2d"], "What you return is not an `nn.Conv2d`.")
         assert_tensor(found["before"], dtype=torch.float32, shape=(2, out, 1, 1))
 
 
@@ -68,10 +76,10 @@ def test_shares_its_memory(linear_converted, rng, order):
         found = linear_converted.ask(weight, bias, size, x).value
         assert_equal(found["parameters"], ["weight", "bias"], "The parameters' names.")
         for name in ("weight", "bias"):
-            about = facts(found[name])
-            assert_equal(about.is_parameter, True, f"`{name}` is no parameter.")
-            assert_equal(about.requires_grad, True, f"`{name}` cannot be trained.")
-            assert_equal(about.aliases is not None, True, f"`{name}` has memory of its own.")
+            fact = facts(found[name])
+            assert_holds(fact.is_parameter, f"`{name}` is no parameter.")
+            assert_holds(fact.requires_grad, f"`{name}` cannot be trained.")
+            assert_holds(fact.aliases is not None, f"`{name}` has memory of its own.")
         expected = F.linear(flat(x, order), 2 * weight, bias)[:, :, None, None]
         assert_close(found["after"], expected, **CLOSE)
 
@@ -82,7 +90,7 @@ def test_without_bias_and_in_float64(linear_converted, rng, order):
     found = linear_converted.ask(weight, None, (2, 2), x).value
     assert_equal(found["parameters"], ["weight"], "The parameters' names.")
     assert_tensor(found["weight"], dtype=torch.float64, shape=(3, 3, 2, 2))
-    assert_equal(facts(found["weight"]).aliases is not None, True, "The weight was copied.")
+    assert_holds(facts(found["weight"]).aliases is not None, "The weight was copied.")
     expected = F.linear(flat(x, order), weight)[:, :, None, None]
     assert_close(found["before"], expected, **CLOSE)
 
@@ -90,8 +98,6 @@ def test_without_bias_and_in_float64(linear_converted, rng, order):
 def test_uneven(linear_refused):
     """Features that are no whole number of maps raise `ValueError`."""
     for features, size in ((10, (2, 2)), (5, (7, 1)), (9, (2, 3))):
-        raised = linear_refused.ask(features, size).raised
-        if raised is None or not raised.is_a("ValueError"):
-            came = "nothing was raised" if raised is None else raised.type
-            rows = (("features", str(features)), ("size", str(size)), ("got", came))
-            raise Mismatch("Expected a ValueError.", rows)
+        rows = ("features", str(features)), ("size", str(size))
+        what = "Features that are no whole number of maps were taken."
+        assert_raises(linear_refused.ask(features, size), "ValueError", what, *rows)

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader import Mismatch, assert_equal, gate
+from grader import Mismatch, about, assert_equal, gate
 
 F32, F64, I64 = torch.float32, torch.float64, torch.int64
 MILLION = 10**6
@@ -16,11 +16,8 @@ def compare(planned, name, specs, **expected):
         got = plan[key]
         if key == "outputs":
             got = triples(got)
-        try:
+        with about(("arguments", ", ".join(str(shape) for shape, _ in specs))):
             assert_equal(got, value, f"`{key}` of `{name}` is not as expected.")
-        except Mismatch as mismatch:
-            rows = (("arguments", ", ".join(str(shape) for shape, _ in specs)), *mismatch.rows)
-            raise Mismatch(mismatch.what, rows) from None
 
 
 def triples(outputs):

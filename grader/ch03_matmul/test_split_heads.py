@@ -2,7 +2,17 @@
 
 import torch
 
-from grader import Mismatch, assert_equal, assert_same_bits, assert_tensor, claimed, facts, gate
+from grader import (
+    about,
+    assert_equal,
+    assert_holds,
+    assert_raises,
+    assert_same_bits,
+    assert_tensor,
+    claimed,
+    facts,
+    gate,
+)
 
 
 def layouts(rng):
@@ -39,25 +49,25 @@ def test_shapes(heads_split, heads_there_and_back, rng):
 def test_split(heads_split, rng):
     """Head `h` holds the numbers from `h * size` on, of every position."""
     for name, (x, heads) in layouts(rng).items():
-        with case(name):
+        with about(("input", name)):
             assert_same_bits(heads_split.ask(x, heads).value, by_head(x, heads))
 
 
 def test_split_is_a_view(heads_split, rng):
     """Splitting copies nothing, whatever the layout."""
     for name, (x, heads) in layouts(rng).items():
-        with case(name):
+        with about(("input", name)):
             got = heads_split.ask(x, heads).value
             assert_same_bits(got, by_head(x, heads))
             if x.numel():
                 shared = facts(got).aliases is not None
-                assert_equal(shared, True, "The result has a storage of its own.")
+                assert_holds(shared, "The result has a storage of its own.")
 
 
 def test_merge(heads_merged, rng):
     """Merging puts each position's heads side by side, in order."""
     for name, (x, heads) in layouts(rng).items():
-        with case(name):
+        with about(("input", name)):
             got = heads_merged.ask(by_head(x, heads).contiguous()).value["result"]
             assert_same_bits(got, x)
 
@@ -68,10 +78,10 @@ def test_copies(heads_merged, heads_there_and_back, rng):
     for name, (x, heads) in layouts(rng).items():
         if not x.numel() or name == "expanded":
             continue  # no bytes to share; fewer bytes than elements
-        with case(name):
+        with about(("input", name)):
             got = heads_there_and_back.ask(x, heads).value
             assert_same_bits(got, x)
-            assert_equal(facts(got).aliases is not None, True, "Splitting and merging made a copy.")
+            assert_holds(facts(got).aliases is not None, "Splitting and merging made a copy.")
             dense = by_head(x, heads).contiguous()
             found = heads_merged.ask(dense).value
             assert_same_bits(found["result"], x)
@@ -83,21 +93,5 @@ def test_uneven(heads_split, rng):
     """A number of heads that does not divide `hidden` raises `ValueError`."""
     for heads in (5, 9, 48):
         evidence = heads_split.ask(torch.randn(2, 3, 24, generator=rng), heads)
-        if evidence.raised is None or not evidence.raised.is_a("ValueError"):
-            came = "nothing was raised" if evidence.raised is None else evidence.raised.type
-            rows = (("heads", str(heads)), ("expected", "ValueError"), ("got", came))
-            raise Mismatch("24 numbers cannot be split evenly.", rows)
-
-
-class case:
-    """Name the layout in what a comparison says."""
-
-    def __init__(self, name):
-        self.name = name
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        if isinstance(error, Mismatch):
-            raise Mismatch(error.what, (("input", self.name), *error.rows)) from None
+        what = "24 numbers cannot be split evenly."
+        assert_raises(evidence, "ValueError", what, ("heads", str(heads)))

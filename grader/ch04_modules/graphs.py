@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from grader.ch04_modules.probes import MOST, build, numbered
+from grader.ch04_modules.probes.module_graphs import MOST, build, numbered
 
 Graph = dict[str, Any]
 """See `build`."""

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from grader import Mismatch, assert_close, assert_equal, gate
-from grader.ch04_modules.probes import norm_run
+from grader import Mismatch, about, assert_close, assert_equal, assert_holds, gate
+from grader.ch04_modules.probes.norms import norm_run
 
 SHAPES = ((2, 3), (1, 3, 4), (2, 3, 3, 2), (2, 3, 2, 1, 2))
 NORMS = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d, 5: nn.BatchNorm3d}
@@ -29,10 +29,17 @@ def compare(normed, groups, plan, options=None, state=None, what=("outputs", "st
     cases = [[options or {}, batches[: len(plan)], plan, state] for batches in groups]
     for case, got in zip(cases, normed.ask(cases, list(what)).value, strict=True):
         expected = norm_run(NORMS[case[1][0].dim()], *case)
-        for kind in what:
-            assert_equal(len(got[kind]), len(expected[kind]), f"The number of {kind} differs.")
-            for one, other in zip(got[kind], expected[kind], strict=True):
-                _compare_one(one, other)
+        batches = f"of shape {tuple(case[1][0].shape)}, the modes: {', '.join(plan)}"
+        with about(("made by", _call(3, **case[0])), ("batches", batches)):
+            for kind in what:
+                assert_equal(len(got[kind]), len(expected[kind]), f"The number of {kind} differs.")
+                for one, other in zip(got[kind], expected[kind], strict=True):
+                    _compare_one(one, other)
+
+
+def _call(*by_position, **by_name):
+    named = [f"{name}={value!r}" for name, value in by_name.items()]
+    return f"BatchNorm({', '.join([*map(repr, by_position), *named])})"
 
 
 def _compare_one(got, expected):
@@ -57,7 +64,8 @@ def _close(got, expected):
 def test_is_a_module(norm_made):
     """An `nn.Module` that holds no other norm."""
     got = norm_made.ask([], {}).value
-    assert_equal((got["is a module"], got["modules"]), (True, []), "Expected a module of its own.")
+    assert_holds(got["is a module"], "It is no `nn.Module`.")
+    assert_equal(got["modules"], [], "It holds these modules; none was expected.")
 
 
 def test_state(norm_made):
@@ -73,11 +81,14 @@ def test_state(norm_made):
     ):
         got = norm_made.ask(by_position, by_name).value
         norm = nn.BatchNorm2d(3, *by_position, **by_name)
-        for kind in ("parameters", "buffers"):
-            expected = dict(sorted(getattr(norm, f"_{kind}").items()))
-            assert_equal(list(got[kind]), list(expected), f"The {kind} have other names.")
-            assert_equal(list(got[kind].values()), list(expected.values()), f"{kind} differ.")
-        assert_equal(sorted(got["state"]), sorted(norm.state_dict()), "The state's names differ.")
+        with about(("made by", _call(3, *by_position, **by_name))):
+            for kind in ("parameters", "buffers"):
+                expected = dict(sorted(getattr(norm, f"_{kind}").items()))
+                said = f"The registered {kind}, those that are None too, have other names."
+                assert_equal(list(got[kind]), list(expected), said)
+                assert_equal(list(got[kind].values()), list(expected.values()), f"{kind} differ.")
+            state = sorted(norm.state_dict())
+            assert_equal(sorted(got["state"]), state, "The state's names differ.")
 
 
 def test_training(normed, batches):

@@ -5,8 +5,8 @@ import inspect
 import torch
 from torch import nn
 
-from grader import Mismatch, assert_equal, compared, gate
-from grader.ch04_modules.probes import SCRIPTS
+from grader import Mismatch, assert_holds, compared, gate
+from grader.ch04_modules.probes.mini_module import SCRIPTS
 
 
 def compare(mini_script, script):
@@ -52,8 +52,8 @@ def _difference(value, other):
 def test_own_class(mini_script):
     """A subclass registers a parameter; and the class is not made from PyTorch's."""
     got = mini_script.ask("registers").value
-    assert_equal(got["is torch's"], False, "MiniModule descends from nn.Module.")
-    assert_equal("scale" in got["found"][0]["parameters"], True, "A parameter was not registered.")
+    assert_holds(not got["is torch's"], "MiniModule descends from nn.Module.")
+    assert_holds("scale" in got["found"][0]["parameters"], "A parameter was not registered.")
 
 
 def test_registers(mini_script):

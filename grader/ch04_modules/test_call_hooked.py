@@ -7,7 +7,7 @@ from torch import nn
 
 from grader import Mismatch, assert_equal, compared, gate
 from grader.ch04_modules.graphs import randomness
-from grader.ch04_modules.probes import hooked_run
+from grader.ch04_modules.probes.hooked import hooked_run
 
 COUNT = 40
 

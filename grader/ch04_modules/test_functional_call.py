@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, gate
-from grader.ch04_modules.probes import _Tied
+from grader import about, assert_close, assert_equal, assert_holds, gate
+from grader.ch04_modules.probes.functional import Tied
 
 BECAUSE = "order of float sums"
 NAMES = ("first.weight", "first.bias", "shared.0.weight", "tied.bias", "pair.a", "pair.b")
@@ -25,30 +25,48 @@ def x(rng):
 @pytest.fixture
 def tensors(rng):
     """Other values for every parameter of the model, by first names."""
-    shapes = {name: p.shape for name, p in _Tied().named_parameters()}
+    shapes = {name: p.shape for name, p in Tied().named_parameters()}
     return {name: torch.randn(shapes[name], generator=rng) for name in NAMES}
 
 
 def expected_of(tensors, x, **call):
     """Return what torch's own functional_call gives."""
-    return torch.func.functional_call(_Tied(), tensors, (x,), call).detach()
+    return torch.func.functional_call(Tied(), tensors, (x,), call).detach()
 
 
 def compare(called, tensors, x, options=None, same=(), **call):
     got = called.ask(tensors, x, options or {}, call, list(same)).value
-    assert_equal(got["error"], None, "An error came instead of a result.")
-    expected = expected_of({n: t.clone() for n, t in tensors.items()}, x, **call)
-    assert_close(got["result"], expected, rtol=1e-4, atol=1e-5, because=BECAUSE)
-    assert_equal(got["untouched"], True, "Afterwards the module is not as it was.")
     names = list(dict.fromkeys([*tensors, *(other for _, other in same)]))
-    assert_equal(got["names given"], names, "The dictionary of tensors has changed.")
+    with about(*given(names, options or {}), *said(got)):
+        assert_equal(got["error"], None, "An error came instead of a result.")
+        expected = expected_of({n: t.clone() for n, t in tensors.items()}, x, **call)
+        assert_close(got["result"], expected, rtol=1e-4, atol=1e-5, because=BECAUSE)
+        assert_untouched(got)
+        assert_equal(got["names given"], names, "The dictionary of tensors has changed.")
     return got
+
+
+def given(names, options):
+    """Return the rows that say what `functional_call` was given."""
+    rows = [("given", ", ".join(repr(name) for name in names) or "nothing")]
+    return rows + [(name, repr(value)) for name, value in options.items()]
+
+
+def said(got):
+    """Return a row with the words of an error, if there is one."""
+    return [("the error", got["words"])] if got["words"] else []
+
+
+def assert_untouched(got, what="Afterwards the module is not as it was."):
+    assert_holds(not got["changed"], what, ("changed", "; ".join(got["changed"])))
 
 
 def assert_refused(called, tensors, x, kind, **options):
     got = called.ask(tensors, x, options, {}, []).value
-    assert_equal(got["error"] or "no error", kind, f"Expected a {kind}.")
-    assert_equal((got["untouched"], got["calls"]), (True, 0), "The module was changed or called.")
+    with about(*given(tensors, options), *said(got)):
+        assert_equal(got["error"] or "no error", kind, f"Expected a {kind}.")
+        assert_untouched(got, "The module was changed.")
+        assert_holds(got["calls"] == 0, "The module was called.")
 
 
 @gate
@@ -74,7 +92,7 @@ def test_gradients(called_gradients, tensors, x):
     """Gradients flow to the given tensors and to nothing that they replace."""
     got = called_gradients.ask(tensors, x).value
     leaves = {name: tensor.clone().requires_grad_() for name, tensor in tensors.items()}
-    torch.func.functional_call(_Tied(), leaves, (x,)).square().sum().backward()
+    torch.func.functional_call(Tied(), leaves, (x,)).square().sum().backward()
     assert_equal(got["own"], [], "These parameters of the module have a gradient.")
     lacking = [name for name, grad in got["grads"].items() if grad is None]
     assert_equal(lacking, [], "No gradient reached these of the given tensors.")
@@ -112,12 +130,13 @@ def test_names(called, tensors, x):
 
 def test_error(called, tensors, x):
     """After an error in `forward` every registry holds the same objects in the same order."""
-    for given in (tensors, {"tied.weight": tensors["first.weight"]}, {}):
-        got = called.ask(given, x, {}, {"fail": True}, []).value
+    for some in (tensors, {"tied.weight": tensors["first.weight"]}, {}):
+        got = called.ask(some, x, {}, {"fail": True}, []).value
         error = got["error"] or "no error"
-        assert_equal(error, "LookupError", "The error did not reach the caller.")
-        assert_equal(got["untouched"], True, "Afterwards the module is not as it was.")
-        assert_equal(got["calls"], 1, "The module itself was to be called, once.")
+        with about(*given(some, {}), *said(got)):
+            assert_equal(error, "LookupError", "The error did not reach the caller.")
+            assert_untouched(got)
+            assert_equal(got["calls"], 1, "The module itself was to be called, once.")
 
 
 def test_itself(called, tensors, x):
@@ -139,12 +158,13 @@ def test_swapped(called_swapped, x):
         ["pairs.0.a", "pair.b"],
         ["first.weight", "again.0.weight"],
     ):
-        model = _Tied()
+        model = Tied()
         one, other = (model.get_parameter(name).detach().clone() for name in names)
         got = called_swapped.ask(x, names).value
         expected = expected_of({names[0]: other, names[1]: one}, x)
-        assert_close(got["result"], expected, rtol=1e-4, atol=1e-5, because=BECAUSE)
-        assert_equal(got["untouched"], True, "Afterwards the module is not as it was.")
+        with about(("given", f"{names[0]!r} and {names[1]!r}, each for the other")):
+            assert_close(got["result"], expected, rtol=1e-4, atol=1e-5, because=BECAUSE)
+            assert_untouched(got)
 
 
 def test_transforms(called_transforms, rng, x):

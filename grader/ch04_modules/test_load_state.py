@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from grader import assert_equal, assert_same_bits, gate
+from grader import assert_equal, assert_holds, assert_same_bits, gate
 from grader.ch04_modules.graphs import random_graph, randomness
-from grader.ch04_modules.probes import build
+from grader.ch04_modules.probes.module_graphs import build
 
 COUNT = 12
 
@@ -55,7 +55,7 @@ def assert_state(got, parameters, buffers):
 def assert_refused(loaded, made, tensors, names, **options):
     """Fail unless loading raised, named all `names`, and left the model as it was."""
     got = loaded.ask(made, tensors, options).value
-    assert_equal(got["error"] is not None, True, "Expected a RuntimeError.")
+    assert_holds(got["error"] is not None, "Expected a RuntimeError.")
     unnamed = [name for name in names if name not in got["error"]]
     assert_equal(unnamed, [], "The error does not name these.")
     _, parameters, buffers = build(made)
@@ -82,8 +82,8 @@ def test_in_place(loaded, random):
         got = loaded.ask(made, tensors, {}).value
         assert_report(got)
         assert_state(got, *expected_after(made, tensors))
-        assert_equal(got["same objects"], True, "A parameter was replaced by another object.")
-        assert_equal(got["shares memory"], False, "The model shares memory with the checkpoint.")
+        assert_holds(got["same objects"], "A parameter was replaced by another object.")
+        assert_holds(not got["shares memory"], "The model shares memory with the checkpoint.")
         wants = [number % 2 == 0 for number in range(len(got["parameters"]))]
         assert_equal(got["wants grad"], wants, "`requires_grad` has changed.")
 

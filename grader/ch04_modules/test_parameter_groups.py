@@ -4,7 +4,7 @@ import pytest
 
 from grader import assert_equal, gate
 from grader.ch04_modules.graphs import randomness
-from grader.ch04_modules.probes import KINDS, assemble
+from grader.ch04_modules.probes.groups import KINDS, assemble
 
 DECAYING = ("linear", "no bias", "conv", "embedding", "scale", "relu")
 NORMS = ("batch norm", "instance norm", "layer norm", "group norm", "rms norm", "own norm")

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, assert_same_bits, facts, gate
-from grader.ch04_modules.probes import recorded_by_hand
+from grader import assert_close, assert_equal, assert_holds, assert_same_bits, facts, gate
+from grader.ch04_modules.probes.records import recorded_by_hand
 
 BECAUSE = "order of float sums"
 
@@ -54,7 +54,7 @@ def test_as_it_was(recorded, x):
 def test_untouched(recorded_gradients, recorded_by_the_way, x):
     """The model computes the same, gradients too; what is recorded is no part of its graph."""
     got = recorded_gradients.ask(x).value
-    assert_equal(got["grad enabled"], True, "Gradients are switched off in the `with` statement.")
+    assert_holds(got["grad enabled"], "Gradients are switched off in the `with` statement.")
     count, expected = len(got["watched"]), len(got["alone"])
     assert_equal(count, expected, "The number of output and gradients differs.")
     for watched, alone in zip(got["watched"], got["alone"], strict=True):
@@ -76,7 +76,7 @@ def test_structures(recorded_structure, recorded_by_the_way, x):
     for output, expected in zip(_tensors(got[0]), _tensors((half, parts, 3)), strict=True):
         assert_same_bits(output, expected)
     kept = recorded_by_the_way.ask(x).value["kept"]
-    assert_equal(kept, True, "What is no tensor was to be kept as it is, the very object.")
+    assert_holds(kept, "What is no tensor was to be kept as it is, the very object.")
 
 
 def _kinds(value):

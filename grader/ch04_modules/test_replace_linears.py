@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, gate
+from grader import assert_close, assert_equal, assert_holds, gate
 from grader.ch04_modules.graphs import random_graph, randomness, tree
 
 COUNT = 40
@@ -124,6 +124,6 @@ def test_error(replaced, random):
 def test_forward(replaced_forward, rng):
     """A model with skip connections computes with the wrappers, and has the same parameters."""
     got = replaced_forward.ask(torch.randn(3, 2, generator=rng)).value
-    assert_equal(got["same"], True, "The two names of one layer lead to two wrappers.")
+    assert_holds(got["same"], "The two names of one layer lead to two wrappers.")
     assert_equal(got["parameters"], 6, "The number of parameters has changed.")
     assert_close(got["got"], got["expected"], rtol=1e-4, atol=1e-4, because="order of float sums")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from grader import assert_close, assert_equal, assert_tensor, gate
-from grader.ch04_modules.probes import describe_network, run_network
+from grader.ch04_modules.probes.networks import describe_network, run_network
 from grader.ch04_modules.residual import Network
 
 RESNET18 = [[2, 2, 2, 2], [64, 128, 256, 512], 1000]

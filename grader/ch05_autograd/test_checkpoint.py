@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from grader import assert_close, assert_equal, assert_holds, claimed, gate
-from grader.ch05_autograd.probes import Part, run_part
+from grader.ch05_autograd.probes.checkpoints import Part, run_part
 
 ROUNDING = "the same operations in float64"
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from grader import Mismatch, assert_close, assert_equal, assert_tensor, claimed, gate
+from grader import Mismatch, assert_close, assert_holds, assert_tensor, claimed, gate
 
 ROUNDING = "float64 sums in another order"
 SINGLE = "a few roundings of float32 per row, of numbers as large as the logits"
@@ -132,7 +132,7 @@ def test_saved(entropy_saved, rng):
     """The graph keeps at most 16 bytes per row beside the inputs."""
     z, t = torch.randn(50, 200, generator=rng), torch.randint(200, (50,), generator=rng)
     got = entropy_saved.ask(z, t).value
-    assert_equal(got["grad"] is not None, True, "No gradient arrived.")
+    assert_holds(got["grad"] is not None, "No gradient arrived.")
     if got["bytes"] > 16 * len(z):
         raise Mismatch(
             "The graph keeps more than it may, for 50 rows of 200 logits.",

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from grader import assert_close, assert_equal, assert_holds, compared, facts, gate
-from grader.ch05_autograd.probes import buffers_of, build_model
+from grader.ch05_autograd.probes.evaluation import buffers_of, build_model
 
 MODES = "Modes of the modules, in the order of `model.modules()`."
 

@@ -5,7 +5,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from grader import Mismatch, assert_close, assert_equal, assert_holds, claimed, gate
-from grader.ch05_autograd.probes import compute
+from grader.ch05_autograd.probes.offloads import compute
 
 ROUNDING = "the same operations in float64, on tensors of another layout"
 AT_LEAST = 1000
@@ -63,6 +63,8 @@ def expected(kinds, x, w, at_least, turns=1):
 
 def compare(offloaded, kinds, x, w, at_least, turns=1, inside=False):
     got = offloaded.ask(kinds, x, w, at_least, turns, inside).value
+    what = "What is computed in the `with` is not recorded: its result does not require grad."
+    assert_holds(got["recorded"], what)
     grads, moved = expected(kinds, x, w, at_least, turns)
     for mine, theirs in zip(got["grads"], grads, strict=True):
         if theirs is None:

@@ -6,7 +6,7 @@ from torch import nn
 from torch.func import functional_call
 
 from grader import assert_close, assert_equal, assert_holds, gate
-from grader.ch05_autograd.probes import build_layers
+from grader.ch05_autograd.probes.routes import build_layers
 
 ROUNDING = "the same sums in float64, in another order"
 

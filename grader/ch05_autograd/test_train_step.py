@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from grader import Mismatch, assert_close, assert_equal, claimed, gate
-from grader.ch05_autograd.probes import OPTIMIZERS, Watched
+from grader.ch05_autograd.probes.training import OPTIMIZERS, Watched
 
 ROUNDING = "a share of the targets may be a float32, whose last bit is 6e-8 of it"
 

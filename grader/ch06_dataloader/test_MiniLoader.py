@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_equal, claimed, gate
+from grader import assert_equal, assert_holds, claimed, gate
 
 SIZES = (3, 1, 4, 2, 1, 5, 2)
 
@@ -24,7 +24,7 @@ def test_one_worker(mini_pass, batches):
     assert_equal(mini_pass.ask(batches, 1, False).value["batches"], [tens(batches)])
 
 
-def test_order(mini_pass, mini_slow_first, batches):
+def test_order(mini_pass, mini_slow_first, mini_nothing, batches):
     """The sampler's order, pass after pass; slow batches are waited for, errors come in turn."""
     for fails in (False, True):
         expected = [[0], "OneWord" if fails else [10], [20], [30]]
@@ -34,6 +34,8 @@ def test_order(mini_pass, mini_slow_first, batches):
         got = mini_pass.ask(some, workers, twice).value["batches"]
         for number, one in enumerate(got):
             assert_equal(one, tens(some), f"{workers} workers, pass {number + 1}.")
+    got = mini_nothing.ask(2).value
+    assert_equal(got, [None] * 3, "Three batches, for each of which `collate_fn` returned None.")
 
 
 def test_side_by_side(mini_slow_first):
@@ -50,7 +52,7 @@ def test_who_works(mini_pass, mini_slow_first, batches):
     for workers, twice in ((2, True), (3, False)):
         got = mini_pass.ask(batches, workers, twice).value
         expected = [[number % workers for number in range(len(batches))]] * (3 if twice else 1)
-        assert_equal(got["main fetched"], False, "The main process fetched a sample itself.")
+        assert_holds(not got["main fetched"], "The main process fetched a sample itself.")
         assert_equal(got["workers"], expected, f"Who collated, {workers} workers.")
 
 
@@ -74,19 +76,22 @@ def test_errors(mini_error):
     """An error comes in its turn, with its type and the worker's traceback; then it goes on."""
     told = ["Traceback", "in cannot_read", "sample 2 is"]
     cases = (
-        ("own", "dataset", ["OneWord", told]),
-        ("lookup", "collate", ["LookupError", told]),
-        ("two words", "dataset", ["RuntimeError", told]),
+        ("own", "dataset", 2, ["OneWord", told]),
+        ("lookup", "collate", 2, ["LookupError", told]),
+        ("two words", "dataset", 1, ["RuntimeError", told]),
     )
-    for kind, where, expected in cases:
-        got = mini_error.ask(kind, where).value
-        assert_equal(got["seen"], [[0], expected, [30], [40], [50]], f"{kind}, in the {where}.")
+    for kind, where, factor, expected in cases:
+        got = mini_error.ask(kind, where, factor).value
+        case = f"{kind}, in the {where}; prefetch_factor {factor}."
+        assert_equal(got["seen"], [[0], expected, [30], [40], [50]], case)
         assert_equal(got["left"], 0, "Workers left after `close`.")
 
 
 def test_killed(mini_killed):
-    """When a worker is killed, `next` raises instead of waiting for it."""
-    assert_equal(mini_killed.ask(2).value, "RuntimeError", "What came last.")
+    """When a worker is killed, `next` raises `RuntimeError` instead of waiting for it."""
+    assert_equal(mini_killed.ask(2, False).value, "RuntimeError", "What came last.")
+    got = mini_killed.ask(2, True).value
+    assert_equal(got, "RuntimeError", "What came last, where a tensor was lost with its worker.")
 
 
 def test_end(mini_end):
@@ -105,4 +110,6 @@ def test_end(mini_end):
 
 def test_begun(mini_begun):
     """After `close`, workers finish the batch that they are at and begin no other."""
-    assert_equal(mini_begun.ask(2).value <= 4, True, "No more than begun.")
+    fetched = mini_begun.ask(2).value
+    rows = ("expected", "4 at most: two workers, two samples each"), ("got", str(fetched))
+    assert_holds(fetched <= 4, "Samples of batches that nobody had begun were fetched.", *rows)

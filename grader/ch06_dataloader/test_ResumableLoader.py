@@ -1,6 +1,6 @@
 """Checks of `ResumableLoader`: what a resumed loader gives is compared with a run that never stopped."""
 
-from grader import assert_equal, claimed, gate
+from grader import assert_equal, assert_holds, claimed, gate
 
 
 def numbers(epochs):
@@ -46,7 +46,7 @@ def test_epochs_and_seeds(resumable_epochs):
     assert_equal(len(orders), 10, "How many orders differ, of nine and the unshuffled one.")
     together = {frozenset(samples([batch])) for epoch in found.values() for batch in epoch}
     # of 45 batches of 4 from 20 samples, two are the same in one run of five
-    assert_equal(len(together) > 30, True, "The same samples share a batch in each epoch.")
+    assert_holds(len(together) > 30, "The same samples share a batch in each epoch.")
     drawn = numbers(found.values())
     assert_equal(len(set(drawn)), len(drawn), "How many random numbers differ.")
 
@@ -67,10 +67,14 @@ def test_ends(resumed, resumable_breaks):
     got, _ = resume(resumed, 1, 6, workers=(0, 0))
     sizes = [len(epoch) for epoch in got["got"]]
     assert_equal(sizes, [0, 6, 6], "Batches, when all six were delivered and the loop is still on.")
-    assert_equal(got["got"][1:] == got["expected"][1:3], True, "The epochs after that.")
+    assert_holds(got["got"][1:] == got["expected"][1:3], "The epochs after that are others.")
     got = resumable_breaks.ask(2).value
-    assert_equal(len(got["got"][0]), 6, "Batches in spite of two breaks, with two workers.")
-    assert_equal(got["got"] == got["expected"], True, "They are not what an unbroken epoch gives.")
+    batches = got["got"][0]
+    found = len(batches), len(set(map(str, batches)))
+    assert_equal(
+        found, (6, 6), "In spite of two breaks, with two workers: batches, and how many differ."
+    )
+    assert_holds(got["got"] == got["expected"], "They are not what an unbroken epoch gives.")
 
 
 @claimed
@@ -85,8 +89,10 @@ def test_not_again(resumed):
 def test_state(resumed):
     """The state is plain, small, and stays what it was while the loader goes on."""
     got, _ = resume(resumed, 0, 40, length=500, workers=(0, 0))
-    assert_equal(
-        got["characters"] < 1000, True, "The state has 1000 characters or more, for 500 samples."
+    assert_holds(
+        got["characters"] < 1000,
+        "The state has 1000 characters or more, for 500 samples.",
+        ("got", f"{got['characters']} characters"),
     )
     assert_equal(len(got["got"][0]), 210, "Batches left after 40 of 250.")
 
@@ -95,5 +101,5 @@ def test_global_state(resumable_states):
     """Neither depends on the global random state nor moves it."""
     for workers in (0, 1):
         got = resumable_states.ask(workers).value
-        assert_equal(got["same"], True, "The batches depend on the global state of random numbers.")
+        assert_holds(got["same"], "The batches depend on the global state of random numbers.")
         assert_equal(got["left"], [True, True], "The global state of random numbers was moved.")

@@ -6,8 +6,7 @@ from itertools import combinations, pairwise
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, gate
-from grader.ch06_dataloader.refusals import assert_refused
+from grader import Mismatch, assert_equal, assert_holds, assert_raises, gate
 
 EPOCHS = 400
 """So many that what is random shows itself: the rarest event asked for has a chance of 1 in 12 in
@@ -141,7 +140,7 @@ def test_too_long(bucketed, given, lengths):
     for length, boundaries in ((61, [4, 60]), (5, [4]), (2**31, [4, 60])):
         some = torch.cat([lengths[lengths <= 4], torch.tensor([length]), torch.tensor([1])])
         evidence = bucketed.ask(**{**given, "lengths": some, "boundaries": boundaries})
-        assert_refused(evidence, "ValueError", f"A length of {length}, boundaries {boundaries}.")
+        assert_raises(evidence, "ValueError", f"A length of {length}, boundaries {boundaries}.")
     examine(bucketed, given, lengths=torch.tensor([60, 1, 60]), boundaries=[4, 60])
 
 
@@ -193,11 +192,9 @@ def test_generator(bucketed, given):
     one = bucketed.ask(**{**given, "epochs": 3, "elsewhere": 1}).value
     two = bucketed.ask(**{**given, "epochs": 3, "elsewhere": 2}).value
     batches = [[sorted(map(sorted, epoch)) for epoch in found["epochs"]] for found in (one, two)]
-    assert_equal(batches[0] == batches[1], True, "The same seed gave other batches.")
-    assert_equal(
-        one["epochs"] == two["epochs"], True, "The same seed gave another order of batches."
-    )
-    assert_equal(one["epochs"][0] == one["epochs"][1], False, "The second epoch was the first.")
+    assert_holds(batches[0] == batches[1], "The same seed gave other batches.")
+    assert_holds(one["epochs"] == two["epochs"], "The same seed gave another order of batches.")
+    assert_holds(one["epochs"][0] != one["epochs"][1], "The second epoch was the first.")
     other = bucketed.ask(**{**given, "seed": 12345}).value["epochs"]
-    assert_equal(other[0] == one["epochs"][0], False, "Another seed gave the same epoch.")
-    assert_equal(one["global streams"], True, "A global stream of random numbers was moved.")
+    assert_holds(other[0] != one["epochs"][0], "Another seed gave the same epoch.")
+    assert_holds(one["global streams"], "A global stream of random numbers was moved.")

@@ -4,9 +4,16 @@ import pytest
 import torch
 from torch.utils.data import default_collate
 
-from grader import Mismatch, assert_equal, assert_same_bits, assert_tensor, gate
-from grader.ch06_dataloader.probes import cook, leaves, served
-from grader.ch06_dataloader.refusals import assert_refused
+from grader import (
+    about,
+    assert_equal,
+    assert_holds,
+    assert_raises,
+    assert_same_bits,
+    assert_tensor,
+    gate,
+)
+from grader.ch06_dataloader.probes.collating import cook, leaves, served
 
 
 @pytest.fixture
@@ -40,11 +47,9 @@ def same(got, expected, path):
     kind, content = expected
     assert_equal(got[0], kind, f"What {path} is.")
     if kind == "tensor":
-        try:
+        with about(of=f"{path}: "):
             assert_tensor(got[1], dtype=content.dtype, shape=content.shape)
             assert_same_bits(got[1], content)
-        except Mismatch as mismatch:
-            raise Mismatch(f"{path}: {mismatch.what}", mismatch.rows) from None
     elif kind == "dict":
         assert_equal([key for key, _ in got[1]], [key for key, _ in content], f"Keys of {path}.")
         for (key, mine), (_, theirs) in zip(got[1], content, strict=True):
@@ -159,7 +164,7 @@ def test_copies(collated, x):
         got = collated.ask(recipes).value["samples"]
         before = [leaf for recipe in recipes for leaf in leaves(cook(recipe))]
         for mine, theirs in zip(got, before, strict=True):
-            assert_equal(bool(torch.equal(mine, theirs)), True, "A sample was changed.")
+            assert_holds(torch.equal(mine, theirs), "A sample was changed.")
 
 
 def test_unequal(collated, x):
@@ -178,15 +183,15 @@ def test_unequal(collated, x):
         (nested[:2], "Lists of 2 and 1, in dicts."),
         ([("list", []), *lists[1]], "An empty list and one of 1."),
     ):
-        assert_refused(collated.ask(recipes), "RuntimeError", what)
+        assert_raises(collated.ask(recipes), "RuntimeError", what)
     one, two = (("dict", [(key, ("plain", 1)), ("c", ("plain", 2))]) for key in "ab")
-    assert_refused(collated.ask([one, two]), "KeyError", "Dicts with the keys a, c and b, c.")
+    assert_raises(collated.ask([one, two]), "KeyError", "Dicts with the keys a, c and b, c.")
 
 
 def test_other_kinds(collated, x):
     """Samples of any other kind raise `TypeError`, also deep inside."""
     for name in ("None", "set", "slice", "type", "Ellipsis"):
-        assert_refused(collated.ask([("odd", name)] * 2), "TypeError", f"Samples: {name}.")
+        assert_raises(collated.ask([("odd", name)] * 2), "TypeError", f"Samples: {name}.")
         inside = ("tuple", [("tensor", x[0]), ("dict", [("k", ("odd", name))])])
-        assert_refused(collated.ask([inside]), "TypeError", f"{name} in a dict in a tuple.")
-    assert_refused(collated.ask([("words", ["a", "b"])]), "TypeError", "An array of strings.")
+        assert_raises(collated.ask([inside]), "TypeError", f"{name} in a dict in a tuple.")
+    assert_raises(collated.ask([("words", ["a", "b"])]), "TypeError", "An array of strings.")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from grader import assert_equal, gate
-from grader.ch06_dataloader.probes import STREAMS, draw_numbers
+from grader.ch06_dataloader.probes.streams import STREAMS, draw_numbers
 
 DRAW = ("draw",)
 FAILS, ENDS = True, False

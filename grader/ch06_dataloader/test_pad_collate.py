@@ -5,8 +5,15 @@ from itertools import product
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, assert_same_bits, assert_tensor, gate
-from grader.ch06_dataloader.refusals import assert_refused
+from grader import (
+    about,
+    assert_equal,
+    assert_holds,
+    assert_raises,
+    assert_same_bits,
+    assert_tensor,
+    gate,
+)
 
 
 @pytest.fixture
@@ -51,7 +58,7 @@ def compare(padded, samples, **options):
     for name, mine, theirs in (("batch", got["batch"], batch), ("mask", got["mask"], mask)):
         sizes = [tuple(sample.shape) for sample in samples]
         case = f"{name} of samples {sizes}, {options or 'no options'}"
-        assert_equal(isinstance(mine, torch.Tensor), True, f"The {case} is a tensor.")
+        assert_holds(isinstance(mine, torch.Tensor), f"The {case} is no tensor.")
         assert_equal(tuple(mine.shape), tuple(theirs.shape), f"The shape of the {case}.")
         assert_equal(str(mine.dtype), str(theirs.dtype), f"The dtype of the {case}.")
         same_cells(mine, theirs, case)
@@ -59,17 +66,19 @@ def compare(padded, samples, **options):
 
 def same_cells(got, expected, case):
     """Compare bit by bit, and say of which samples."""
-    try:
+    with about(of=f"The {case}: "):
         assert_same_bits(got, expected)
-    except Mismatch as mismatch:
-        raise Mismatch(f"The {case}: {mismatch.what}", mismatch.rows) from None
 
 
 @gate
 def test_two_tensors(padded, samples):
     """Returns a pair of tensors, of the samples' dtype and `bool`."""
     got = padded.value
-    assert_equal(got["pair"] in ("tuple", "list"), True, "What comes back is no pair.")
+    assert_holds(
+        got["pair"] in ("tuple", "list"),
+        "What comes back is no pair.",
+        ("got", f"a {got['pair']}"),
+    )
     assert_tensor(got["batch"], dtype=torch.float32, shape=(3, 5, 4))
     assert_tensor(got["mask"], dtype=torch.bool)
 
@@ -148,7 +157,7 @@ def test_copies(padded_over, samples):
     for some in (samples, samples[:1], [samples[0].clone() for _ in range(2)]):
         got = padded_over.ask(some).value
         for mine, theirs in zip(got, some, strict=True):
-            assert_equal(bool(torch.equal(mine, theirs)), True, "A sample was changed.")
+            assert_holds(torch.equal(mine, theirs), "A sample was changed.")
 
 
 def test_refuses(padded, samples, whole):
@@ -169,4 +178,4 @@ def test_refuses(padded, samples, whole):
     ):
         kinds = [f"{tuple(s.shape)} {str(s.dtype).removeprefix('torch.')}" for s in some]
         case = f"Samples {', '.join(kinds)}, {options or 'no options'}."
-        assert_refused(padded.ask(some, options), "ValueError", case)
+        assert_raises(padded.ask(some, options), "ValueError", case)

@@ -7,8 +7,7 @@ from itertools import accumulate
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, gate
-from grader.ch06_dataloader.refusals import assert_refused
+from grader import Mismatch, assert_equal, assert_holds, assert_raises, gate
 
 LARGEST = 1 - 2.0**-53
 """The largest float64 below 1, and so the largest uniform number there is."""
@@ -73,7 +72,9 @@ def compare(weighted_draws, weights, uniforms, replacement, what=""):
 def test_list(weighted_draws):
     """Returns a list with one whole number for each uniform number."""
     got = weighted_draws.value
-    assert_equal(isinstance(got, list), True, "What comes back is not a list.")
+    assert_holds(
+        isinstance(got, list), "What comes back is not a list.", ("got", type(got).__name__)
+    )
     kinds = sorted({type(index).__name__ for index in got})
     assert_equal((len(got), kinds), (40, ["int"]), "How many, and their types.")
 
@@ -144,6 +145,6 @@ def test_refuses(weighted_draws, uniforms):
     for weights, count, replacement in cases:
         evidence = weighted_draws.ask(float64(weights), uniforms[:count], replacement)
         kind = "replacement" if replacement else "no replacement"
-        assert_refused(evidence, "ValueError", f"Weights {weights}, {count} draws, {kind}.")
+        assert_raises(evidence, "ValueError", f"Weights {weights}, {count} draws, {kind}.")
     compare(weighted_draws, float64([1.0, 0.0, 2.0]), uniforms[:2], False)
     compare(weighted_draws, float64([0.0, 3.0]), uniforms, True)

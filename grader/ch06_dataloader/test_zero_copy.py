@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_equal, assert_same_bits, claimed, gate
+from grader import assert_equal, assert_holds, assert_same_bits, claimed, gate
 
 
 @pytest.fixture
@@ -49,11 +49,14 @@ def test_memory(slots_held):
     """All batches lie in one shared tensor that has room for the lead and one batch more."""
     for workers, factor in ((1, 3), (2, None)):
         got = slots_held.ask(workers, factor, 8).value
-        assert_equal([one["shared"] for one in got["batches"]], [True] * 8, "Which are shared.")
-        assert_equal(got["storages"], 1, "Storages in which the batches lie.")
+        case = f"{workers} workers, prefetch_factor {factor}. "
+        shared = [one["shared"] for one in got["batches"]]
+        assert_equal(shared, [True] * 8, f"{case}Of which batches `is_shared()` is true.")
+        assert_equal(got["storages"], 1, f"{case}Storages in which the batches lie.")
         most = workers * (factor or 2) + 1
-        small = max(one["batches"] for one in got["batches"]) <= most
-        assert_equal(small, True, f"Is there room for no more than {most} batches?")
+        room = max(one["batches"] for one in got["batches"])
+        rows = ("expected", f"{most} batches at most"), ("got", f"{room:g}")
+        assert_holds(room <= most, f"{case}The shared tensor has room for too many.", *rows)
 
 
 @claimed
@@ -61,7 +64,7 @@ def test_ahead(slots_held):
     """Workers fetch, and are ahead by the whole lead while a batch is in hand."""
     for workers, factor in ((1, 3), (2, None)):
         got = slots_held.ask(workers, factor, 8).value
-        assert_equal(got["main fetched"], False, "The main process fetched a sample itself.")
+        assert_holds(not got["main fetched"], "The main process fetched a sample itself.")
         ahead = [one["ahead"] for one in got["batches"]]
         assert_equal(ahead, [True] * 8, "Was the whole lead fetched, and no more?")
 

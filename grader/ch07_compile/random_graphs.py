@@ -1,7 +1,7 @@
 """Random FX graphs of ATen operators, as steps; and what torch makes of a graph.
 
 A step is (name, op, target, args, kwargs); "%x" in the arguments is the value of node x.
-`probes.graph_from_steps` makes a graph of them.
+`probes.fx_steps.graph_from_steps` makes a graph of them.
 """
 
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from grader import Mismatch, assert_equal, assert_same_bits
-from grader.ch07_compile.probes import module_from_steps, run_twice
+from grader import Mismatch, assert_equal, assert_holds, assert_same_bits
+from grader.ch07_compile.probes.fx_steps import module_from_steps, run_twice
 
 Step = tuple[str, str, str, tuple[Any, ...], dict[str, Any]]
 Steps = list[Step]
@@ -184,14 +184,16 @@ def assert_same_runs(got: Any, expected: Any, steps: Any, now: Any = None) -> No
 def assert_equivalent(got: Any, steps: Any, inputs: Any, attributes: Any = None) -> None:
     """Fail unless a pass kept what `steps` compute, and a second pass changes nothing.
 
-    got: what `probes.apply_twice` gave
+    got: what `probes.fx_steps.apply_twice` gave
     """
     expected = run_steps(steps, inputs, attributes)
     assert_same_runs(got["runs"], expected, steps, got["once"])
     # the graph that came back is run here too
     here = run_steps(got["once"], inputs, got["attributes"])
     assert_same_runs(here, expected, steps, got["once"])
-    assert_equal(got["recompiled"], True, "The module's code is that of the new graph.")
+    assert_holds(
+        got["recompiled"], "The module's code is not that of its new graph: `recompile()`."
+    )
     graphs = [("after the first", drawn(got["once"])), ("after the second", drawn(got["twice"]))]
     assert_equal(
         as_text(got["twice"]),
@@ -204,7 +206,7 @@ def assert_equivalent(got: Any, steps: Any, inputs: Any, attributes: Any = None)
 def assert_calls_at_most(few: int, got: Any, steps: Any, on: str = "") -> None:
     """Fail if a pass left more than `few` calls of the graph that `steps` describe.
 
-    got: what `probes.apply_twice` gave; on: what the graph ran on, for the message
+    got: what `probes.fx_steps.apply_twice` gave; on: what the graph ran on, for the message
     """
     left = len(calls_of(got["once"]))
     if left > few:

@@ -7,7 +7,7 @@ import torch
 
 from grader import Mismatch, assert_close, assert_equal, gate
 from grader.ch07_compile.captured_programs import random_lines
-from grader.ch07_compile.probes import calls_of_captured
+from grader.ch07_compile.probes.mini_dynamo import calls_of_captured
 
 SAME = "the same operations run"
 
@@ -133,11 +133,17 @@ def test_same_tensor(mini_dynamo, tensors, held):
 
 
 def test_held(mini_dynamo, tensors, held):
-    """Tensors from outside are held, not copied: later writes are seen, gradients reach them."""
+    """Tensors from outside are held, not copied: later writes are seen, gradients reach them.
+
+    Those are held, too, that nobody else keeps, and that have the id of one that is gone.
+    """
     lines = ["return F.linear(x, v[None] * 2) + w.sum() + (v * x).sum() + w[0]"]
     calls = [call([0], backward=True), call([2], backward=True)]
     calls += [call([1], write=1.5), call([2], write=2.0, backward=True)]
     run(mini_dynamo, lines, tensors, held, calls, [1, 2, 2, 2], [1, 2, 2, 2])
+    lines = ["waves = [x.sin() for _ in range(30)]", "gone = {id(wave) for wave in waves}"]
+    lines += ["del waves", "return x * tensor_with_id(gone)"]
+    run(mini_dynamo, lines, tensors, held, [call([0]), call([1]), call([0])], [1] * 3, [1] * 3)
 
 
 def test_effects(mini_dynamo, tensors, held):

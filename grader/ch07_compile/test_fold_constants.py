@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from grader import assert_equal, gate
-from grader.ch07_compile.probes import call_named, module_from_steps, run_trained, run_twice
+from grader.ch07_compile.probes.fx_steps import call_named, module_from_steps, run_twice
+from grader.ch07_compile.probes.passes import run_trained
 from grader.ch07_compile.random_graphs import (
     UNARY,
     as_text,

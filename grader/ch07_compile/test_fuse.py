@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from grader import assert_equal, assert_holds, gate
-from grader.ch07_compile.probes import module_from_steps, with_values
+from grader.ch07_compile.probes.fx_steps import module_from_steps, with_values
 from grader.ch07_compile.random_graphs import as_text, call, gives, pick, random_inputs, reads
 
 

@@ -5,8 +5,8 @@ from itertools import combinations
 import pytest
 import torch
 
-from grader import Mismatch, assert_close, assert_equal, assert_holds, gate
-from grader.ch07_compile.probes import module_from_steps, with_values
+from grader import about, assert_close, assert_equal, assert_holds, gate
+from grader.ch07_compile.probes.fx_steps import module_from_steps, with_values
 from grader.ch07_compile.random_graphs import as_text, call, gives, pick, reads, run_steps
 
 SIDE = 4
@@ -64,7 +64,8 @@ def compare(matmuls_merged, steps, inputs, count=None):
     expected = run_steps(steps, inputs)
     for runs in (got["runs"], run_steps(got["once"], inputs)):
         for mine, theirs in zip(runs[0]["outputs"], expected[0]["outputs"], strict=True):
-            close(mine, theirs, where)
+            with about(("graph", where)):
+                assert_close(mine, theirs, rtol=1e-9, atol=1e-9, because="the same sums in float64")
     before, after = nodes_of(steps, inputs), nodes_of(got["once"], inputs)
     left = mergeable(after)
     assert_equal(left[:1], [], f"Products that could still be one, in: {as_text(got['once'])}")
@@ -76,13 +77,6 @@ def compare(matmuls_merged, steps, inputs, count=None):
     assert_equal(
         as_text(got["twice"]), as_text(got["once"]), "A second run changed the graph again."
     )
-
-
-def close(mine, theirs, where):
-    try:
-        assert_close(mine, theirs, rtol=1e-9, atol=1e-9, because="the same sums in float64")
-    except Mismatch as mismatch:
-        raise Mismatch(f"{mismatch.what} {where}", mismatch.rows) from None
 
 
 @gate

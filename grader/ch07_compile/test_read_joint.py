@@ -5,7 +5,12 @@ import torch
 
 from grader import Mismatch, assert_equal, assert_same_bits, gate
 from grader.ch07_compile.joint_graphs import draw_joint_program, joint_origins, joint_results
-from grader.ch07_compile.probes import capture_joint, joint_leaves, joint_program, joint_record
+from grader.ch07_compile.probes.joint_programs import (
+    capture_joint,
+    joint_leaves,
+    joint_program,
+    joint_record,
+)
 
 ALL = [True, True, True]
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from grader import assert_equal, gate
-from grader.ch07_compile.probes import call_named
+from grader.ch07_compile.probes.fx_steps import call_named
 from grader.ch07_compile.random_graphs import (
     as_text,
     assert_equivalent,

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from grader import bits, gate
-from grader.ch07_compile.probes import call_named
+from grader.ch07_compile.probes.fx_steps import call_named
 from grader.ch07_compile.random_graphs import (
     assert_calls_at_most,
     assert_equivalent,

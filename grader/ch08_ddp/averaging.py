@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from grader.ch08_ddp.probes import Normed, Weighted, state_of
+from grader.ch08_ddp.probes.models import Normed, Weighted, state_of
 
 
 def mean_gradients(

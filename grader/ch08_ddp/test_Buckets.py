@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from grader import assert_close, assert_equal, assert_holds, claimed, gate
-from grader.ch08_ddp.probes import chained, in_turn
+from grader.ch08_ddp.probes.buckets import chained, in_turn
 
 ROUNDING = "float64, and float32 for parameters of that dtype"
 SQUARE = 9 * 8  # bytes of a float64 (3, 3)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from grader import Mismatch, assert_close, assert_equal, assert_holds, claimed, compared, gate
-from grader.ch08_ddp.probes import ZERO_MAKERS
+from grader.ch08_ddp.probes.sharding import ZERO_MAKERS
 
 ROUNDING = "the same operations on each element"
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from grader import assert_close, assert_equal, assert_holds, claimed, gate
-from grader.ch08_ddp.probes import loss_of_output, small_model
+from grader.ch08_ddp.probes.accumulation import loss_of_output, small_model
 
 ROUNDING = "the same sums in float64, in another order"
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from grader import assert_equal, assert_holds, assert_same_bits, claimed, gate
-from grader.ch08_ddp.probes import Replica, tensors_of
+from grader.ch08_ddp.probes.replicas import Replica, tensors_of
 
 DESCRIPTIONS = 16_000
 """Bytes for finding out whether the modules agree: ten times what a list of names needs."""

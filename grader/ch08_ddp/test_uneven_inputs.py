@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from grader import assert_close, assert_equal, assert_holds, assert_same_bits, gate
-from grader.ch08_ddp.probes import UNEVEN_MAKERS, Tanh, uneven_loss
+from grader.ch08_ddp.probes.uneven import UNEVEN_MAKERS, Tanh, uneven_loss
 
 ROUNDING = "the same sums in float64, in another order"
 

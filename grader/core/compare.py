@@ -6,7 +6,8 @@ the same comparison with the same value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,12 +35,26 @@ class Mismatch(AssertionError):
         layouts: tuple[tuple[str, Layout], ...] = (),
         graphs: Sequence[tuple[str, object]] = (),
     ) -> None:
-        super().__init__("\n".join([what, *(f"{label}: {text}" for label, text in rows)]))
+        super().__init__(what, rows)
         self.what = what
         self.rows = rows
         self.link = link
         self.layouts = layouts
         self.graphs = tuple((label, nodes_of(graph)) for label, graph in graphs)
+
+    def __str__(self) -> str:
+        return "\n".join([self.what, *(f"{label}: {text}" for label, text in self.rows)])
+
+
+@contextmanager
+def about(*rows: tuple[str, str], of: str = "") -> Iterator[None]:
+    """Say what comparisons within are about: `of` before the sentence of one that fails, `rows` before its rows."""
+    try:
+        yield
+    except Mismatch as mismatch:
+        mismatch.what = f"{of}{mismatch.what}"
+        mismatch.rows = (*rows, *mismatch.rows)
+        raise
 
 
 __tracebackhide__ = True  # pytest shows the check, not the comparison's inside

@@ -84,13 +84,13 @@ class Chapter:
 
     @property
     def graders(self) -> Path:
-        """The folder with `probes.py`, `test_<exercise>.py` and `answers/`."""
+        """The folder with the probes, `test_<exercise>.py` and `answers/`."""
         return (self.origin or self.root) / "grader" / self.id
 
     @property
     def probes(self) -> Path:
-        """The only file of the chapter that enters a box."""
-        return self.graders / "probes.py"
+        """The only part of the chapter that enters a box: `probes.py`, or a folder of modules."""
+        return probes_in(self.graders)
 
     def checks(self, exercise: str) -> Path:
         """The checks of one exercise."""
@@ -171,7 +171,7 @@ class Course:
         if self.origin is None:
             return tuple(chapters)
         # an instructor's assignments of another kind lie beside ours
-        return tuple(chapter for chapter in chapters if chapter.probes.is_file())
+        return tuple(chapter for chapter in chapters if chapter.probes.exists())
 
     def chapter(self, id: str) -> Chapter:
         """Return one chapter. Raises `CourseError` if there is none of that id."""
@@ -252,6 +252,12 @@ def given_cells(notebook: Mapping[str, Any]) -> list[Cell]:
         else:
             cells.append(Cell(Kind.GIVEN, f"given cell {number}", source_of(cell)))
     return cells
+
+
+def probes_in(graders: Path) -> Path:
+    """Return where a chapter's probes are: the package `probes`, else `probes.py`, there or not."""
+    package = graders / "probes"
+    return package if (package / "__init__.py").is_file() else graders / "probes.py"
 
 
 def public_answer(chapter: Chapter, exercise: str) -> str:

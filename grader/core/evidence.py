@@ -60,6 +60,9 @@ class Raised:
             _clean(data.get("notes", ""), MESSAGE_CHARACTERS),
         )
 
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}" if self.message else self.type
+
     def is_a(self, name: str) -> bool:
         """Say whether the exception is, or descends from, the class of that name."""
         return name in self.kinds
@@ -78,7 +81,7 @@ class StudentRaised(AssertionError):
     """A check wanted a value and the student's code had raised."""
 
     def __init__(self, raised: Raised) -> None:
-        super().__init__(f"{raised.type}: {raised.message}")
+        super().__init__(str(raised))
         self.raised = raised
 
 
@@ -176,6 +179,20 @@ ENDED = "ended"
 def request_key(request: bytes) -> str:
     """Return the name under which the reply to a request is kept."""
     return hashlib.sha256(request).hexdigest()
+
+
+def assert_raises(
+    evidence: Evidence, kinds: str | tuple[str, ...], what: str, *rows: tuple[str, str]
+) -> None:
+    """Fail unless the student's code raised one of `kinds`, or what descends from it.
+
+    `what` is the sentence where it did not, `rows` say on what.
+    """
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    raised = evidence.raised
+    if raised is None or not any(map(raised.is_a, kinds)):
+        got = str(raised or "nothing was raised")
+        raise Mismatch(what, (*rows, ("expected", " or ".join(kinds)), ("got", got)))
 
 
 class Interview:

@@ -8,6 +8,9 @@ import signal
 import socket
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from grader.core import inside
@@ -72,15 +75,38 @@ class Fork:
         raise self._ended
 
     def close(self) -> None:
-        """Kill the fork and its process group, and reap it."""
+        """Kill the fork and all that it started, and reap it."""
         if self._pid:
             self._socket.close()
             try:
                 os.killpg(self._pid, signal.SIGKILL)
             except (ProcessLookupError, PermissionError):
                 os.kill(self._pid, signal.SIGKILL)
+            _end_session(self._pid)  # before it is reaped: until then its number is nobody else's
             os.waitpid(self._pid, 0)
             self._pid = 0
+
+
+def _end_session(session: int) -> None:
+    """Kill what is left of a session: ranks, say, are groups of their own (see `instruments.apart`).
+
+    Linux tells who belongs to it; elsewhere such groups are left to end by themselves.
+    """
+    killed: set[int] = set()
+    while found := set(_members(session)) - killed:  # one may fork before it dies
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        killed |= found
+
+
+def _members(session: int) -> Iterator[int]:
+    proc = Path("/proc")
+    for name in os.listdir(proc) if proc.is_dir() else ():
+        if name.isdigit():
+            with suppress(OSError):
+                if os.getsid(int(name)) == session:
+                    yield int(name)
 
 
 def _become_child(

@@ -213,11 +213,17 @@ def _quiet(output: _Capped) -> Iterator[None]:
         yield
 
 
+def _saved_tensor_hooks() -> object:
+    """Return the innermost hooks through which saved tensors go, None if there are none."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(False)
+
+
 @contextmanager
 def _settings_restored(seed: int) -> Iterator[None]:
     """Seed every generator, and put back what student code often leaves changed."""
     threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
     grad, deterministic = torch.is_grad_enabled(), torch.are_deterministic_algorithms_enabled()
+    hooks = _saved_tensor_hooks()
     state, torch_state = random.getstate(), torch.get_rng_state()
     random.seed(seed)
     # not torch.manual_seed: it formats the stack for each accelerator that is not there, 2.5 ms
@@ -228,6 +234,8 @@ def _settings_restored(seed: int) -> Iterator[None]:
         random.setstate(state)
         torch.set_rng_state(torch_state)
         torch.set_grad_enabled(grad)
+        while (left := _saved_tensor_hooks()) is not None and left != hooks:
+            torch._C._autograd._pop_saved_tensors_default_hooks()
         torch.set_default_dtype(dtype)
         torch.use_deterministic_algorithms(deterministic)
         if torch.get_num_threads() != threads:

@@ -13,6 +13,8 @@ VERIFIED = "2.13.0"
 """The torch on which every check, instrument and statement of the course was run."""
 
 NAMES = {
+    "torch._C._autograd._pop_saved_tensors_default_hooks": "hooks that student code left behind",
+    "torch._C._autograd._top_saved_tensors_default_hooks": "the same",
     "torch._C._distributed_c10d.FileStore": "ranks meet through a file: no port, no server",
     "torch._C._functorch.is_functorch_wrapped_tensor": "tensors under vmap or grad have no storage to look at",
     "torch._C._len_torch_dispatch_stack": "a dispatch mode that student code left behind",
@@ -42,6 +44,7 @@ CONVENTIONS = {
     "AOTAutograd calls partition_fn(joint, (primals, tangents), *, num_fwd_outputs)": "ch07 capture_joint",
     "a joint graph's placeholders for gradients are called tangents…": "show_graph",
     "torch._dynamo.config.recompile_limit is 8": "ch07 guard_rules",
+    "gloo's thread that polls its sockets is called gloo_tcp_loop": "ranks that hang are seen early",
 }
 """What no name shows: a habit of torch that the grader counts on, and where it does."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import sys
@@ -9,9 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from types import ModuleType
 from typing import Any, overload
 
 import torch
+
+from grader.core.raised import Explained
 
 _SHOWN = 120
 """Characters of an input that are shown where it made a student's code raise."""
@@ -88,19 +92,42 @@ def _shown(value: object) -> str:
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
+def probe_modules(path: Path) -> list[Path]:
+    """Return the files of a chapter's probes: `probes.py`, or the modules of the package `probes`."""
+    return sorted(path.glob("*.py")) if path.is_dir() else [path]
+
+
 def load_probes(path: Path) -> dict[str, Probe]:
-    """Return the probes of a chapter's `probes.py`, by name."""
-    name = f"_probes_of_{path.parent.name}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise FileNotFoundError(f"no probes at {path}")
+    """Return a chapter's probes, by name: those of all modules if `path` is a package.
+
+    Raises `FileNotFoundError` if there is none, `TypeError` if two have one name.
+    """
+    package = f"_probes_of_{path.parent.name}"
+    for name in [name for name in sys.modules if f"{name}.".startswith(f"{package}.")]:
+        del sys.modules[name]  # of another course
+    modules = [_load(package, path / "__init__.py" if path.is_dir() else path)]
+    if path.is_dir():
+        names = [module.stem for module in probe_modules(path) if module.stem != "__init__"]
+        modules += [importlib.import_module(f"{package}.{name}") for name in names]
+    found: dict[str, Probe] = {}
+    for module in modules:
+        for value in vars(module).values():
+            if isinstance(value, Probe) and found.setdefault(value.name, value) is not value:
+                raise TypeError(f"{module.__file__} has a second probe called {value.name}")
+    return found
+
+
+def _load(name: str, file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise FileNotFoundError(f"no probes at {file}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
-    return {value.name: value for value in vars(module).values() if isinstance(value, Probe)}
+    return module
 
 
-class MissingName(Exception):
+class MissingName(Explained):
     """The student's code does not define a name that the exercise asks for."""
 
     def __init__(self, name: str, others: list[str]) -> None:

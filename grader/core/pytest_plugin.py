@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from grader.core.checks import MARKERS, generator_for, probe_fixtures
-from grader.core.course import Course, Exercise
+from grader.core.course import Course, Exercise, probes_in
 from grader.core.evidence import Interview
 from grader.core.fork import Fork
 from grader.core.live import PRACTICE_SEED
@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _graders(item: pytest.Item) -> Path | None:
     """Return the chapter's folder of a check; None for any other test."""
     folder = item.path.parent
-    is_check = (folder / "probes.py").is_file() and folder.parent.name == "grader"
+    is_check = probes_in(folder).exists() and folder.parent.name == "grader"
     return folder if is_check else None
 
 
@@ -74,8 +74,8 @@ class _Interviews:
         plugins = self._config.pluginmanager
         if not isinstance(collector, pytest.Module) or plugins.has_plugin(name):
             return
-        if (folder / "probes.py").is_file():
-            plugin = probe_fixtures(load_probes(folder / "probes.py"), self._interview)
+        if probes_in(folder).exists():
+            plugin = probe_fixtures(load_probes(probes_in(folder)), self._interview)
             plugins.register(plugin, name)
 
     @pytest.fixture

@@ -10,6 +10,10 @@ _LINES = 8
 """Lines of a student's code kept per exception: a recursion would bring a thousand."""
 
 
+class Explained(Exception):
+    """What stopped the student's code, seen by a tool of ours: its message is a sentence to be shown as it is."""
+
+
 class Relayed(Exception):
     """An exception that the student's code raised in another process; `report` is its report there."""
 

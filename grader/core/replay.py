@@ -10,6 +10,7 @@ from pathlib import Path
 from grader.core.codec import decode
 from grader.core.evidence import ENDED, request_key
 from grader.core.outcome import Ended, Outcome
+from grader.core.probe import probe_modules
 from grader.core.program import Cell, Kind, slice_program
 
 
@@ -54,14 +55,15 @@ _WORDS = {
 
 
 def probe_versions(path: Path, names: Collection[str]) -> dict[str, str]:
-    """Return for each probe of a `probes.py` a digest of its code and of all that it names there.
+    """Return for each of a chapter's probes a digest of its code and of all that it names there.
 
     Comments and layout do not count.
     """
-    given = Cell(Kind.GIVEN, "probes", path.read_text(encoding="utf-8"))
+    modules = probe_modules(path)
+    given = [Cell(Kind.GIVEN, m.stem, m.read_text(encoding="utf-8")) for m in modules]
     versions = {}
     for name in sorted(names):
-        program = slice_program(name, (), [given, Cell(Kind.SOLUTION, name, name)])
+        program = slice_program(name, (), [*given, Cell(Kind.SOLUTION, name, name)])
         text = "\n".join(ast.dump(ast.parse(source)) for _, source in program.parts)
         versions[name] = hashlib.sha256(text.encode()).hexdigest()[:16]
     return versions

@@ -166,13 +166,11 @@ def message_for(error: BaseException) -> Message:
 
 def raised_message(raised: Raised) -> Message:
     """Return an exception of the student's code, with the student's own lines."""
-    if raised.type == "MissingName":
+    if raised.is_a("Explained"):
         return Message(raised.message)
     if raised.type == "NotImplementedError" and not raised.message:
         return Message("Not written yet: the code raises NotImplementedError.")
-    if raised.type == "RanksHung":
-        return Message(f"The ranks wait for each other: {raised.message}")
-    text = f"{raised.type}: {raised.message}" if raised.message else raised.type
+    text = str(raised)
     if raised.type == "NameError":
         text += ". Is an import missing? After a restart of the kernel, run the cells above again."
     rows = tuple(

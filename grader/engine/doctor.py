@@ -33,9 +33,9 @@ class Finding:
 
 
 def diagnose() -> list[Finding]:
-    """Look at everything a box needs, starting one at the end; the last finding names the tier."""
+    """Look at torch and its accelerator, then at all a box needs, starting one; the last finding names the tier."""
     system, bwrap = _system(), _bwrap()
-    findings = [_torch(), system, bwrap, _user_namespaces(), _step_down_tool(), _seccomp()]
+    findings = [system, bwrap, _user_namespaces(), _step_down_tool(), _seccomp()]
     if system.ok and bwrap.ok:
         findings.append(_bwrap_starts())
         findings.append(_box())
@@ -48,12 +48,19 @@ def diagnose() -> list[Finding]:
             "mend the above; --no-sandbox-i-trust-these-submissions runs without a box, for code as good as your own"
         )
     )
-    return [*findings, Finding("tier", works, tier, mend)]
+    return [_torch(), _accelerator(), *findings, Finding("tier", works, tier, mend)]
 
 
 def _torch() -> Finding:
     found = torch.__version__
     return Finding("torch", other_torch() is None, found, other_torch() or "")
+
+
+def _accelerator() -> Finding:
+    """Name what torch sees: for programs of one's own, since a box has no devices."""
+    seen = torch.accelerator.current_accelerator(check_available=True)
+    found = "none" if seen is None else f"{seen.type}, {torch.accelerator.device_count()} in all"
+    return Finding("accelerator", True, f"{found}; checks run on the CPU")
 
 
 def _system() -> Finding:

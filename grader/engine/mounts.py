@@ -14,7 +14,7 @@ from grader.engine.tiers import BoxUnavailable
 HOUSE = Path("/undertorch")
 """Where our own files appear in the box: a neutral folder, outside every bound path."""
 
-PROBES = HOUSE / "chapter" / "probes.py"
+PROBES = HOUSE / "chapter" / "probes"
 INSIDE = HOUSE / "inside.py"
 
 ENVIRONMENT = Path("/venv")
@@ -95,10 +95,15 @@ def view(probes: Path, inside: Path | None) -> View:
         shown.bind(folder, shown_at(folder))
     _hide_our_package(shown, [Path("/usr"), *interpreter])
     _show_our_parts(shown)
-    shown.bind(probes.resolve(), PROBES)
+    shown.bind(probes.resolve(), probes_at(probes))
     if inside is not None:
         shown.bind(inside.resolve(), INSIDE)
     return shown
+
+
+def probes_at(probes: Path) -> Path:
+    """Return where the box shows a chapter's probes, a folder or a file."""
+    return PROBES if probes.is_dir() else PROBES.with_suffix(".py")
 
 
 def _show_system(shown: View) -> None:

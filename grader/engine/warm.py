@@ -97,7 +97,7 @@ def _refuse_threads() -> None:
     if count > 1:
         raise RuntimeError(
             f"{count} threads run after the imports, so forking is unsafe: "
-            "a preloaded module or the chapter's probes.py started one"
+            "a preloaded module or one of the chapter's probes started one"
         )
 
 

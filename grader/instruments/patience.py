@@ -22,14 +22,22 @@ STILL = 8
 """Looks in a row, 1.6 s, at which no thread has taken a step, after which processes hang. A probe that
 waits for something itself looks for it more often than that (see `wait_for`)."""
 
+STILL_RANKS = 25
+"""The same for ranks, 5 s: a group with a timeout of its own, of seconds, ends its waiting by itself."""
+
+POLLS = frozenset(["gloo_tcp_loop"])
+"""Names of threads that look for work every few milliseconds whether or not there is some: that such a
+thread came round is no step. One that stood in line all the while may yet find something."""
+
 MOST = 3.0
 """How many times the limit may be added for standing in line: even a starved machine gets an end."""
 
 
 class Patience:
-    """A limit of `seconds`, from now on, for the process groups `groups`."""
+    """A limit of `seconds`, from now on, for the process groups `groups`, which hang after `still` looks."""
 
-    def __init__(self, seconds: float, groups: Collection[int]) -> None:
+    def __init__(self, seconds: float, groups: Collection[int], still: int = STILL) -> None:
+        self._still = still
         self._seconds = seconds
         self._end = time.monotonic() + seconds
         self._groups = frozenset(groups)
@@ -48,7 +56,7 @@ class Patience:
         """Return those of the sockets that can be read, as soon as there are any; none at the end."""
         last: dict[int, _Steps] = {}
         still = 0
-        while still < STILL:
+        while still < self._still:
             steps = dict(_threads(self._groups))
             left = self._deadline(steps) - time.monotonic()
             if left <= 0:
@@ -56,7 +64,8 @@ class Patience:
             ready, _, _ = select.select(list(sockets), [], [], min(left, _LOOK_EVERY))
             if ready:
                 return ready
-            moving = not steps or steps != last or any(thread.ready for thread in steps.values())
+            moved = (thread.moved_since(last.get(id)) for id, thread in steps.items())
+            moving = not steps or len(steps) != len(last) or any(moved)
             still = 0 if moving else still + 1
             last = steps
         return []
@@ -96,6 +105,15 @@ class _Steps:
     ran: float
     stood: float
     ready: bool
+    polls: bool = False
+
+    def moved_since(self, before: _Steps | None) -> bool:
+        """Say whether something may have come of the thread since it was looked at `before`."""
+        if before is None:
+            return True
+        if self.polls:
+            return self.ready and self.ran == before.ran
+        return self.ready or self != before
 
 
 def _threads(groups: frozenset[int]) -> Iterator[tuple[int, _Steps]]:
@@ -105,14 +123,17 @@ def _threads(groups: frozenset[int]) -> Iterator[tuple[int, _Steps]]:
     """
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, IndexError, ValueError):  # it ended meanwhile
-            if int(_fields(process)[2]) not in groups:
+            _, (_, _, group, *_) = _stat(process)
+            if int(group) not in groups:
                 continue
             for thread in (process / "task").iterdir():
                 ran, stood, _ = (thread / "schedstat").read_text().split()
-                ready = _fields(thread)[0] in "RD"
-                yield int(thread.name), _Steps(int(ran) / 1e9, int(stood) / 1e9, ready)
+                name, (state, *_) = _stat(thread)
+                steps = _Steps(int(ran) / 1e9, int(stood) / 1e9, state in "RD", name in POLLS)
+                yield int(thread.name), steps
 
 
-def _fields(folder: Path) -> list[str]:
-    """Return what /proc tells of a process or thread after its name: state, parent, group, …"""
-    return (folder / "stat").read_text().rpartition(")")[2].split()
+def _stat(folder: Path) -> tuple[str, list[str]]:
+    """Return what /proc tells of a process or thread: its name; state, parent, group, …"""
+    head, _, fields = (folder / "stat").read_text().rpartition(")")
+    return head.partition("(")[2], fields.split()

@@ -24,13 +24,13 @@ from torch._C._distributed_c10d import FileStore
 
 from grader.core.channel import ChannelError, receive_frame
 from grader.core.codec import decode
-from grader.core.raised import Relayed
+from grader.core.raised import Explained, Relayed
 from grader.instruments.apart import end_fork, start_fork
 from grader.instruments.collectives import Listener
-from grader.instruments.patience import Patience
+from grader.instruments.patience import STILL_RANKS, Patience
 
 SECONDS = 15.0
-"""Longest life of the ranks: half of what a box waits for one answer. Four ranks that meet and
+"""Longest life of the ranks: a quarter of what a box waits for one answer. Four ranks that meet and
 reduce once take 0.3 s on an idle core."""
 
 _GRACE = 0.5
@@ -42,11 +42,11 @@ _PLACE_BYTES = 64
 _LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 
 
-class RanksHung(Exception):
+class RanksHung(Explained):
     """Some ranks gave no answer in time."""
 
 
-class RankDied(Exception):
+class RankDied(Explained):
     """A rank's process ended without an answer."""
 
 
@@ -89,7 +89,7 @@ def on_ranks(
         try:
             for rank in range(world_size):
                 ranks.append(_start(rank, world_size, body, Path(folder, "store"), seconds))
-            _wait(ranks, Patience(seconds, [rank.pid for rank in ranks]))
+            _wait(ranks, Patience(seconds, [rank.pid for rank in ranks], STILL_RANKS))
         finally:
             _end(ranks)
     return _results(ranks)
@@ -163,9 +163,9 @@ def _results(ranks: list[_Rank]) -> list[Any]:
             raise Relayed({**raised, "message": f"{raised['message']} (on rank {number})".lstrip()})
     for number, rank in enumerate(ranks):
         if rank.gone:
-            raise RankDied(f"rank {number} ended without an answer")
+            raise RankDied(f"The process of rank {number} ended without an answer.")
     if any(rank.answer is None for rank in ranks):
-        raise RanksHung(f"no answer: {_states(ranks)}")
+        raise RanksHung(f"The ranks wait for each other: {_states(ranks)}.")
     return [rank.answer["value"] for rank in ranks if rank.answer]
 
 
@@ -174,7 +174,10 @@ def _states(ranks: list[_Rank]) -> str:
     found: dict[str, list[int]] = {}
     for number, rank in sorted(enumerate(ranks), key=lambda item: item[1].answer is not None):
         found.setdefault(rank.state, []).append(number)
-    return ", ".join(
-        f"{'rank' if len(numbers) == 1 else 'ranks'} {' and '.join(map(str, numbers))} {state}"
-        for state, numbers in found.items()
-    )
+    return ", ".join(f"{_named(numbers)} {state}" for state, numbers in found.items())
+
+
+def _named(ranks: list[int]) -> str:
+    """Return "rank 0", "ranks 0 and 1", "ranks 0, 1 and 2"."""
+    *others, last = map(str, ranks)
+    return f"ranks {', '.join(others)} and {last}" if others else f"rank {last}"

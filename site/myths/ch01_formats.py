@@ -42,7 +42,7 @@ print(torch.nextafter(at, at + 1).item() - 1e6)
 # %% fp32-is-enough compensated_sum
 # FP32 is what science computes in; it is exact enough.
 #
-# About seven digits. One subtraction of near neighbours can lose all of them.
+# About seven digits. Beside 1e8 a 1 is rounded away, and a difference of near neighbours shows what is lost.
 for dtype in (torch.float32, torch.float64):
     big = torch.tensor(1e8, dtype=dtype)
     print(dtype, ((big + 1) - big).item())
@@ -50,14 +50,14 @@ for dtype in (torch.float32, torch.float64):
 # %% tf32-is-a-dtype round_mantissa
 # TF32 is a 19-bit format that tensors can have.
 #
-# TF32 is a way to multiply. Tensors stay FP32 with their four bytes; the product reads fewer bits of them. No dtype has that name.
+# No dtype has that name. TF32 is a way to multiply (the documentation's page *CUDA semantics*): tensors stay FP32 with their four bytes, the product reads fewer bits of them.
 dtypes = [name for name in dir(torch) if isinstance(getattr(torch, name), torch.dtype)]
 print([name for name in dtypes if "32" in name])
 
 # %% cuda-computes-in-fp32 round_mantissa
 # On a GPU, FP32 tensors are computed with in FP32 unless you ask for less.
 #
-# Matrix products are, by default. Convolutions by cuDNN may use TF32 on hardware that has it, and nobody asked.
+# Matrix products are, by default. Convolutions by cuDNN may use TF32 on hardware that has it, and nobody asked: the documentation's page *CUDA semantics*, and the flags.
 print("products    ", torch.backends.cuda.matmul.allow_tf32)
 print("convolutions", torch.backends.cudnn.allow_tf32)
 

@@ -76,11 +76,10 @@ print(x.reshape(3, 2).tolist(), x.transpose(0, 1).tolist())
 # %% flatten-copies is_view
 # `ravel` may return a view, `flatten` copies. As in NumPy.
 #
-# Not as in NumPy: here both return a view, or the tensor itself, where they can.
-x, row = torch.zeros(2, 3), torch.zeros(5)
-for y in (x.flatten(), x.ravel()):
-    print(y.data_ptr() == x.data_ptr())
-print(row.flatten() is row)
+# Not as in NumPy: here `flatten` copies only where no view exists. `ravel` copies whatever is not contiguous.
+x, steps = torch.zeros(2, 3), torch.zeros(10)[::2]
+for y in (x, steps):
+    print(y.flatten().data_ptr() == y.data_ptr(), y.ravel().data_ptr() == y.data_ptr())
 
 # %% expand-size-one broadcast_strides
 # `expand` only stretches dims of size 1.
@@ -92,7 +91,7 @@ print(y.shape, y.stride())
 # %% chunk-count
 # `chunk(n)` gives n pieces of the same size.
 #
-# It gives pieces of size ceil(length / n), as many as that makes. `tensor_split` gives n.
+# It gives pieces of size ceil(length / n), the last one perhaps shorter, and as many as that makes. `tensor_split` gives n.
 x = torch.arange(5)
 print([len(piece) for piece in x.chunk(4)], [len(piece) for piece in x.tensor_split(4)])
 
@@ -108,16 +107,19 @@ print(a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr())
 # %% as-tensor-shares
 # `as_tensor` shares memory with what it is given.
 #
-# With tensors and arrays of the right dtype. A list is copied, and so is what changes its dtype.
-values, x = [1.0, 2.0], torch.zeros(2)
+# With tensors and arrays of the right dtype and device. A list is copied, and so is what changes its dtype.
+import numpy
+
+values, x, array = [1.0, 2.0], torch.zeros(2), numpy.zeros(2)
 torch.as_tensor(values)[0] = 9
 torch.as_tensor(x, dtype=torch.float64)[0] = 9
-print(values, x.tolist(), torch.as_tensor(x) is x)
+torch.as_tensor(array)[0] = 9
+print(values, x.tolist(), torch.as_tensor(x) is x, array.tolist())
 
 # %% not-contiguous-means-scattered dense_stride
 # Contiguous means without gaps.
 #
-# It means row-major. A transposed tensor fills its memory to the last cell, and is not contiguous.
+# It means row-major, too. A transposed tensor fills its memory to the last cell, and is not contiguous.
 x = torch.zeros(3, 4).t()
 cells = {i * x.stride(0) + j * x.stride(1) for i in range(4) for j in range(3)}
 print(sorted(cells) == list(range(12)), x.is_contiguous())
@@ -156,9 +158,9 @@ print(torch.Tensor([1, 2]).dtype, torch.tensor([1, 2]).dtype)
 # %% three-indices-for-three-dims index_view
 # A tensor of three dims takes at most three indices.
 #
-# `None` and `...` use none up.
+# At most three that use one up. `None` uses up none, and `...` stands for all that are left, if any.
 x = torch.zeros(2, 3, 4)
-print(x[None, 0, ..., None, 1].shape)
+print(x[None, 0, ..., None, 1].shape, x[0, 1, ..., 2].shape)
 
 # %% four-dims-ncwh
 # A tensor is a four-dimensional array, batch by channels by width by height.

@@ -26,7 +26,7 @@ for product in (torch.mm, torch.matmul):
 # %% batches-need-bmm matmul
 # Batches of matrices need `bmm`.
 #
-# `matmul` calls it for you. When one side has no batch it does better: one `mm` for all.
+# `matmul` calls it for you. Where the right side is one matrix, and the left lies in memory batch by batch, it does better: one `mm` for all.
 from grader.instruments.ops import watch_ops
 
 for b in (torch.zeros(8, 5, 3), torch.zeros(5, 3)):

@@ -56,7 +56,7 @@ print([p.requires_grad for p in layer.parameters()])
 # %% names-without-dots parameter_groups
 # `if name in ["bias"]` picks the biases out of `named_parameters`.
 #
-# Names have their path before them. Nothing matches, nothing complains.
+# In a model of several layers, names have their path before them. Nothing matches, nothing complains.
 from torch import nn
 
 model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
@@ -85,27 +85,30 @@ print([name for name, _ in norm.named_parameters()])
 print(list(norm.state_dict()))
 
 # %% tied-once collect_state
-# Tied weights are saved once.
+# Tied weights have one key in a checkpoint.
 #
-# They are counted once and saved under both names, as two keys that share memory.
+# Two, which share memory. It is `parameters()` that gives them once.
 from torch import nn
 
 model = nn.Module()
 model.a, model.b = nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False)
 model.b.weight = model.a.weight
-print(len(list(model.parameters())), list(model.state_dict()))
+state = model.state_dict()
+shared = state["a.weight"].data_ptr() == state["b.weight"].data_ptr()
+print(len(list(model.parameters())), list(state), shared)
 
 # %% to-moves-everything
 # `model.to(...)` converts every tensor in the model.
 #
-# Every parameter and buffer. A plain tensor attribute stays where and what it was.
+# Parameters and buffers; a dtype, only those that are floating-point. A plain tensor attribute stays what and where it was.
 from torch import nn
 
 model = nn.Linear(2, 2)
-model.register_buffer("buffer", torch.ones(1))
+model.register_buffer("mean", torch.ones(1))
+model.register_buffer("steps", torch.tensor(1))
 model.plain = torch.ones(1)
-model.double()
-print(model.weight.dtype, model.buffer.dtype, model.plain.dtype)
+model.to(torch.float64)
+print(model.weight.dtype, model.mean.dtype, model.steps.dtype, model.plain.dtype)
 
 # %% eval-uses-modules named_modules
 # `eval()` goes through `modules()`.
@@ -113,22 +116,14 @@ print(model.weight.dtype, model.buffer.dtype, model.plain.dtype)
 # It calls itself on each child. Who overrides `modules()` changes nothing, who overrides `children()` does.
 from torch import nn
 
-
-class Hidden(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.drop = nn.Dropout()
-
-    def children(self):
-        return iter(())
-
-
-print(Hidden().eval().drop.training)
+for name in ("modules", "children"):
+    Hidden = type("Hidden", (nn.Sequential,), {name: lambda self: iter(())})
+    print(name, "overridden, still training:", Hidden(nn.Dropout()).eval()[0].training)
 
 # %% linear-is-in-out MiniModule
 # `nn.Linear(4, 3)` has a weight of shape (4, 3).
 #
-# (out, in): it multiplies by the transposed weight. A checkpoint of the other convention does not load.
+# (out, in): it multiplies by the transposed weight. A checkpoint of the other convention does not load; a square one does, and is wrong.
 from torch import nn
 
 print(tuple(nn.Linear(4, 3).weight.shape))

@@ -35,7 +35,7 @@ print(y.is_leaf, x.grad.tolist(), y.grad_fn.name())
 # %% grad-everywhere predict_flags
 # After `backward`, every tensor that requires grad has a `.grad`.
 #
-# Every leaf. A tensor on the way keeps one only if `retain_grad()` asked for it.
+# Every leaf that the result depends on. A tensor on the way keeps one only if `retain_grad()` asked for it.
 x = torch.ones(2, requires_grad=True)
 y = x * 2
 z = y * 3
@@ -137,6 +137,10 @@ for generator in (leaking(), tight()):
 x = torch.ones(1)
 x.require_grad = True
 print(x.requires_grad)
+try:
+    torch.ones(1, require_grad=True)
+except TypeError as error:
+    print(type(error).__name__)
 
 # %% everything-is-differentiable predict_flags
 # Autograd differentiates every operation.

@@ -49,10 +49,12 @@ print(got.is_shared(), got.data_ptr() == row.data_ptr())
 # %% shards-are-disjoint distributed_indices
 # `DistributedSampler` gives every rank samples of its own.
 #
-# It repeats some, so that all ranks get equally many. Metrics count them twice.
+# Where the number does not divide, it repeats some, so that all ranks get equally many. Metrics count them twice. With `drop_last=True` it leaves some out.
 from torch.utils.data.distributed import DistributedSampler
 
-print([list(DistributedSampler(range(10), 3, rank, shuffle=False)) for rank in range(3)])
+for drop in (False, True):
+    shards = [DistributedSampler(range(10), 3, r, shuffle=False, drop_last=drop) for r in range(3)]
+    print([list(shard) for shard in shards])
 
 # %% epochs-differ distributed_indices
 # With `shuffle=True`, every epoch has an order of its own.
@@ -98,7 +100,8 @@ class Noisy(Dataset):
 
 
 loader = DataLoader(Noisy(), batch_size=None, num_workers=4)
-print(len(set(loader)), "number in", len(loader), "samples")
+drawn = [*loader, *loader]  # two epochs
+print(len(set(drawn)), "number in", len(drawn), "samples")
 
 # %% a-seed-is-enough augment
 # A seed makes a training run repeatable.
@@ -181,7 +184,7 @@ print(list(DataLoader(range(4), batch_size=2)), list(DataLoader(range(2), batch_
 # %% pinning-is-free what-pinning-is
 # `pin_memory=True` makes loading faster.
 #
-# It makes a copy, which pays if a GPU is to fetch it. Without one it does nothing, with a warning.
+# It makes a copy, which pays if a GPU is to fetch it (*Memory Pinning* on the documentation's page on `torch.utils.data`). Without one it does nothing, with a warning.
 from torch.utils.data import DataLoader
 
 batch = next(iter(DataLoader(torch.zeros(4, 2), batch_size=2, pin_memory=True)))

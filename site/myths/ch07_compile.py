@@ -84,7 +84,7 @@ count(torch.ones(1))
 # %% each-shape-recompiles recompiles
 # Every new shape is compiled anew.
 #
-# The second one is. It is then compiled for any size, and the third needs nothing.
+# The second one is. It is then compiled for any size but 0 and 1, and the third needs nothing.
 compiled = []
 
 
@@ -94,7 +94,7 @@ def backend(graph, inputs):
 
 
 double = torch.compile(lambda x: x * 2, backend=backend)
-for length in (3, 4, 5, 6):
+for length in (3, 4, 5, 6, 1):
     double(torch.ones(length))
     print(len(compiled), end=" ")
 print()
@@ -102,8 +102,8 @@ print()
 # %% numbers-never-recompile recompiles
 # Changing a global number costs no compilation.
 #
-# Dynamo reads a global as a constant and guards it. Each new value is a new graph.
-compiled, scale = [], 1
+# Dynamo reads a global as a constant and guards it. Each new whole number is a new graph. A float gets a second graph, which is for all others.
+compiled = []
 
 
 def backend(graph, inputs):
@@ -111,14 +111,13 @@ def backend(graph, inputs):
     return graph.forward
 
 
-@torch.compile(backend=backend)
-def scaled(x):
-    return x * scale
-
-
-for scale in (1, 2, 3):
-    scaled(torch.ones(1))
-print(len(compiled), "graphs")
+for values in ((1, 2, 3, 4), (1.5, 2.5, 3.5, 4.5)):
+    torch.compiler.reset()
+    compiled.clear()
+    scaled = torch.compile(lambda x: x * scale, backend=backend)
+    for scale in values:
+        scaled(torch.ones(1))
+    print(values, len(compiled), "graphs")
 
 # %% hooks-after-compiling what-a-guard-does-not-see
 # A hook that is added to a compiled model runs.
@@ -190,7 +189,7 @@ for table in ({}, get_decompositions(ops)):
 # %% the-partitioner-saves-memory what-the-cut-costs
 # AOTAutograd saves as little for backward as it can.
 #
-# A min-cut partitioner does. `aot_function` by itself takes one that saves every step of a chain.
+# That depends on the partitioner. `aot_function` by itself takes one that saves every step of a chain; one that looks for a minimum cut saves less.
 from functorch.compile import aot_function, default_partition, make_boxed_func
 from functorch.compile import min_cut_rematerialization_partition
 

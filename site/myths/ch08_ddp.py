@@ -20,7 +20,7 @@ print(on_ranks(2, body))
 # %% ddp-sums average_gradients
 # DDP adds up the ranks' gradients.
 #
-# It averages them. Code that was tuned for a sum learns more slowly with each rank.
+# It averages them. Where SGD's learning rate was tuned for a sum, each step is now smaller, by the number of ranks.
 import torch._dynamo
 from grader.instruments.ranks import on_ranks
 from torch import nn
@@ -38,10 +38,22 @@ print(on_ranks(2, body))
 # %% ddp-is-the-big-batch average_gradients
 # DDP's gradient is that of the whole batch in one process.
 #
-# If all ranks have equally many samples. A mean of means is not the mean.
-shards = [torch.tensor([1.0, 1.0, 1.0]), torch.tensor([5.0])]
-ranks = torch.stack([shard.mean() for shard in shards]).mean()
-print(ranks.item(), "instead of", torch.cat(shards).mean().item())
+# If each loss is a mean, all ranks have equally many samples, and no layer mixes samples, as BatchNorm does. A mean of means is not the mean.
+import torch._dynamo
+from grader.instruments.ranks import on_ranks
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+shards = [torch.tensor([[1.0], [1.0], [1.0]]), torch.tensor([[5.0]])]
+
+
+def body(rank):
+    model = DDP(nn.Linear(1, 1, bias=False))
+    model(shards[rank]).mean().backward()
+    return model.module.weight.grad.item()
+
+
+print(on_ranks(2, body), "instead of", torch.cat(shards).mean().item())
 
 # %% no-sync-around-backward accumulate
 # `no_sync` around `backward` keeps it from talking.
@@ -116,7 +128,7 @@ def body(rank):
 
 print(on_ranks(2, body)[0])
 
-# %% checkpoint-without-prefix start-it-for-real
+# %% checkpoint-without-prefix average_gradients
 # A checkpoint of a DDP model loads into the model.
 #
 # Its keys begin with `module.`. Save `ddp.module.state_dict()`.
@@ -125,12 +137,21 @@ from grader.instruments.ranks import on_ranks
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
-print(on_ranks(1, lambda rank: list(DDP(nn.Linear(1, 1)).state_dict())))
+
+def body(rank):
+    state = DDP(nn.Linear(1, 1)).state_dict()
+    try:
+        nn.Linear(1, 1).load_state_dict(state)
+    except RuntimeError as error:
+        return list(state), str(error).splitlines()[1].strip()
+
+
+print(on_ranks(1, body))
 
 # %% syncbn-shares-parameters SyncBatchNorm
 # SyncBatchNorm keeps the norm's parameters the same on all ranks.
 #
-# DDP does that anyway. What it shares are the statistics of the batch, because the variance of the whole is not the mean of variances.
+# DDP does that anyway. What it shares are the statistics of the batch, because the variance of the whole is not the mean of variances. Here in one process: torch's refuses to train on a CPU.
 x = torch.tensor([1.0, 1.0, 5.0, 5.0])
 shards = [x[:2], x[2:]]
 mean_of_variances = torch.stack([s.var(unbiased=False) for s in shards]).mean()
@@ -173,7 +194,7 @@ from grader.instruments.ranks import on_ranks
 
 def body(rank):
     gradient, mine = torch.full((4,), rank + 1.0), torch.empty(2)
-    dist.reduce_scatter_tensor(mine, gradient)
+    dist.reduce_scatter_single(mine, gradient)
     return len(gradient), mine.tolist()
 
 

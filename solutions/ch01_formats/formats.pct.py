@@ -40,11 +40,13 @@ from grader import grade, predict
 # %% [markdown]
 # ## The family
 #
-# Every floating-point format cuts its bits into three fields: one **sign** bit, some **exponent**
-# bits, and the rest for the **mantissa** (also called fraction or significand). Exponent bits buy
-# range. Mantissa bits buy precision.
+# A floating-point format cuts its bits into three fields: one **sign** bit, some **exponent** bits,
+# and the rest for the **mantissa** (also called fraction). Exponent bits buy range. Mantissa bits buy
+# precision. (One of PyTorch's has the exponent alone: `float8_e8m0fnu`, a format for scale factors.)
 
 # %%
+dtypes = {value for value in vars(torch).values() if isinstance(value, torch.dtype)}
+print(len(dtypes), "dtypes; the least float8_e8m0fnu:", torch.finfo(torch.float8_e8m0fnu).min)
 print(f"{'dtype':>14} {'bits':>4} {'largest':>12} {'smallest normal':>16} {'eps':>10}")
 for dtype in [
     torch.float64,
@@ -61,7 +63,7 @@ for dtype in [
 # %% [markdown]
 # Compare `float16` and `bfloat16`: the same sixteen bits, cut in different places. `float16`
 # spends five on the exponent and ten on the mantissa; `bfloat16` spends eight and seven. Eight is
-# what `float32` has too, and so `bfloat16` reaches just as far, with much coarser steps.
+# what `float32` has too, and so `bfloat16` reaches almost as far, with much coarser steps.
 
 # %%
 x = torch.tensor(1 / 3)
@@ -175,8 +177,9 @@ grade("decode")
 # off limits: [torch.finfo, "import:numpy"]
 
 # %% [markdown]
-# `torch.finfo` knows the limits of each format. It need not look them up: two widths, $E$ and $M$,
-# determine them all. Four numbers are worth knowing by heart, or by rule:
+# `torch.finfo` knows the limits of each format. It need not look them up: for formats of the kind that
+# `decode` reads, two widths, $E$ and $M$, determine them all. Four numbers are worth knowing by heart,
+# or by rule; `finfo` has all but the third:
 #
 # | name | meaning |
 # |---|---|
@@ -291,10 +294,10 @@ for value in [1e-30, 0.001, 1.0, 1000.0, 1e6, 1e9]:
     print(f"{value:<8g} step {step.item():<12.6g} step / value {(step / x).item():.1e}")
 
 # %% [markdown]
-# The step grows with the number; their *ratio* stays between $2^{-24}$ and $2^{-23}$, which is near
-# $10^{-7}$. Between one power of two and the next there are always $2^{23}$ numbers, evenly spaced:
-# as many from 1 to 2 as from 1,048,576 to 2,097,152. The distance from a number to the next larger
-# one is called its **spacing**, or one *unit in the last place*.
+# The step grows with the number; for normal numbers their *ratio* stays between $2^{-24}$ and
+# $2^{-23}$, which is near $10^{-7}$. Between one power of two and the next there are always $2^{23}$
+# numbers, evenly spaced: as many from 1 to 2 as from 1,048,576 to 2,097,152. The distance from a number
+# to the next larger one is called its **spacing**, or one *unit in the last place*.
 #
 # Add less than half of it, and nothing happens. That is how a large sum stops growing, and how a
 # weight stops moving.
@@ -381,8 +384,8 @@ grade("spacing")
 # the first seven of 23 mantissa bits. So rounding to it means to decide what happens to the upper
 # sixteen bits when the lower sixteen go away.
 #
-# Simply dropping them is **truncation**. It is wrong by up to a whole step, and always in the same
-# direction. The rule that IEEE 754 and PyTorch follow is **round to nearest, ties to even**:
+# Simply dropping them is **truncation**. It is wrong by up to a whole step, and always towards zero.
+# The default of IEEE 754, which PyTorch follows here, is to **round to nearest, ties to even**:
 #
 # - the lower half is less than `0x8000`: the upper half stays;
 # - it is more than `0x8000`: the upper half goes up by one;
@@ -474,10 +477,11 @@ grade("round_to_bf16")
 
 # %% [markdown]
 # **TF32** has the sign and the eight exponent bits of `float32`, and the ten mantissa bits of
-# `float16`. That makes nineteen bits, and yet no tensor is ever stored in nineteen. TF32 is a
-# *mode*: the operands of a matrix product lie in memory as `float32`, lose their last thirteen
-# mantissa bits on the way into the multiplier, and the sums are `float32` again. There is no
-# dtype of that name. There are switches, and they do not all stand the same way:
+# `float16`. That makes nineteen bits, and yet no tensor is ever stored in nineteen. TF32 is a *mode*:
+# the operands of a matrix product lie in memory as `float32`, lose their last thirteen mantissa bits on
+# the way into the multiplier, and the sums are `float32` again. (So say PyTorch's notes *Numerical
+# accuracy* and *CUDA semantics* of the GPUs that have it.) There is no dtype of that name. There are
+# switches, and they do not all stand the same way:
 
 # %%
 print("dtypes:", [name for name in dir(torch) if "tf32" in name or "tensorfloat" in name])
@@ -604,8 +608,8 @@ for dtype in [torch.float8_e4m3fn, torch.float8_e5m2]:
 
 # %% [markdown]
 # What to do with 1000 in a format that ends at 448? One may **saturate**, that is, keep the largest
-# number; or one may **overflow**, into infinity, or into NaN where there is none. Libraries and
-# even versions of one library differ, and so a careful function takes the choice as an argument.
+# number; or one may **overflow**, into infinity, or into NaN where there is none. It is a choice, and
+# so a careful function takes it as an argument.
 #
 # **Predict.** What does PyTorch make of 1000.0 in `float8_e4m3fn`?
 
@@ -869,9 +873,10 @@ for value in [1, -1, 127, -127, -128]:
 print("127 + 1 =", (torch.tensor(127, dtype=torch.int8) + 1).item())
 
 # %% [markdown]
-# **Four bits** are sixteen values. No machine addresses half a byte, and so two values share one.
-# PyTorch 2.13 has names for such dtypes and hardly any operator: they are there to be handed to
-# kernels that know them.
+# **Four bits** are sixteen values. Memory is addressed in bytes, so to save space two values must share
+# one: `float4_e2m1fn_x2` says so in its name. (An element of `torch.int4` is one value, and takes a
+# whole byte.) PyTorch 2.13 has names for such dtypes and hardly any operator. It does not even cast
+# them:
 
 # %%
 for dtype in [torch.float4_e2m1fn_x2, torch.int4]:
@@ -1048,16 +1053,18 @@ for dtype in [torch.bfloat16, torch.float16]:
     print(f"{dtype!s:>15}: 5000 ones add up to {total.item():.0f}")
 
 # %% [markdown]
-# PyTorch's own `sum` knows this. For 16-bit inputs it keeps its running totals in `float32` and
-# rounds once, at the end. What decides is the dtype of the **accumulator**, not that of the input.
+# PyTorch's own `sum` knows this. For 16-bit inputs it keeps its running totals in `float32` and rounds
+# once, at the end (`cascade_sum` in `aten/src/ATen/native/cpu/SumKernel.cpp`). What decides is the
+# dtype of the **accumulator**, not that of the input.
 
 # %%
 ones = torch.ones(5000, dtype=torch.bfloat16)
 print(ones.sum(dtype=torch.float32).item(), ones.sum().item())
+print(torch.tensor(5000.0).to(torch.bfloat16).item())
 
 # %% [markdown]
-# The second number is the first one, rounded to `bfloat16`, where the steps are 32 wide. A wider
-# accumulator only moves the wall.
+# The second number is the first one, rounded to `bfloat16`, where the steps are 32 wide: the last line
+# rounds it once. A wider accumulator only moves the wall.
 #
 # **Predict.** Ones are added one by one to a `float32` total that starts at zero. At which value
 # $2^k$ does it stop? Write the exponent $k$.
@@ -1205,7 +1212,8 @@ predict(..., lambda: next(k for k in range(20) if gradient(2.0**k)[0] != 0))
 # - Otherwise the step counts as good. When `interval` good steps have come in a row, multiply
 #   the scale by {{grow}} and start counting anew.
 #
-# A scale that is a power of two changes the exponents alone. Scaling then rounds nothing.
+# A scale that is a power of two changes the exponents alone, as long as nothing leaves the range of
+# normal numbers. Scaling then rounds nothing.
 #
 # **Write `loss_scale_step(grads, scale, streak, interval)`.** `grads` is a list of `float16`
 # tensors of any shapes: the gradients of the scaled loss. `scale` is a `float`, a power of two.
@@ -1568,7 +1576,7 @@ grade("quantized_concat")
 # off limits: ["aten:mm", "aten:bmm", "aten:addmm", "aten:mv", "aten:dot", "aten:_int_mm"]
 
 # %% [markdown]
-# Converting the weights and the operators to `int8` does not make a network run in `int8`. The
+# Converting all weights and activations to `int8` is not enough to run a network in `int8`. The
 # product of two codes needs sixteen bits, and a sum of many products needs more. An `int8`
 # result has eight, and wraps around in silence:
 
@@ -1587,8 +1595,8 @@ row, ones = torch.full((1, 3), 100, dtype=torch.int8), torch.ones(3, 1, dtype=to
 predict(..., lambda: torch.mm(row, ones).item())
 
 # %% [markdown]
-# Matrix units of real processors take `int8` operands and add into `int32`. Here is one that is
-# easy to see through. It takes nothing but `int8`.
+# What one wants takes `int8` operands and adds into `int32`. PyTorch has it as `torch._int_mm`. Here is
+# one that is easy to see through. It takes nothing but `int8`.
 
 # %%
 from collections.abc import Callable
@@ -1603,6 +1611,7 @@ def int8_unit(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return (a.int()[:, :, None] * b.int()[None]).sum(1).int()
 
 
+print("torch._int_mm", torch._int_mm(a, b).dtype, torch._int_mm(a, b).item())
 print("the unit     ", int8_unit(a, b).dtype, int8_unit(a, b).item())
 
 # %% [markdown]
@@ -1676,9 +1685,9 @@ grade("int8_matmul")
 # off limits: ["aten:mm", "aten:bmm", "aten:addmm", "aten:mv", "aten:dot"]
 
 # %% [markdown]
-# Matrix units are at their fastest with 16-bit operands. Those of `bfloat16` add in `float32`, but
-# each operand has lost sixteen bits before the multiplication begins. This one adds exactly and
-# rounds its result to `float32` once; so all that goes wrong below is due to the operands.
+# A matrix unit for `bfloat16` adds in `float32`, but each operand has lost sixteen bits before the
+# multiplication begins. This one adds exactly and rounds its result to `float32` once; so all that
+# goes wrong below is due to the operands.
 
 
 # %%
@@ -1711,9 +1720,16 @@ for number in (1, 2, 3):
     rest = rest - piece
     print(f"piece {number}: {piece.item():+.4e}, left over: {rest.item():+.4e}")
 
+every = (torch.arange(0, 2**23, 7, dtype=torch.int32) | 0x3F800000).view(torch.float32)  # in [1, 2)
+first = every.bfloat16().float()
+second = (every - first).bfloat16().float()
+left_over = every - first - second
+print("largest second / first:", (second / first).abs().max().item() * 2**8, "/ 2^8")
+print("exact in three pieces: ", bool((left_over.bfloat16().float() == left_over).all()))
+
 # %% [markdown]
 # With $A = A_1 + A_2 + A_3$ and $B = B_1 + B_2 + B_3$ the product $AB$ falls into nine products of
-# `bfloat16` matrices. Each piece is at most $2^{-7}$ times the one before it, in most cases much
+# `bfloat16` matrices. Each piece is at most $2^{-8}$ times the one before it, in most cases much
 # less. So the nine differ in size by far, and three of them are too small to matter. The other six
 # you need.
 #
@@ -1727,8 +1743,9 @@ for number in (1, 2, 3):
 # in every element. All multiplying is the unit's work, and it may do no more than **six times** the
 # work of one plain product: the $m \cdot k \cdot n$ of all its calls add up to at most $6\,mkn$.
 #
-# Where the bound comes from: the three smallest products, left out, are below $2^{-21}$ together,
-# and adding six results rounds by $2^{-24}$ five times.
+# Where the bound comes from, in parts of $\sum |a|\,|b|$: the three smallest products, left out, are
+# below $2^{-22}$ together; the unit rounds each result by $2^{-24}$ at most, and adding the six rounds
+# five times more.
 #
 # <details><summary>Hint 1: splitting</summary>
 #

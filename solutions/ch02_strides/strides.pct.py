@@ -43,9 +43,9 @@ from grader import grade, predict, show_storage
 #
 # What Python calls a tensor is a small record, `TensorImpl` in PyTorch's C++. It holds the
 # **sizes**, the **strides**, the **storage offset** and the **dtype**, and a pointer to a
-# **storage**. The storage, `StorageImpl`, holds the bytes: an address, a length in bytes, and the
-# allocator that will free them. It knows nothing of shapes or dtypes. Many tensors can point to
-# one storage. (To read on: `c10/core/TensorImpl.h` and `c10/core/StorageImpl.h`.)
+# **storage**. The storage, `StorageImpl`, holds the bytes: an address, a length in bytes, and what
+# will free them. It knows nothing of shapes or dtypes. Many tensors can point to one storage.
+# (To read on: `c10/core/TensorImpl.h` and `c10/core/StorageImpl.h`.)
 
 
 # %%
@@ -85,7 +85,7 @@ show_storage(x=x, every_second=x[:, ::2])
 
 # %% [markdown]
 # The record has one thing more. Its **dispatch key set** says which implementations an operation on
-# this tensor must pass through: here the CPU's, after autograd's.
+# this tensor may have to pass through: here, among others, autograd's and then the CPU's.
 
 # %%
 print(torch._C._dispatch_keys(x))
@@ -253,11 +253,11 @@ print("x[mask]               ", attempt(lambda: tuple(x[mask].shape)))
 print("x[1, 2, 3, 0]         ", attempt(lambda: x[1, 2, 3, 0]))
 print("x[0, 3, 0]            ", attempt(lambda: x[0, 3, 0]))
 print("x[0, 0].item()        ", attempt(lambda: x[0, 0].item()))
+print("x[:1, :1, :1].item()  ", attempt(lambda: x[:1, :1, :1].item()))
 
 # %% [markdown]
 # `item()` makes a Python number of a tensor with exactly one element, however many dimensions it
-# has: `torch.zeros(1, 1, 1).item()` is fine. `x[1, 2, 3]` alone is still a tensor, one with zero
-# dimensions.
+# has. `x[1, 2, 3]` alone is still a tensor, one with zero dimensions.
 #
 # Indices that are numbers, slices, `None` and `...` give **views**. Masks and lists of numbers
 # **copy**: in general no strides lead through what they pick, and PyTorch does not look for
@@ -265,7 +265,13 @@ print("x[0, 0].item()        ", attempt(lambda: x[0, 0].item()))
 
 # %%
 x = torch.arange(6)
-for name, y in [("x[2:5]", x[2:5]), ("x[[2, 3, 4]]", x[[2, 3, 4]]), ("x[x > 1]", x[x > 1])]:
+for name, y in [
+    ("x[2]", x[2]),
+    ("x[2:5]", x[2:5]),
+    ("x[..., None]", x[..., None]),
+    ("x[[2, 3, 4]]", x[[2, 3, 4]]),
+    ("x[x > 1]", x[x > 1]),
+]:
     print(f"{name:<13} same storage: {same_storage(x, y)}")
 
 # %% [markdown]
@@ -300,6 +306,7 @@ made = {
     "as_tensor(array)": torch.as_tensor(array),
     "as_tensor(array, float64)": torch.as_tensor(array, dtype=torch.float64),
     "from_numpy(array)": torch.from_numpy(array),
+    "as_tensor(tensor)": torch.as_tensor(torch.from_numpy(array)),
     "as_tensor(list)": torch.as_tensor(numbers),
 }
 array[0] = numbers[0] = 7.0
@@ -308,13 +315,12 @@ for name, y in made.items():
 
 # %% [markdown]
 # NumPy's strides count bytes and may be negative. PyTorch's may not, and so a reversed array cannot
-# be shared.
+# be shared. `as_tensor` does not copy it either: it refuses.
 
 # %%
 print(array.strides, torch.from_numpy(array).stride())
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    print(attempt(lambda: torch.from_numpy(array[::-1]))[:60])
+print("from_numpy", attempt(lambda: torch.from_numpy(array[::-1]))[:60])
+print("as_tensor ", attempt(lambda: torch.as_tensor(array[::-1]))[:60])
 print(attempt(lambda: torch.arange(3)[::-1]))
 
 # %% [markdown]
@@ -354,7 +360,8 @@ for order in [(0, 1, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0)]:
 # without gaps. `contiguous` is the name of one order among many, and not another word for dense.
 #
 # Nor is `torch.strided` a name for gaps. It is what `x.layout` says of every tensor that is described
-# by strides, as opposed to the sparse ones. Fresh tensors are strided *and* contiguous.
+# by strides, as opposed to the sparse ones. Fresh tensors are strided *and*, unless you ask for another
+# order, contiguous.
 
 # %%
 x = torch.zeros(2, 3, 4)
@@ -543,8 +550,8 @@ grade("is_contiguous")
 # off limits: ["aten:transpose", "aten:permute", "aten:t", "aten:numpy_T", "aten:select", "aten:slice", "aten:narrow", "aten:expand", "aten:diagonal", "aten:unfold", "aten:view", "aten:squeeze", "aten:unsqueeze", "aten:unbind", "aten:split", "aten:alias", "import:numpy"]
 
 # %% [markdown]
-# `torch.as_strided(x, size, stride, storage_offset)` is the one view of which all others are special
-# cases. It takes the storage of `x` and lays the record that you give it over the bytes. It
+# `torch.as_strided(x, size, stride, storage_offset)` is the one view of which all others in this chapter
+# are special cases. It takes the storage of `x` and lays the record that you give it over the bytes. It
 # copies nothing, and it does not ask what the sizes and strides of `x` were.
 #
 # The offset counts from the beginning of the **storage**, not from the beginning of `x`:
@@ -806,9 +813,9 @@ for name, a, b in [("x, tail", x, tail), ("x, even", x, even), ("even, odd", eve
     print(f"{name:<10}", "data_ptr:", a.data_ptr() == b.data_ptr(), " storage:", same_storage(a, b))
 
 # %% [markdown]
-# Comparing storages says whether two tensors *could* share. (Older texts use `x.storage()`, which
-# is deprecated: it knows a dtype, while a storage is bytes. `untyped_storage()` is the real thing.)
-# But `even` and `odd` live in one storage and have no byte in common.
+# Comparing storages says whether two tensors *could* share. (Older texts use `x.storage()`, which is
+# deprecated. `untyped_storage()` is the real thing.) But `even` and `odd` live in one storage and have
+# no byte in common.
 #
 # **Predict.** After `odd.zero_()`, what is the sum of `even`?
 
@@ -1313,9 +1320,17 @@ for name, operation in operations.items():
 # Look at the strides in the last line. `clone` keeps the order of a dense tensor, so it is no way to
 # make something contiguous.
 #
-# `flatten` copies always and `ravel` only if it must: that is so in NumPy. In PyTorch `flatten` is a
-# `reshape`, a view where there is one. And `ravel` is `contiguous().view(-1)`. Below, `y` has one
-# dimension, with a step of 2. Flat it is already; contiguous it is not.
+# `flatten` copies always and `ravel` only if it must: that is so in NumPy.
+
+# %%
+array = numpy.arange(6)
+for flat in (array.flatten(), array.ravel()):
+    print("shares" if numpy.shares_memory(array, flat) else "copied")
+
+# %% [markdown]
+# In PyTorch `flatten` is a `reshape`, a view where there is one. And `ravel` is `contiguous().view(-1)`
+# (both in `aten/src/ATen/native/TensorShape.cpp`). Below, `y` has one dimension, with a step of 2. Flat
+# it is already; contiguous it is not.
 #
 # **Predict.** What do `y.flatten()` and `y.ravel()` give? Write a tuple of two words, each `"view"` or
 # `"copy"`.
@@ -1327,7 +1342,6 @@ predict(
 )
 
 # %% [markdown]
-#
 # `stack` puts a new dimension in front, `cat` makes an old one longer. `squeeze()` takes out *every*
 # dimension of size 1, also the one that was a batch of one. Name the dimension to be safe.
 
@@ -1354,7 +1368,7 @@ predict(..., lambda: len(torch.arange(5).chunk(4)))
 # ## Do operations need contiguous inputs?
 #
 # Some people write `.contiguous()` wherever a tensor has been transposed, to be on the safe side.
-# Matrix multiplication takes strides as they are:
+# Matrix multiplication takes the strides of a transpose as they are:
 
 # %%
 from grader.instruments.memory import watch_memory
@@ -1371,7 +1385,8 @@ for name, multiply in [
 
 # %% [markdown]
 # The result takes 4,096 bytes. The two clones come on top and buy nothing. Where a kernel does want
-# another layout, it makes the copy itself.
+# another layout, it makes the copy itself, as `addmm_impl_cpu_` does where no dimension of a matrix has
+# stride 1 (`aten/src/ATen/native/LinearAlgebra.cpp`).
 #
 # **Predict.** What does `a.contiguous()` cost for the `a` above, which is contiguous? Write the number
 # of bytes.
@@ -1476,13 +1491,13 @@ grade("is_view")
 #
 # | data | size | dtype |
 # |---|---|---|
-# | a picture, as a file decoder gives it | `(height, width, channels)` | `uint8` |
+# | a picture, as Pillow hands it to NumPy | `(height, width, channels)` | `uint8` |
 # | a batch of pictures, as convolutions take it | `(batch, channels, height, width)` | `float32` |
 # | a batch of sound | `(batch, channels, time)` | `float32` |
 # | a batch of text, as token numbers | `(batch, sequence)` | `int64` |
 # | the same, embedded | `(batch, sequence, hidden)` | `float32` |
 #
-# The channels of a decoded picture come last. `permute` brings them to the front without copying.
+# The channels of such a picture come last. `permute` brings them to the front without copying.
 
 # %%
 picture = torch.zeros(4, 5, 3, dtype=torch.uint8)
@@ -1527,8 +1542,16 @@ predict(..., split_and_merge)
 
 # %% [markdown]
 # A real attention layer computes something in between. If the result lies in memory head by head,
-# putting the heads together does copy. That is why so many implementations end with
-# `transpose(1, 2).contiguous().view(...)`, or with a `reshape` that copies for them.
+# putting the heads together does copy:
+
+# %%
+heads = torch.zeros(2, 5, 12).view(2, 5, 3, 4).transpose(1, 2)
+computed = torch.eye(5) @ heads
+print(computed.stride(), same_storage(computed, computed.transpose(1, 2).reshape(2, 5, 12)))
+
+# %% [markdown]
+# That is why many implementations end with `transpose(1, 2).contiguous().view(...)`, or with a
+# `reshape` that copies for them.
 
 # %% [markdown] exercise="to_channels_last"
 # title: Lay an image out channels last
@@ -1550,8 +1573,8 @@ predict(..., split_and_merge)
 # - **row-major**: one channel's whole plane after the other, all red, then all green, then all blue;
 # - **channels last**: pixel after pixel, each with its red, green and blue side by side.
 #
-# Many convolution kernels want the second. You need not give up the first four letters for it.
-# Strides say where the next channel is:
+# Some convolution kernels are faster with the second, says PyTorch's tutorial *Channels Last Memory
+# Format in PyTorch*. You need not give up the four letters for it. Strides say where the next channel is:
 
 # %%
 x = torch.arange(24).reshape(1, 2, 3, 4)
@@ -1597,7 +1620,7 @@ for name, tensor in (("x", x), ("y", y), ("gray", gray), ("x[:, :, ::2]", x[:, :
     print(f"{name:<13} dense {dense!s:<6} row-major {tensor.is_contiguous()!s:<6} last {last}")
 
 # %% [markdown]
-# Operators carry the layout on. That is how one conversion at the entrance serves a whole network:
+# Many operators carry the layout on. That is how one conversion at the entrance can serve a whole network:
 
 # %%
 conv = torch.nn.Conv2d(2, 5, kernel_size=2)
@@ -1637,7 +1660,7 @@ print("y.contiguous()    ", y.contiguous().stride())
 # </details>
 # <details><summary>Hint 3: sizes of 1</summary>
 #
-# Look at `torch.zeros(2, 1, 3, 4).permute(0, 2, 3, 1).contiguous().stride()`. The last stride is odd,
+# Look at `torch.zeros(2, 1, 3, 4).permute(0, 2, 3, 1).contiguous().stride()`. The last stride is strange,
 # and nobody minds. `as_strided(size, stride)` lets you write down the ones you want; without a third
 # argument it begins where the tensor begins.
 #
@@ -1682,7 +1705,8 @@ grade("to_channels_last")
 # %% [markdown]
 # Pooling takes the largest number of each window of an image; convolution takes a weighted sum of
 # each. The textbook's first step is to write all windows out, one after the other, and that is
-# called **im2col**. It costs memory: with windows of 3 × 3 every pixel is written nine times.
+# called **im2col**. It costs memory: with windows of 3 × 3 at every place, each pixel that is not near
+# an edge is written nine times.
 #
 # Strides need not visit a cell only once. In one dimension:
 
@@ -1878,7 +1902,8 @@ predict(..., lambda: len({2 * i + 3 * j for i in range(3) for j in range(3)}) < 
 # In general this is as hard as finding a subset of numbers with a given sum. For tensors as they
 # occur it is easy, since most dimensions **tower** above the rest: one step along them is longer
 # than all that the dimensions with smaller strides can reach together. A row of a matrix is longer
-# than all steps within a row. Such a dimension takes no part in any overlap.
+# than all steps within a row. If the dimension with the largest stride towers above all others, it takes
+# no part in any overlap.
 #
 # **Write `overlaps(size, stride)`.** Both are tuples of as many whole numbers, none negative.
 # Return `True` if two different indices reach the same cell, and `False` otherwise.
@@ -1894,8 +1919,8 @@ predict(..., lambda: len({2 * i + 3 * j for i in range(3) for j in range(3)}) < 
 # </details>
 # <details><summary>Hint 2: how far the others reach</summary>
 #
-# From the first cell to the last, dimensions reach $\sum_d (n_d - 1)\, s_d$ cells. A dimension
-# towers if its stride is larger than that sum over the dimensions with smaller strides.
+# From the first cell to the last, dimensions reach $\sum_d (n_d - 1)\, s_d$ cells. The dimension with
+# the largest stride towers if that stride is larger than this sum over all the others.
 #
 # </details>
 # <details><summary>Hint 3: the rest</summary>
@@ -1978,9 +2003,16 @@ for name, tensor in (("w", w), ("q", q), ("k", k), ("v", v)):
     )
 
 # %% [markdown]
-# (`Tensor.storage()` still exists and warns: it is a *typed* storage, of the days when a storage
-# had a dtype. A storage today is a number of bytes. `x.untyped_storage()` gives you that.)
-#
+# `Tensor.storage()` still exists and warns: it is a *typed* storage, of the days when a storage
+# had a dtype. A storage today is a number of bytes. `x.untyped_storage()` gives you that.
+
+# %%
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print(type(w.storage()).__name__, w.storage().dtype)
+print(str(caught[0].message).split(".")[0])
+
+# %% [markdown]
 # Sharing a storage is one thing, reaching the same bytes another. `q` and `k` share a storage and
 # have no byte in common. Whether two tensors do cannot be read off where they begin and end either.
 #
@@ -2080,6 +2112,7 @@ print("the same storage:", same, " front:", front.tolist())
 
 # %%
 import io
+import pickle
 
 
 def saved_bytes(things: object) -> int:
@@ -2093,6 +2126,7 @@ log = torch.zeros(100_000)
 last = log[-10:]
 print("ten numbers, a view     ", saved_bytes(last))
 print("ten numbers, a clone    ", saved_bytes(last.clone()))
+print("ten numbers, pickled    ", len(pickle.dumps(last)))
 
 # %% [markdown]
 # 400 kB for 40 bytes, and `pickle` does the same. The usual remedy is `clone()`. It has a price of its
@@ -2429,7 +2463,7 @@ print("meant:", numbers)
 # - `x.expand(*size)`: a view of that size, as in torch: dimensions of size 1 are repeated, new ones
 #   appear in front. Where that is impossible, a `ValueError`.
 # - `x.view(*size)`: the same elements in row-major order under another size, as a view; a
-#   `ValueError` if no strides can do it.
+#   `ValueError` if no strides can do it, or if the number of elements differs.
 # - `x.reshape(*size)`: a view if there is one, and a copy with a new list if not. A `ValueError` if the
 #   number of elements differs.
 #

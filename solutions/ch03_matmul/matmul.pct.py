@@ -13,8 +13,8 @@
 # %% [markdown] chapter="ch03_matmul"
 # title: Matmul
 # summary: >-
-#   Nearly all the time that a network computes, it multiplies matrices. PyTorch has many names for
-#   that, and two kernels that do most of the work: one matrix by one matrix, and a batch of them.
+#   Most of what a network computes is products of matrices. PyTorch has many names for that, and two
+#   kernels that do most of the work: one matrix by one matrix, and a batch of them.
 #   The rest (broadcasting, einsum, linear layers, convolutions, attention) is largely a matter of
 #   views around those two. In this chapter you build the views, and you measure what they cost: which
 #   operators ran, which bytes were copied, how many multiplications were spent.
@@ -44,7 +44,7 @@ from grader.instruments.ops import watch_ops
 # %% [markdown]
 # ## The family
 #
-# Five functions of PyTorch multiply and sum. They differ in what they accept:
+# These five functions of PyTorch multiply and sum. They differ in what they accept:
 
 # %%
 pairs = [
@@ -74,8 +74,8 @@ for a_shape, b_shape in pairs:
 # build it further down.
 #
 # What `dot` returns is shown as `()`: a tensor without dimensions, which is not a number of
-# Python's. `item()` makes it one. And `dot` of two matrices is an error, where NumPy's `dot`
-# multiplies them.
+# Python's. `item()` makes it one. And `dot` of two matrices is an error, where `numpy.dot` multiplies
+# them.
 
 # %%
 product = torch.dot(torch.ones(3), torch.ones(3))
@@ -125,7 +125,7 @@ with watch_memory() as memory:
 predict(..., lambda: memory.new_bytes)
 
 # %% [markdown]
-# A kernel such as `mm` never writes the products down. It adds each to a sum in a register.
+# `mm` wrote none of them down where the cell before could see it: it allocated its result alone.
 #
 # **Write `mm_by_hand(a, b)`.** `a` is a matrix of shape `(m, k)`, `b` one of shape `(k, n)`, in any
 # layout and of one dtype, floats or whole numbers. Any of the sizes may be 0; a sum of nothing is
@@ -361,9 +361,16 @@ for a_shape, b_shape in [((3, 5), (5, 2)), ((4, 3, 5), (1, 5, 2))]:
 # *A batch on the left means a batched product.* Look at the third line: `(4, 3, 5) @ (5, 2)` ran
 # no `bmm`. All four matrices are multiplied by the same one. So their rows may just as well stand
 # in one tall matrix of shape `(12, 5)`, and for a contiguous tensor that is a view. One large `mm`
-# serves the processor better than four small products. This is what a linear layer does to a
-# batch of sequences.
-#
+# takes the place of four small products. A linear layer does the same to a batch of sequences; only
+# that `addmm` adds the bias as well:
+
+# %%
+layer, sequences = torch.nn.Linear(5, 2), torch.zeros(4, 3, 5)
+with watch_ops() as ops:
+    layer(sequences)
+print(" ".join(ops.names))
+
+# %% [markdown]
 # **Predict.** How many rows has the left operand of the one `mm` that runs for
 # `(8, 16, 10, 64) @ (64, 32)`?
 
@@ -461,9 +468,9 @@ grade("matmul")
 
 # %% [markdown]
 # A product of an $(m, k)$ and a $(k, n)$ matrix has $m \cdot n$ elements, each a sum of $k$
-# products: $m \cdot k \cdot n$ multiplications and as many additions. That is $2mkn$
+# products that begins at 0: $m \cdot k \cdot n$ multiplications and as many additions. That is $2mkn$
 # floating-point operations, FLOPs for short. PyTorch counts them with a table of formulas, one for
-# each operator:
+# each operator (`flop_registry` in `torch/utils/flop_counter.py`):
 
 # %%
 a, b, column = torch.zeros(50, 40), torch.zeros(40, 50), torch.zeros(50, 1)
@@ -617,7 +624,7 @@ predict(..., lambda: ops.count("clone"))
 # | only `a` has it; in `b` it is 1 or missing | the **rows**: all of them meet the same `b` |
 # | only `b` has it; in `a` it is 1 or missing | the **columns** |
 #
-# The exercise before used the second line: a stack by a matrix became one tall matrix. The third
+# The exercise `matmul` used the second line: a stack by a matrix became one tall matrix. The third
 # is its mirror. In the example above both apply, and `(8, 1, 16, 64) @ (1, 8, 64, 16)` becomes a
 # single product of two matrices, `(128, 64)` and `(64, 128)`. What comes out holds every number
 # of the result. They only lie in another order, and order is a matter of views.
@@ -704,9 +711,8 @@ grade("broadcast_matmul")
 # points: 6
 # prerequisites: [best_order]
 # teaches: >-
-#   that 2mkn is not the least number of operations, what the saving costs, and why libraries do
-#   not use it.
-# leaves out: rectangular matrices, and the faster methods that nobody can use.
+#   that 2mkn is not the least number of operations, and what the saving costs in accuracy.
+# leaves out: rectangular matrices, and methods with fewer operations still.
 # off limits: []
 
 # %% [markdown]
@@ -739,9 +745,10 @@ grade("broadcast_matmul")
 predict(..., lambda: 7 * 7 * (2 * 16**3))
 
 # %% [markdown]
-# Why does no library do it? The additions count as nothing in the counter, but they cost time: each
-# reads and writes memory. And there is a loss of another kind. The blocks are added *before* they
-# are multiplied, so a small block next to a large one is rounded away:
+# Does `mm` do it? The additions count as nothing in the counter, but they cost time: each reads and
+# writes memory. And there is a loss of another kind. The blocks are added *before* they are
+# multiplied, so a small block next to a large one is rounded away. The third line asks `mm` itself,
+# with the same four numbers, each times a unit matrix of 256 rows:
 
 # %%
 big, small = torch.tensor(2.0**26), torch.tensor(3.0)
@@ -749,11 +756,13 @@ print("directly:             ", (small * small + small * small).item())
 m1, m2 = (big + small) * (big + small), (small + small) * big
 m3, m6 = big * (small - small), (small - big) * (big + small)
 print("by Strassen's formula:", (m1 - m2 + m3 + m6).item())
+blocks = torch.kron(torch.tensor([[2.0**26, 3], [3, 3]]), torch.eye(256))
+print("by mm:                ", (blocks @ blocks)[-1, -1].item())
 
 # %% [markdown]
 # That is $C_{22}$ of the square of a matrix with $2^{26}$ in the first corner and 3 elsewhere. The
 # true 18 is gone. The error is small beside the *largest* elements, whose square is $2^{52}$; beside
-# the element itself it is everything. Users expect better of `mm`.
+# the element itself it is everything. `mm` here gives the 18.
 #
 # **Write `strassen(a, b, leaf)`.** `a` and `b` are square `float32` matrices of the same size $n \ge
 # 1$, in any layout. Return their product.
@@ -844,11 +853,11 @@ terms = torch.tensor([2.0**24, 1.0, 1.0])
 print(((terms[0] + terms[1]) + terms[2]).item(), (terms[0] + (terms[1] + terms[2])).item())
 
 # %% [markdown]
-# And `mm` promises no order. Its kernel cuts the work into tiles that suit the processor's caches
-# and registers. How it cuts depends on the sizes, the number of rows among them. With one row it may
-# be another kernel altogether. So whether the two below are equal, bit for bit, depends on your
-# processor. Look at `differing` in a cell of your own: where this was written, 3,649 of 4,096
-# elements were not equal. That they are *close* is what is promised:
+# And `mm` promises no order: by the documentation ("Numerical accuracy", "Batched computations or slice
+# computations") a part of a batch need not have the bits that it has alone. A kernel may cut the work
+# into tiles as the sizes suggest, the number of rows among them. So whether the two below are equal,
+# bit for bit, depends on your processor. Look at `differing` in a cell of your own: where this was
+# written, 3,649 of 4,096 elements were not equal. That they are *close* is what is promised:
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -868,15 +877,15 @@ print(torch.allclose(together, alone, atol=1e-3))
 # and when. Then nothing is left that the batch could change.
 #
 # The history also has a dtype. A `bfloat16` has eight significant bits, so a sum that is kept in
-# `bfloat16` soon sticks. The rule for kernels of 16-bit floats is: multiply and add in `float32`,
-# round **once**, at the end. Do not take it for granted. On GPUs PyTorch lets `float16` products add
-# partial sums in `float16`, unless you forbid it:
+# `bfloat16` soon sticks. A good kernel for 16-bit floats multiplies and adds in `float32` and rounds
+# **once**, at the end. Do not take it for granted. By the documentation ("CUDA semantics", "Reduced
+# Precision Reduction in FP16 GEMMs") products of `float16` on GPUs may add partial sums in `float16`,
+# unless you forbid it. This is the switch:
 
 # %%
 print(torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction)
 
 # %% [markdown]
-#
 # **Predict.** 1,000 ones are added one after the other, in `bfloat16`, by `total = total + 1`.
 # Which number comes out?
 
@@ -930,8 +939,8 @@ def steady_matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     left, right = a.float(), b.float()
     total = torch.zeros(a.shape[0], b.shape[1])
     for step in range(a.shape[1]):
-        # One more term for all elements. For 16-bit operands this product is exact: 8 + 8 or
-        # 11 + 11 significant bits fit into 24.
+        # One more term for all elements. For 16-bit operands this product is exact, unless it
+        # leaves the range: 8 + 8 or 11 + 11 significant bits fit into 24.
         total = total + left[:, step, None] * right[step]
     return total.to(a.dtype)
     ### END SOLUTION
@@ -986,8 +995,8 @@ for equation, shapes in [
 
 # %% [markdown]
 # Permutations, a diagonal, a sum, a multiplication; and where two operands are contracted, one
-# `bmm`. It is neither dearer than `matmul` nor cheaper: it *is* the same kernel, called with other
-# views. What you gain is that the equation says which dimension is which.
+# `bmm`. For two operands that is what `matmul` is as well: views around one product. What you gain is
+# that the equation says which dimension is which.
 #
 # The rules to know:
 #
@@ -997,8 +1006,7 @@ for equation, shapes in [
 # - **`...`** stands for as many dimensions as are left over, maybe none. Those of different
 #   operands are aligned on the right and broadcast. Without `->` they come first in the output.
 #   With `->` and no `...` behind it, they are summed over.
-# - **A size of 1 fits any other**, as in broadcasting. (NumPy's `einsum` does so too; PyTorch's
-#   once did not.)
+# - **A size of 1 fits any other**, as in broadcasting.
 # - **Spaces** mean nothing.
 #
 # **Predict.** What is the shape of `torch.einsum("aB", x)` for an `x` of shape `(2, 3)`? Write a
@@ -1431,9 +1439,10 @@ grade("linear_as_conv")
 # %% [markdown]
 # ## From words to numbers: the shapes of BERT
 #
-# A transformer is matrix products from end to end. Follow one batch through BERT-base: hidden size
-# 768, twelve heads, twelve layers, a vocabulary of 30,522 pieces of words and room for 512 of them
-# in a row. We need shapes only, so all of it lives on the `meta` device, which has no memory.
+# A transformer is matrix products from end to end. Follow one batch through a layer of BERT-base (the
+# checkpoint `bert-base-uncased`): hidden size 768, twelve heads, twelve layers, a vocabulary of 30,522
+# pieces of words and room for 512 of them in a row. We need shapes only, so all of it lives on the
+# `meta` device, which has no memory.
 
 # %%
 with torch.device("meta"):
@@ -1462,8 +1471,8 @@ with torch.device("meta"):
 # %% [markdown]
 # An embedding is a matrix product too, one with a matrix of zeros and ones that nobody writes down:
 # it picks rows. The feed-forward part (FFN) sees each position by itself. Only attention lets
-# positions look at each other, and the scores are the one tensor whose size grows with the *square*
-# of the sequence.
+# positions look at each other. The scores, and the weights that the softmax makes of them, are all
+# that grows with the *square* of the sequence.
 #
 # **Predict.** Where do most of a layer's weights live: `"attention"` (four matrices) or `"ffn"`?
 
@@ -1576,8 +1585,9 @@ grade("split_heads")
 # $$\text{attention}(Q, K, V) = \text{softmax}\!\left(\frac{Q K^\top}{\sqrt{E}}\right) V$$
 #
 # Row $i$ of the scores says how well query $i$ fits each key. The softmax makes weights of them, and
-# the result is a weighted mean of the values. Without the $\sqrt{E}$ the scores of long vectors would
-# be so far apart that the softmax picks one key and ignores the rest.
+# the result is a weighted mean of the values. The $\sqrt{E}$ keeps the scores of long vectors
+# from being so far apart that the softmax picks one key and ignores the rest ("Attention Is All You
+# Need", section 3.2.1).
 #
 # Not every query may look at every key. Padding is nobody's business, and a decoder must not see the
 # future. Two kinds of mask are in use:
@@ -1590,7 +1600,7 @@ grade("split_heads")
 # forbidden. This exercise follows `scaled_dot_product_attention`.
 #
 # The trouble is a row in which everything is forbidden, such as a query in the padding. Then the
-# softmax divides zero by zero:
+# formula of the softmax divides zero by zero:
 
 # %%
 row = torch.tensor([[0.5, 2.0, -1.0]])
@@ -1601,10 +1611,12 @@ print(row.masked_fill(torch.ones(1, 3, dtype=torch.bool), -torch.inf).softmax(-1
 
 # %%
 print(row.masked_fill(torch.ones(1, 3, dtype=torch.bool), -1e9).softmax(-1))
+queries, keys = torch.ones(1, 2), torch.ones(3, 2)
+print(F.scaled_dot_product_attention(queries, keys, keys, torch.zeros(1, 3, dtype=torch.bool)))
 
 # %% [markdown]
 # The query that may look at nothing now takes the mean of all that was forbidden.
-# `scaled_dot_product_attention` returns zeros for such a row.
+# `scaled_dot_product_attention` returns zeros for such a row, as the last line shows.
 #
 # **Predict.** Replace the NaN by zero after the softmax, with `torch.where`, and the result is right.
 # Is the gradient of the scores right as well? Write `"zeros"` or `"nan"`.
@@ -1622,7 +1634,8 @@ predict(..., gradient_after_where)
 
 # %% [markdown]
 # Backward, the softmax multiplies what comes in by its own result. What comes in is zero; zero times
-# NaN is NaN. One such row is enough, and after the next step of the optimizer every weight is NaN.
+# NaN is NaN. One such row is enough, and after the next step of the optimizer the weights that made
+# the queries and keys are NaN, and all weights before them.
 #
 # **Write `attention(q, k, v, mask)`.** `q` is `(..., L, E)`, `k` is `(..., S, E)` and `v` is
 # `(..., S, V)`, all with the same leading dimensions (none, one or many) and the same dtype, `float32`
@@ -1712,7 +1725,7 @@ print(table[distance + queries - 1])
 #
 # $$\text{out}_{ij} = \text{scores}_{i,\; j - i + L - 1}$$
 #
-# `gather` would do it, with an index as large as the result. But look at the addresses. Going one key
+# `gather` would do it, with an index of the result's shape. But look at the addresses. Going one key
 # to the right moves one column to the right. Going one query down moves one row down and one column
 # to the *left*.
 #
@@ -1917,8 +1930,8 @@ grade("streaming_attention")
 # It says what each element is and nothing about how to get there: no loops, no order, no memory. In
 # a **tensor-expression language** you write it as a Python function of the indices. The language
 # never computes with it. It calls the function once, with stand-ins for $i$ and $j$, and every
-# operation on a stand-in, instead of doing something, *notes* what was asked. `torch.fx` and Dynamo
-# find out what your model does in much the same way.
+# operation on a stand-in, instead of doing something, *notes* what was asked. `torch.fx` traces a
+# model in this way: its stand-in is `Proxy`, in `torch/fx/proxy.py`.
 #
 # Here is the smallest such recorder:
 
@@ -2411,11 +2424,15 @@ print(f"{flops.total:,} FLOPs, {memory.new_bytes:,} bytes")
 # tensors of its own, such as `torch.arange(n)`, makes them on the CPU unless it is told
 # otherwise, and then the two do not meet.
 # A fake tensor says that it is on the CPU; within the mode everything is fake, and nothing notices.
-#
 # What it cannot do is look at a value:
 
 # %%
+try:
+    torch.empty(3, device="meta") + torch.arange(3)
+except RuntimeError as error:
+    print(error)
 with FakeTensorMode():
+    print((torch.empty(3) + torch.arange(3)).device)
     try:
         torch.ones(3).nonzero()
     except Exception as error:

@@ -13,7 +13,8 @@
 # %% [markdown] chapter="ch04_modules"
 # title: Modules
 # summary: >-
-#   A module is an ordinary Python object with four dictionaries. All that is convenient about it
+#   A module is an ordinary Python object with four dictionaries: its attributes, and three registries,
+#   of parameters, buffers and child modules. All that is convenient about it
 #   (parameters that an optimiser finds, a model that moves to another dtype, a checkpoint, a hook)
 #   is a walk through these dictionaries, and all that surprises (a layer that never trains, a shared
 #   weight that is missing, a checkpoint that does not fit) is a walk that went elsewhere than you
@@ -66,14 +67,18 @@ class Small(nn.Module):
 
 
 small = Small()
+small.note = "text"
+small.running_min = nn.Buffer(torch.zeros(()))
 for registry in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
     print(f"{registry:>28}", list(small.__dict__[registry]))
+print(f"{'__dict__':>28}", [name for name in small.__dict__ if not name.startswith("_")])
 
 # %% [markdown]
 # `self.stem = nn.Linear(8, 6)` looks like any assignment, and is none: `nn.Module` defines
 # `__setattr__`, which looks at the value and files it. A `Parameter` goes to `_parameters`, a module
-# to `_modules`, all else to the object's ordinary `__dict__`. Buffers ask to be registered.
-# The fourth, a set, holds the names of buffers that checkpoints leave out.
+# to `_modules`. A plain tensor is no buffer by itself: it is registered, or wrapped in `nn.Buffer`.
+# What is none of these goes to the object's ordinary `__dict__`, the fourth dictionary. Beside the
+# three registries a set holds the names of buffers that checkpoints leave out.
 #
 # `add_module`, `register_parameter` and `register_buffer` file by name, which helps when the name is
 # computed. What the three have in common: `None` is a value, too. A layer without a bias *has* a
@@ -149,8 +154,8 @@ print([(type(p).__name__, p.requires_grad) for p in frozen.parameters()])
 # %% [markdown]
 # A model is drawn as a tree, and is none. A module that has two names is a node with two parents, and
 # nothing forbids a module that contains itself. So the walk needs a memory of where it has been: a
-# set called `memo`. Python's `set` compares modules by identity, which is what we want: two layers
-# with equal weights are two layers.
+# set called `memo`. A `set` tells modules apart by identity, which is what we want: two layers that
+# are equal in all things are two layers.
 #
 # `remove_duplicate=False` asks for every path instead. Then the memory is not written to.
 
@@ -159,6 +164,7 @@ shared = nn.Linear(2, 2)
 model = nn.Sequential(OrderedDict(first=shared, again=nn.Sequential(shared)))
 print([name for name, _ in model.named_modules()])
 print([name for name, _ in model.named_modules(remove_duplicate=False)])
+print(len({nn.ReLU(), nn.ReLU()}), len({shared, model.first, model.again[0]}))
 
 # %% [markdown]
 # Every path, that can be many: three levels of pairs have 15 paths to four modules.
@@ -209,7 +215,8 @@ predict(..., lambda: sum(1 for _ in pairs(10).named_modules(remove_duplicate=Fal
 # <details><summary>Hint 3: empty is not None</summary>
 #
 # `memo or set()` makes a new set where the caller passed an empty one, and the caller never sees what
-# you found. Ask `is None`. An empty `nn.ModuleList` counts as false, too, and is a module. And a default `memo=set()` would be one set for all calls.
+# you found. Ask `is None`. An empty `nn.ModuleList` counts as false, too, and is a module. And a
+# default `memo=set()` would be one set for all calls.
 #
 # </details>
 
@@ -273,9 +280,17 @@ print([name for name, _ in tied.named_parameters(remove_duplicate=False)])
 print([name for name, _ in tied.named_buffers()])
 print(list(tied.state_dict()))
 
+weight = nn.Parameter(torch.tensor(5.0))
+weight.grad = torch.tensor(1.0)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # PyTorch warns that this will be an error one day
+    torch.optim.SGD([weight, weight], lr=1.0).step()
+print(weight.item())
+
 # %% [markdown]
-# The optimiser must get the matrix once, or it would step twice. The checkpoint has it under both
-# names: whoever loads it may not know that they are one. (PyTorch saves the bytes once.)
+# The optimiser must get the matrix once, or it steps twice, as the last line shows: 5 − 1 − 1. The
+# checkpoint has it under both names: whoever loads it may not know that they are one. (The bytes are
+# in the file once, as you will see in *To a file and back*.)
 #
 # Same means: the same object. Two parameters with equal values are two. So are two parameters that
 # look at the same memory, and so are two empty ones, which both have no address at all.
@@ -285,8 +300,9 @@ one, two = nn.Parameter(torch.empty(0)), nn.Parameter(torch.empty(0))
 print(one.data_ptr(), two.data_ptr(), one is two, len({one, two}))
 
 # %% [markdown]
-# `in` asks different questions of a set and of a list. A set looks for the object, by its `id`. A
-# list calls `==` on each, and on tensors `==` compares elements.
+# `in` asks different questions of a set and of a list. A set looks for the object, because a tensor's
+# hash is its `id`. A list calls `==` on each entry that is not the very object, and on tensors `==`
+# compares elements.
 #
 # **Predict.** Is `torch.tensor(1.0) in [torch.tensor(1.0)]` true?
 
@@ -370,8 +386,8 @@ grade("named_tensors")
 
 # %% [markdown]
 # An optimiser takes a list of **groups**, each a dict with its own settings. Weight decay pulls
-# weights towards zero. For the matrices that is wanted, for biases and for the gains of a norm it is
-# not: pulled to zero, a gain switches its channel off.
+# weights towards zero. For the matrices that is wanted, for biases and for the gains of a norm (its
+# `weight`) it is not: pulled to zero, a gain switches its channel off.
 
 # %%
 linear, layer_norm = nn.Linear(2, 2), nn.LayerNorm(2)
@@ -383,6 +399,10 @@ two_groups = torch.optim.SGD(
     lr=0.5,
 )
 print([(len(group["params"]), group["weight_decay"]) for group in two_groups.param_groups])
+try:
+    torch.optim.SGD([{"params": [linear.weight]}, {"params": [linear.weight]}], lr=0.5)
+except ValueError as error:
+    print(error)
 
 # %% [markdown]
 # Two slips are easy. A parameter in two groups is an error, and one in *none* is not: it stays what it
@@ -429,8 +449,19 @@ print(
 )
 
 # %% [markdown]
-# **Freezing** a parameter is setting its `requires_grad` to false. An optimiser passes over it,
-# because its `.grad` stays `None`; still it is cleaner not to hand it over.
+# **Freezing** a parameter is setting its `requires_grad` to false: backward gives it no gradient. An
+# optimiser passes over what has no `.grad`, and not over what is frozen. A gradient from before still
+# moves it:
+
+# %%
+stale = nn.Parameter(torch.tensor(5.0))
+stale.grad = torch.tensor(1.0)
+stale.requires_grad_(False)
+torch.optim.SGD([stale], lr=1.0).step()
+print(stale.item())
+
+# %% [markdown]
+# So a frozen parameter had better not be handed over.
 #
 # **Predict.** A batch norm's parameters are frozen, its model is in training mode, and a batch goes
 # through. Has its `running_mean` changed?
@@ -563,10 +594,12 @@ listed = Listed().double()
 print(len(list(listed.parameters())), listed.layers[0].weight.dtype, listed.offset.dtype)
 
 # %% [markdown]
-# No parameters for an optimiser, nothing in a checkpoint, and `double()` changed nothing. It would
-# train without an error, and learn nothing. The remedy is `nn.ModuleList` for the layers, which is a
-# module whose entries are called `"0"`, `"1"`, and `register_buffer` for the tensor. `nn.Sequential`
-# is such a list that also calls one entry after the other; `nn.ModuleDict` has names of your own.
+# No parameters for an optimiser, nothing in a checkpoint, and `double()` changed nothing. An optimiser
+# says so if there is no parameter at all (`ValueError`); beside one layer that is registered, those in
+# the list are passed over in silence and never learn. The remedy is `nn.ModuleList` for the layers,
+# which is a module whose entries are called `"0"`, `"1"`, and `register_buffer` for the tensor.
+# `nn.Sequential` is such a list that also calls one entry after the other; `nn.ModuleDict` has names of
+# your own.
 
 
 # %%
@@ -581,15 +614,20 @@ registered = Registered().double()
 print(len(list(registered.parameters())), registered.offset.dtype, list(registered.state_dict()))
 
 # %% [markdown]
-# `double`, `half`, `to` and `cuda` all end in one method, `_apply`, and it goes where the registries
-# lead: the children, then its own parameters, then its own buffers. It does not make new parameters
-# either, but exchanges what they hold, so an optimiser that was made before still has the right
-# objects:
+# `double`, `half`, `to` and `cuda` all end in one method, `_apply` in `torch/nn/modules/module.py`, and
+# it goes where the registries lead: the children, then its own parameters, then its own buffers. Where
+# the kind of memory stays, it makes no new parameters, but exchanges what they hold: an optimiser that
+# was made before still has the right objects. A move to the `meta` device, whose tensors have no
+# memory, does make new ones:
 
 # %%
+registered.gain = nn.Parameter(torch.ones(3))
+order = []
 before = registered.layers[0].weight
-registered._apply(lambda tensor: tensor * 0)
+registered._apply(lambda tensor: order.append(tuple(tensor.shape)) or tensor * 0)
+print(order)  # two layers, then the gain, then the buffer
 print(before is registered.layers[0].weight, before.abs().sum().item())
+print(before is registered.to("meta").layers[0].weight)
 
 # %% [markdown]
 # Who forgets `super().__init__()` has no registries yet. And names are not all equal: a parameter's
@@ -645,7 +683,8 @@ predict(..., without_weight)
 # - `register_buffer(name, tensor)`: makes a buffer of a tensor or `None`. A name that is something else
 #   already is refused with a `KeyError`, as PyTorch does, or becomes the buffer, as you like.
 # - `__getattr__` and `__delattr__` for what is registered. A name that is not there is an
-#   `AttributeError` in both, also before `MiniModule.__init__` ran.
+#   `AttributeError` in both, also before `MiniModule.__init__` ran. When it is read, the error says
+#   the name.
 # - `named_children()`, `modules()`, `named_parameters()`, `named_buffers()`, which give each object
 #   once, in the order and under the names that PyTorch has for them; `parameters()`, the same
 #   without names. `None` is passed over.
@@ -834,7 +873,8 @@ shapes(nn.TransformerDecoderLayer(4, 2, 8, batch_first=True), words, words)
 #
 # A recurrent layer gives the outputs of all steps *and* its last state; an LSTM has two states, `h`
 # and `c`, one pair per layer. A layer of a GRU has three times the matrices of an `RNN`, one of an LSTM
-# four times; the LSTM above has two layers. Where time goes one way, the last output is the last state:
+# four times; the LSTM above has two layers. Where time goes one way, the last output is the last
+# layer's last state:
 
 # %%
 torch.manual_seed(0)
@@ -843,10 +883,11 @@ outputs, last = gru(torch.randn(2, 5, 4))
 print(torch.equal(outputs[:, -1], last[0]))
 
 # %% [markdown]
-# **Activations** have no parameters, with one exception, and differ in what they do to negative
-# numbers. **Pooling** makes images smaller, without parameters as well; the adaptive kind is told the
-# size that comes out. **Norms** differ in the dimensions over which they take their mean; `GroupNorm`
-# takes it over each of its groups of channels, here a single one.
+# Of these **activations** one has a parameter. Most of them differ in what they do to negative
+# numbers. **Pooling** has none; with a stride above 1 it makes images smaller, and the adaptive kind is
+# told the size that comes out. **Norms** differ in the dimensions over which they take their mean;
+# `GroupNorm` takes it over each of its groups of channels, here a single one. `RMSNorm` divides by a
+# mean of squares and subtracts nothing.
 
 
 # %%
@@ -863,6 +904,7 @@ for each in (nn.Hardswish(), nn.Sigmoid(), nn.Tanh(), nn.Softplus(), nn.Softmax(
 
 # %%
 shapes(nn.MaxPool2d(2), images)
+shapes(nn.MaxPool2d(3, stride=1, padding=1), images)
 shapes(nn.AvgPool2d(3, stride=2, padding=1), images)
 shapes(nn.AdaptiveAvgPool2d(1), images)
 
@@ -880,6 +922,7 @@ show_mean(nn.BatchNorm2d(4), (0, 2, 3))
 show_mean(nn.LayerNorm([4, 3, 3]), (1, 2, 3))
 show_mean(nn.GroupNorm(1, 4), (1, 2, 3))
 show_mean(nn.InstanceNorm2d(4), (2, 3))
+show_mean(nn.RMSNorm([4, 3, 3]), (1, 2, 3))
 
 # %% [markdown]
 # **Losses** are modules, too. The pair that is most often mixed up: `CrossEntropyLoss` takes *logits*
@@ -980,10 +1023,15 @@ norm = nn.BatchNorm1d(3)
 norm(torch.arange(12.0).reshape(4, 3))
 print(sorted(name for name, _ in norm.named_parameters()))
 print(sorted(norm.state_dict()))
+fresh = nn.BatchNorm1d(3).eval()
+print(fresh.load_state_dict(dict(norm.named_parameters()), strict=False))
+print(fresh.running_mean.tolist(), fresh.running_var.tolist())
 
 # %% [markdown]
 # The running statistics are buffers. Load the first list into a fresh model, call `eval()`, and it
-# normalises with a mean of 0 and a variance of 1. No error, only bad results.
+# normalises with a mean of 0 and a variance of 1. `load_state_dict` would refuse it; with
+# `strict=False`, which many write by habit, or by a loop of one's own, there is no error, only bad
+# results.
 #
 # A state dict is not a copy. Its tensors are detached and share their memory with the model:
 
@@ -1012,7 +1060,8 @@ predict(
 # %% [markdown]
 # Beside the tensors a state dict has a second dictionary, `_metadata`: for each module its **version**,
 # the class attribute `_version`. When the layout of a layer's state changes, its version goes up, and
-# whoever loads an old checkpoint can tell. Batch norm is at 2: version 1 did not count its batches.
+# whoever loads an old checkpoint can tell. Batch norm is at 2: version 1 did not count its batches
+# (`_NormBase` in `torch/nn/modules/batchnorm.py`).
 
 # %%
 print(
@@ -1084,8 +1133,8 @@ grade("collect_state")
 # off limits: [torch.nn.Module.load_state_dict, torch.nn.Module._load_from_state_dict, torch.nn.Module.state_dict]
 
 # %% [markdown]
-# Three things can be wrong with a checkpoint: a name is **missing**, a name is **unexpected**, or a
-# **shape** does not fit. Look what PyTorch does with a checkpoint that is half right.
+# Three things are commonly wrong with a checkpoint: a name is **missing**, a name is **unexpected**, or
+# a **shape** does not fit. Look what PyTorch does with a checkpoint that is half right.
 
 # %%
 layer = nn.Linear(2, 2)
@@ -1101,9 +1150,9 @@ print(layer.weight.tolist())
 # Two surprises. `strict=False` forgives names, not shapes. And the error came *after* the weight was
 # loaded: who catches it goes on with a model that is half old and half new. Ours will be better.
 #
-# The saying that loading is "implemented with hooks" is a myth. It is a recursion over the
-# registries, as saving is; hooks are asked on the way if there are any. Versions are how a class helps
-# an old checkpoint:
+# The saying that loading is "implemented with hooks" is a myth. It is a recursion over the registries
+# (`_load_from_state_dict` in `torch/nn/modules/module.py`), as saving is; hooks are asked on the way if
+# there are any. Versions are how a class helps an old checkpoint:
 
 # %%
 norm = nn.BatchNorm1d(2)
@@ -1226,9 +1275,20 @@ grade("load_state")
 # %% [markdown]
 # ## To a file and back
 #
-# `torch.save` writes any object with pickle; `torch.load` reads, by default, only tensors and plain
-# containers, because a pickle can run code. So one saves state dicts, not models. Tied tensors are
-# written once: the file keeps storages, and which tensor lies where.
+# `torch.save` writes whatever pickle can write, a whole model too. `torch.load` reads, by default, only
+# tensors and plain containers, because a pickle can run code. So one saves state dicts, not models.
+
+# %%
+whole_model = io.BytesIO()
+torch.save(nn.Linear(2, 2), whole_model)
+whole_model.seek(0)
+try:
+    torch.load(whole_model)
+except Exception as error:
+    print(type(error).__name__)
+
+# %% [markdown]
+# Tied tensors are written once: the file keeps storages, and which tensor lies where.
 
 
 # %%
@@ -1275,8 +1335,8 @@ print(apart.load_state_dict(read_back), apart[0].weight is apart[1].weight)
 # off limits: []
 
 # %% [markdown]
-# Quantizing a model, adding adapters to it, timing its layers: all begin with replacing some layers by
-# wrappers. One tempting way is to take the model apart and build it anew from its children.
+# Quantizing a model, adding adapters to it, timing its layers: all may begin with replacing some layers
+# by wrappers. One tempting way is to take the model apart and build it anew from its children.
 
 
 # %%
@@ -1403,6 +1463,8 @@ layer.register_forward_hook(tell("forward:     may replace the output"))
 layer.register_full_backward_pre_hook(tell("backward pre: may replace the output's gradient"))
 layer.register_full_backward_hook(tell("backward:     may replace the input's gradient"))
 layer(torch.ones(1, 2, requires_grad=True)).sum().backward()
+print("and now without the call")
+layer.forward(torch.ones(1, 2, requires_grad=True)).sum().backward()
 
 # %% [markdown]
 # Hooks belong to the **call**. `layer.forward(x)` is an ordinary method and runs none of them, which
@@ -1460,9 +1522,9 @@ for hook in (lambda m, args, out: out.mul_(1.2), lambda m, args, out: out * 1.2)
 
 # %% [markdown]
 # Some more that is widely copied and does not work: there is no `HookException`, a tensor has no
-# columns with names (`output[:, "cat"]` raises), hooks cannot be made faster with `torch.jit.script`
-# (a scripted module refuses them), and `output[1]` of an attention layer in an encoder is no map of
-# weights: it was told not to make one.
+# columns with names (`output[:, "cat"]` raises), a module that went through `torch.jit.script` takes no
+# more hooks, and `output[1]` of an attention layer in an encoder is no map of weights: it was told not
+# to make one.
 
 # %%
 encoder = nn.TransformerEncoderLayer(8, 2, batch_first=True)
@@ -1475,6 +1537,12 @@ try:
     torch.zeros(2, 3)[:, "cat"]
 except (TypeError, IndexError) as error:
     print(type(error).__name__)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # torch.jit is deprecated
+    try:
+        torch.jit.script(nn.ReLU()).register_forward_hook(tell("too late"))
+    except RuntimeError as error:
+        print(error)
 
 # %% [markdown] exercise="recording"
 # title: Record what layers give
@@ -1489,8 +1557,8 @@ except (TypeError, IndexError) as error:
 
 # %% [markdown]
 # To look inside a model one hangs hooks on some of its layers and keeps what comes by. Three things go
-# wrong. The hooks stay, after an error at the latest, and each further call is recorded too. What is
-# kept drags the whole graph along. And what is kept changes afterwards:
+# wrong. An error passes over the line that takes the hooks off, and all later calls are recorded too.
+# What is kept drags the whole graph along. And what is kept changes afterwards:
 
 # %%
 model = nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True))
@@ -1662,8 +1730,9 @@ predict(..., replaced_argument)
 # 4. If anything so far raised an `Exception`, the hooks of `_forward_hooks` whose key is in
 #    `_forward_hooks_always_called` and that were not called yet are called, in order, with the output
 #    as it is, `None` if there is none yet; one that returns something other than `None` changes it for
-#    the next. What they raise is dropped. Then the error goes on to the caller. (Python's interrupts,
-#    such as Ctrl-C, are no `Exception`: they go on at once.)
+#    the next. What they raise is dropped (PyTorch makes it a warning; you need not). Then the error
+#    goes on to the caller. (Python's interrupts, such as Ctrl-C, are no `Exception`: they go on at
+#    once.)
 #
 # A hook may take itself off while it runs; in this call the others are not disturbed.
 #
@@ -1788,7 +1857,7 @@ predict(..., running_mean_after)
 # - A channel with a single number has no variance: in training that is a `ValueError`, and nothing has
 #   changed.
 # - In evaluation it uses the running statistics and changes nothing. Without them it does as in
-#   training, except that a single number is no error there.
+#   training, except that a single number is no error there. (To PyTorch's it is one.)
 #
 # <details><summary>Hint 1: which dimensions</summary>
 #
@@ -1922,8 +1991,8 @@ predict(..., bias_matters)
 # `norm` a batch norm for its outputs, with or without `affine`. Return a new convolution of the same
 # type and settings, which gives what `norm(conv(x))` gives when both are in evaluation mode.
 #
-# - It has a bias in any case. Its weight and bias are leaves that want a gradient, in `conv`'s dtype: also where
-#   `conv` is frozen, or the norm has another dtype.
+# - It has a bias in any case. Its weight and bias are leaves that want a gradient, in `conv`'s dtype,
+#   also where `conv` is frozen, or the norm has another dtype.
 # - `conv` and `norm` stay as they are, and share no memory with the result.
 # - A norm without running statistics cannot be folded: a `ValueError`.
 #
@@ -1976,8 +2045,10 @@ def fold_batch_norm(conv, norm):
 grade("fold_batch_norm")
 
 # %% [markdown]
-# A word on several devices. `SyncBatchNorm` does not share *parameters*: those are equal anyway. It
-# shares *statistics*, and not by averaging variances. Take shards with different means:
+# A word on several devices. `SyncBatchNorm` (`torch/nn/modules/_functions.py`) does not share
+# *parameters*: data-parallel training keeps those equal anyway. It shares *statistics*, and not by
+# averaging variances: each rank sends its means, inverse standard deviations and count. Take shards
+# with different means:
 
 # %%
 whole = torch.tensor([0.0, 2.0, 10.0, 12.0])
@@ -1986,7 +2057,7 @@ print(
     "mean of the parts' variances", torch.stack([p.var(correction=0) for p in parts]).mean().item()
 )
 print("variance of the whole       ", whole.var(correction=0).item())
-total, squares, count = whole.sum(), whole.square().sum(), len(whole)  # these three are summed up
+total, squares, count = whole.sum(), whole.square().sum(), len(whole)  # sums over ranks would do
 print("from sums                   ", (squares / count - (total / count) ** 2).item())
 
 # %% [markdown] exercise="resnet"
@@ -2046,7 +2117,8 @@ predict(..., lambda: 64 * 128 * 9 + 3 * 128 * 128 * 9 + 64 * 128)
 #
 # `resnet([2, 2, 2, 2], [64, 128, 256, 512], 1000)` is ResNet-18, with 11,689,512 parameters. Its 18
 # layers are the stem, 16 convolutions of 3×3, and the linear layer. `[3, 4, 6, 3]` makes it ResNet-34.
-# Any input size that leaves something after all strides will do.
+# Any input size that leaves something after all strides will do. It can be built on the `meta` device,
+# too: the checks count there.
 #
 # <details><summary>Hint 1: a class for the block</summary>
 #
@@ -2245,9 +2317,9 @@ predict(..., lambda: conv_weights(separable(256, 256)))
 # ## First values, by a walk
 #
 # `apply` is the usual way to give a model its first values: one function, asked at every module, which
-# looks at the type. The last norm of each residual branch is often set to zero, so that at first every
-# block hands its input on; `apply` comes to the children before their parents, so the parent has the
-# last word.
+# looks at the type. The gain of each residual branch's last norm is often set to zero, so that at first
+# every block hands its input on; `apply` comes to the children before their parents, so the parent has
+# the last word.
 
 
 # %%
@@ -2354,15 +2426,17 @@ predict(..., zeros_for_the_other)
 # - A name that the module does not have, by any path, is a `RuntimeError`. `None` is nothing that
 #   could be replaced.
 # - A tensor with several names is replaced under all of them when one is given. If two of its names
-#   are given with two different tensors, that is a `ValueError`; with one and the same tensor it is
-#   fine.
+#   are given with two tensor objects, equal or not, that is a `ValueError`; with one and the same
+#   object it is fine.
 # - What is not named stays as it is. With `strict`, a parameter or buffer that is named under none of
 #   its names is a `RuntimeError`.
 # - All these errors come before anything is changed or called.
 # - The module itself runs, not a copy: its hooks are called, what `forward` counts is counted, and
 #   what it changes in place is changed: in the given tensor, where there is one, and else in the
 #   module's own.
-# - Given tensors need not be `Parameter`s. Gradients flow to them, and none to what they replace.
+# - Given tensors need not be `Parameter`s; the module's own may be given for one another. Gradients
+#   flow to them, and none to what they replace. It works under `vmap`, `grad` and `jvp`, as
+#   PyTorch's does.
 # - Afterwards, also after an error in `forward`, each registry holds the very same objects in the same
 #   order. The dictionary `tensors` has all its names.
 #

@@ -30,6 +30,7 @@
 
 # %%
 import functools
+import gc
 import inspect
 import itertools
 import os
@@ -81,9 +82,14 @@ with warnings.catch_warnings():
     print("middle requires grad:", middle.requires_grad, " its .grad:", middle.grad)
 print("x.grad:", x.grad.tolist())
 
+middle = x * 2
+middle.retain_grad()
+middle.sum().backward()
+print("with retain_grad():", middle.grad.tolist())
+
 # %% [markdown]
 # Not everything can be recorded. What comes out as whole numbers or booleans has no derivative,
-# and the graph ends there, without a word. The same happens to a misspelt attribute:
+# and the graph ends there, without a word. Nor is a misspelt attribute an error:
 
 # %%
 print((x > 0).requires_grad, x.argmax().requires_grad, x.long().requires_grad)
@@ -118,6 +124,8 @@ print("y after a write through y.detach():", y.tolist())
 
 copy = x.clone()
 print("x.clone(): leaf", copy.is_leaf, " grad_fn", copy.grad_fn.name())
+own = x.detach().clone().requires_grad_()
+print("a leaf of its own:", own.is_leaf, " in x's memory:", own.data_ptr() == x.data_ptr())
 
 # %% [markdown]
 # `detach` cuts the graph and **shares** the memory. `clone` copies the memory and **keeps** the
@@ -137,7 +145,8 @@ for name, tensor in [("made", made), ("result", result), ("view", view)]:
 # %% [markdown]
 # A leaf is what it was declared to be. A result is not recorded. And a view that was made without
 # recording has no `grad_fn`, so it counts as a leaf; but it lives in `x`, and `x` requires grad, so
-# it says that it does.
+# it says that it does. (`DifferentiableViewMeta::requires_grad`, in `torch/csrc/autograd/variable.h`,
+# asks the tensor that the view was made of.)
 #
 # `inference_mode` goes further than `no_grad`. Inside it `enable_grad` switches grad mode on, and
 # still nothing is recorded.
@@ -167,12 +176,13 @@ predict(..., inside_both)
 # | `("detach", "c", "a")` | `c = a.detach()` |
 # | `("requires_grad_", "a", True)` | `a.requires_grad_(True)`; or `False` |
 # | `("add_", "a", "b")` | `a.add_(b)` |
-# | `("enter", "no_grad")` | the beginning of `with torch.no_grad():`; or `"enable_grad"`, `"inference_mode"` |
+# | `("enter", "no_grad")` | the start of `with torch.no_grad():`; or `"enable_grad"`, `"inference_mode"` |
 # | `("exit",)` | the end of the innermost `with` |
 #
 # Return a dict from each name to a tuple `(requires_grad, is_leaf, owner)` of two `bool` and a `str`, as
 # things are after the last step. `owner` is the name of the tensor that the memory was made for: `"a"` for
-# `a` itself and for all that shares its memory, over any number of steps. Work it out; do not run the program.
+# `a` itself and for all that shares its memory, over any number of steps. Work it out; do not run the
+# program.
 #
 # Every program is one that PyTorch runs without an error. A program may end inside a `with`. No name
 # is used for two tensors. A tensor changed by `add_` shares its memory with no other. `requires_grad_` is not
@@ -261,24 +271,26 @@ grade("predict_flags")
 def who_learns(how):
     torch.manual_seed(0)
     first, middle, last = nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 1)
-    if how == "requires_grad_(False)":
+    if how != "detach":
         middle.requires_grad_(False)
     h = middle(first(torch.ones(1, 2)))
     if how == "detach":
         h = h.detach()
+    if how == "switched on afterwards":
+        middle.requires_grad_(True)
     last(h).sum().backward()
     return [layer.weight.grad is not None for layer in (first, middle, last)]
 
 
-for how in ("requires_grad_(False)", "detach"):
-    print(f"{how:>21}: first, middle, last learn: {who_learns(how)}")
+for how in ("requires_grad_(False)", "detach", "switched on afterwards"):
+    print(f"{how:>22}: first, middle, last learn: {who_learns(how)}")
 
 # %% [markdown]
 # A frozen layer still hands gradients on. That is what trains a generator through a fixed critic.
 # A cut stops all that lies before. That is what keeps a probe from disturbing the network it reads.
 #
 # Whether a road to a parameter is recorded is decided **when the layer runs**. Switch `requires_grad`
-# on afterwards, and no gradient comes. Now the other way round.
+# on afterwards, and no gradient comes: that is the third line. Now the other way round.
 #
 # **Predict.** `requires_grad_(False)` is called after the forward pass and before `backward`. Does
 # the weight still get a gradient? Write `True` or `False`.
@@ -296,9 +308,10 @@ def frozen_too_late():
 predict(..., frozen_too_late)
 
 # %% [markdown]
-# The road was recorded, and a gradient comes along it. But at its end stands `AccumulateGrad`, which
-# looks at the flag once more, and adds nothing to a leaf that does not require grad **now**. If the
-# flag is on again when `backward` runs, it adds.
+# The road was recorded, and a gradient comes along it. But at its end stands `AccumulateGrad`
+# (`torch/csrc/autograd/functions/accumulate_grad.cpp`), which looks at the flag once more, and adds
+# nothing to a leaf that does not require grad **now**. If the flag is on again when `backward` runs, it
+# adds.
 #
 # **Write `route(layers, x, frozen, cut)`.** `layers` is a list of modules, each a function of one
 # tensor. Apply them to `x`, in order, each position once, and return the result. `frozen` and `cut`
@@ -312,8 +325,9 @@ predict(..., frozen_too_late)
 #
 # The same module may stand at several positions and be frozen at one of them only; two modules may
 # share a parameter. Some parameters may not require grad to begin with. When you return, every
-# parameter's `requires_grad` must be what it was before, also if a layer raises. Values are those of
-# the plain forward pass. `x` is not changed. The layers themselves run, so that a BatchNorm among them collects its statistics as usual.
+# parameter's `requires_grad` must be what it was before, also if a layer raises; its error goes on.
+# Values are those of the plain forward pass. `x` is not changed, nor does it lose its `requires_grad`.
+# The layers themselves run, so that a BatchNorm among them collects its statistics as usual.
 #
 # <details><summary>Hint 1: cut the input</summary>
 #
@@ -377,9 +391,9 @@ grade("route")
 # off limits: [torch.no_grad, torch.enable_grad, torch.set_grad_enabled, torch.inference_mode]
 
 # %% [markdown]
-# Grad mode is one flag per thread. `torch.set_grad_enabled(False)` as a statement flips it, and it
-# stays flipped for everything that follows, in every cell below. As a context manager the same
-# class puts the flag back. Here is the statement, in a function that hides it:
+# Grad mode is one flag per thread, and on when a thread begins. `torch.set_grad_enabled(False)` as a
+# statement flips it, and it stays flipped for everything that follows, in every cell below. As a
+# context manager the same class puts the flag back. Here is the statement, in a function that hides it:
 
 
 # %%
@@ -390,12 +404,19 @@ def evaluate():
 
 evaluate()
 left_behind = torch.is_grad_enabled()
+elsewhere = []
+thread = threading.Thread(target=lambda: elsewhere.append(torch.is_grad_enabled()))
+thread.start()
+thread.join()
 torch.set_grad_enabled(True)  # put it back, for the cells below
-print("grad mode after the call:", left_behind)
+print("grad mode after the call:", left_behind, " in another thread:", *elsewhere)
+with torch.set_grad_enabled(False):
+    pass
+print("after a `with`:", torch.is_grad_enabled())
 
 # %% [markdown]
-# A `with` is safe against that, with one exception. A generator stops in the middle of its body, and
-# a `with` around the `yield` stays open while the **caller** runs:
+# A `with` is safe against that, as long as nothing else runs before it is left. A generator stops in the
+# middle of its body, and a `with` around the `yield` stays open while the **caller** runs:
 
 
 # %%
@@ -421,7 +442,8 @@ paused = decorated()
 print("in the generator:", next(paused), " in the caller:", torch.is_grad_enabled())
 
 # %% [markdown]
-# As a decorator `no_grad` knows generators: it opens the `with` anew for each step.
+# As a decorator `no_grad` knows generators: it opens the `with` anew for each step
+# (`_wrap_generator`, in `torch/utils/_contextlib.py`).
 #
 # **Predict.** `no_grad` keeps the earlier mode in an attribute of its object. The same object is
 # entered a second time while it is open. What is grad mode after both are left?
@@ -457,7 +479,7 @@ predict(..., the_same_object_twice)
 #   generator is closed, its `finally` runs with `enabled`.
 #
 # `torch.is_grad_enabled()` reads the flag and `torch._C._set_grad_enabled(flag)` writes it. PyTorch's
-# own classes do no more.
+# own classes use the same two (`torch/autograd/grad_mode.py`).
 #
 # <details><summary>Hint 1: more than one mode before</summary>
 #
@@ -596,17 +618,18 @@ predict(..., after_eval_and_train)
 # **Write the context manager `evaluating(model)`**, as a generator function under `@contextmanager`. It is
 # used as `with evaluating(model) as same_model:`.
 #
-# - In the body every module of the model is in eval mode, and nothing is recorded. Results are ordinary
-#   tensors: what is made in `inference_mode` could not be used in training later.
-# - Afterwards each module has the mode that it had and the attributes that it had, and grad mode is what it
-#   was.
+# - What `as` gives is the model itself. In the body every module of it is in eval mode, and nothing is
+#   recorded. Results are ordinary tensors: what is made in `inference_mode` cannot be saved for backward later.
+# - Afterwards each module has the mode that it had, and no attribute of yours; grad mode is what it was, on
+#   or off, and every parameter requires grad as before.
 # - Afterwards each buffer of each module is **the same tensor** with the same content as before, whatever the
-#   body did: it may have switched a layer back to training, changed a buffer in place, or put another tensor in
-#   its place.
+#   body did: it may have switched a layer back to training or grad mode on, changed a buffer in place, or
+#   put another tensor in its place.
 # - All of that also if the body raises, and the error goes on.
 #
-# A module may stand at several places in the model. A buffer may be of whole numbers, or not persistent, so that
-# `state_dict()` does not have it. A buffer may be `None`; if the body filled it, it is `None` again afterwards.
+# A module may stand at several places in the model. A buffer may be of whole numbers, or not persistent, so
+# that `state_dict()` does not have it. A buffer may be `None`; if the body filled it, it is `None` again
+# afterwards.
 #
 # <details><summary>Hint 1: each module</summary>
 #
@@ -615,8 +638,8 @@ predict(..., after_eval_and_train)
 # </details>
 # <details><summary>Hint 2: each buffer</summary>
 #
-# `module.named_buffers(recurse=False)` gives a module's own, without those that are `None`; `module._buffers`, the
-# dict behind it, has these too. Remember the tensor and a copy of its content;
+# `module.named_buffers(recurse=False)` gives a module's own, without those that are `None`;
+# `module._buffers`, the dict behind it, has these too. Remember the tensor and a copy of its content;
 # afterwards copy back in place, and put the tensor back with `setattr(module, name, tensor)`.
 #
 # </details>
@@ -709,7 +732,7 @@ print("nodes of one loss:      ", nodes_of(model(inputs).sum()))
 print("nodes of a running total:", nodes_of(total))
 
 # %% [markdown]
-# A second `backward` through the same graph finds nothing there any more. The error proposes
+# A second `backward` through the same graph finds nothing there any more. The error names
 # `retain_graph=True`. Mostly the mend is another: compute the loss anew, or detach what was carried over from
 # the last step.
 
@@ -720,6 +743,7 @@ try:
     loss.backward()
 except RuntimeError as error:
     print(str(error).split("(")[0].strip())
+    print("it names retain_graph=True:", "retain_graph=True" in str(error))
 
 # %% [markdown]
 # A batch that does not fit into memory is computed in pieces. Since `backward` **adds** to `.grad`,
@@ -727,8 +751,16 @@ except RuntimeError as error:
 #
 # It should give the same step as the whole batch. That depends on how the loss takes its mean. With
 # `cross_entropy`, targets of -100 do not count: they are padding, or tokens that nobody asks for. The
-# mean is over the targets that count. Pieces do not have equally many of those, and the mean of means is
-# another number than the mean.
+# mean is over the targets that count:
+
+# %%
+logits, padded = model(inputs), targets.clone()
+padded[5:] = -100
+five = nn.functional.cross_entropy(logits[:5], targets[:5])
+print(torch.allclose(nn.functional.cross_entropy(logits, padded), five))
+
+# %% [markdown]
+# Pieces do not have equally many of those, and the mean of means is another number than the mean.
 #
 # **Predict.** One piece has 1 target that counts, with loss 4. The other has 3, each with loss 2. What
 # is the loss of the whole batch?
@@ -749,7 +781,7 @@ predict(..., lambda: (1 * 4.0 + 3 * 2.0) / 4)
 #   return, none is.
 # - What is in `.grad` when you are called is old. It must not count.
 #
-# The model does not mix rows, and is in whatever mode it was given to you.
+# The model does not mix rows. It runs in the mode, training or eval, in which it was given to you.
 #
 # <details><summary>Hint 1: the weight of a piece</summary>
 #
@@ -810,8 +842,8 @@ grade("train_step")
 # off limits: []
 
 # %% [markdown]
-# Where does the memory go? Not to the results that you can name, but to what the nodes keep. A
-# product needs both factors to compute its derivatives, so it saves them. A sum needs neither.
+# Where does the memory go? Not only to the results that you can name, but to what the nodes keep. The
+# derivatives of a product are its factors, so it saves them. A sum needs neither.
 
 # %%
 x = torch.randn(1000)
@@ -820,13 +852,15 @@ product = x * w
 node = product.grad_fn
 print([name for name in dir(node) if name.startswith("_saved_")])
 print("it saved x:", node._saved_self is not None, " it saved w:", node._saved_other is not None)
+print("a sum saved:", [name for name in dir((x + w).grad_fn) if name.startswith("_saved_")])
 
 # %% [markdown]
 # Look twice. `x` does not require grad, and `x` is what was saved: the derivative with respect to
 # `w` is `x`. `w` was not saved, because nobody asks for the derivative with respect to `x`. A tensor
-# with `requires_grad=False` does not save memory by being that.
+# with `requires_grad=False` does not save memory by being that. (The sum's `_saved_alpha` is a number,
+# the `alpha` of `torch.add`.)
 #
-# The end of each road is an `AccumulateGrad` node. It holds its leaf as `variable`:
+# Where a road ends at a leaf, it ends in an `AccumulateGrad` node. That holds its leaf as `variable`:
 
 # %%
 print([(after and after.name(), number) for after, number in node.next_functions])
@@ -835,22 +869,37 @@ print(leaf.name(), leaf.variable is w)
 
 # %% [markdown]
 # An input that needs no gradient has `None` in place of a node. Saved tensors are attributes that
-# begin with `_saved_`. Such an attribute may hold a tensor, a tuple of tensors, a number, or `None`.
-# Nodes of a custom `torch.autograd.Function` have `saved_tensors` instead.
+# begin with `_saved_`. Such an attribute may hold a tensor, a tuple with tensors in it, or something
+# else: a number, a shape, `None`. Nodes of a custom `torch.autograd.Function` have `saved_tensors` instead.
 
 # %%
-picked = w.view(10, 100)[torch.tensor([0, 3])]
-print(picked.grad_fn.name(), type(picked.grad_fn._saved_indices))
+picked = w.view(10, 100)[:, torch.tensor([0, 3])]
+print(picked.grad_fn.name(), picked.grad_fn._saved_indices, picked.grad_fn._saved_self_sym_sizes)
 print("exp saves its result:", w.exp().grad_fn._saved_result.shape)
+print("w * 2 saves the 2:", (w * 2).grad_fn._saved_other)
+
+
+class Half(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, t):
+        ctx.save_for_backward(t)
+        return t / 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad / 2
+
+
+print("a Function:", [saved is w for saved in Half.apply(w).grad_fn.saved_tensors])
 
 # %% [markdown]
-# **Predict.** `y = w.sigmoid().view(10, 100).t() * 2`. How many bytes does the graph of `y` save?
+# **Predict.** `y = w.sigmoid().view(10, 100).t() + 2`. How many bytes does the graph of `y` save?
 
 # %%
 
 
 def bytes_of_a_view():
-    y = w.sigmoid().view(10, 100).t() * 2
+    y = w.sigmoid().view(10, 100).t() + 2
     sigmoid = y.grad_fn.next_functions[0][0].next_functions[0][0].next_functions[0][0]
     return sigmoid._saved_result.untyped_storage().nbytes()
 
@@ -939,9 +988,9 @@ grade("graph_report")
 
 # %% [markdown]
 # A node saves tensors, not copies of them. If one is changed in place before `backward`, the gradient
-# would be wrong. So every tensor has a **version counter**: in-place operations add one, the node notes
-# the number when it saves, and compares when it needs the tensor. A mismatch is an error, and that error
-# is a friend.
+# would be wrong. So a tensor has a **version counter**: in-place operations add to it, the node notes
+# the number when it saves, and compares when it needs the tensor (`SavedVariable`, in
+# `torch/csrc/autograd/saved_variable.cpp`). A mismatch is an error, and that error is a friend.
 
 # %%
 x = torch.ones(3, requires_grad=True)
@@ -954,7 +1003,7 @@ except RuntimeError as error:
 
 # %% [markdown]
 # Views and `detach` share the counter, since they share the memory. `.data` shares the memory and has a
-# counter of its own. That was its purpose once, and it is why it should be left alone:
+# counter of its own. That is why it should be left alone:
 
 # %%
 y = (x * 2).exp()
@@ -964,11 +1013,16 @@ print("version:", y._version)
 print(
     "gradient:", [round(value, 3) for value in x.grad.tolist()], " it should be 14.778 three times"
 )
+t = torch.zeros(2)
+t.numpy()[0] = 1
+print("through NumPy:", t.tolist(), " version:", t._version)
+t.untyped_storage().fill_(0)
+print("through the storage:", t.tolist(), " version:", t._version)
 
 # %% [markdown]
-# No error, and a gradient ten times too large. Other roads past the counter are NumPy arrays, raw
-# storages, and pointers handed to other libraries. A tensor made in `inference_mode` has no counter at
-# all, and so it cannot be saved for backward.
+# No error, and a gradient ten times too large. NumPy arrays and raw storages are other roads past the
+# counter, and so is every pointer (`data_ptr()`) that is handed to another library. A tensor made in
+# `inference_mode` has no counter at all, and so it cannot be saved for backward.
 #
 # **Predict.** `t = torch.zeros(3)`, then `t[1:].add_(1)`, then `t.data.add_(1)`. What is `t._version`?
 
@@ -993,11 +1047,12 @@ predict(..., counted)
 # | `"silent"` | the counter did not move, or there is none, and the content is not what it was |
 # | `"unchanged"` | neither |
 #
-# The content is shape, dtype and every bit of every element: 0.0 and -0.0 are different, a NaN that stays as it
-# is, bit for bit, is no change, and another NaN in its place is one. Of a slice only its own elements count.
-# Tensors have any layout and dtype, may require grad, may be empty, may share memory with each other.
-# `tensor._version` is the counter; for an inference tensor it raises, and
-# `tensor.is_inference()` tells which those are. You yourself change nothing, counters included.
+# The content is shape, dtype and every bit of every element: 0.0 and -0.0 are different, a NaN that
+# stays as it is, bit for bit, is no change, and another NaN in its place is one. Of a slice only its own
+# elements count. Tensors have any layout and dtype, may require grad, may be empty, may share memory with
+# each other. `tensor._version` is the counter; for an inference tensor it raises, and
+# `tensor.is_inference()` tells which those are. You yourself change nothing: no counter, and not the grad
+# mode in which `run` is called. An error that `run` raises goes on.
 #
 # <details><summary>Hint 1: before and after</summary>
 #
@@ -1006,8 +1061,8 @@ predict(..., counted)
 # </details>
 # <details><summary>Hint 2: bits</summary>
 #
-# `==` says that NaN differs from itself and that 0.0 equals -0.0. Compare bytes:
-# `t.contiguous().reshape(-1).view(torch.uint8)`.
+# `==` says that NaN differs from itself and that 0.0 equals -0.0. Compare bytes: those of a contiguous
+# copy are `copy.reshape(-1).view(torch.uint8)`.
 #
 # </details>
 # <details><summary>Hint 3: another tensor altogether</summary>
@@ -1055,7 +1110,8 @@ grade("watch_edits")
 # ### Tensors of inference mode, used again
 #
 # `inference_mode` saves the counters and pays for it later. Its tensors may be read anywhere. They may
-# not be saved for backward, and not be changed in place outside. Copy one, and the copy is ordinary:
+# not be saved for backward, and outside they may not be changed in place. A clone that is made outside is
+# an ordinary tensor:
 
 # %%
 with torch.inference_mode():
@@ -1063,18 +1119,20 @@ with torch.inference_mode():
 print("after the block: inference mode", torch.is_inference_mode_enabled(), end=", ")
 print("inference tensor", features.is_inference())
 weight = torch.ones(3, requires_grad=True)
-try:
-    features * weight
-except RuntimeError as error:
-    print(str(error).split(".")[0])
-print((features.clone() * weight).requires_grad)
+print("a sum saves nothing:", (features + weight).requires_grad)
+for use in (lambda: features * weight, lambda: features.add_(1)):
+    try:
+        use()
+    except RuntimeError as error:
+        print(str(error).split(".")[0])
+print("of a clone:", (features.clone() * weight).requires_grad)
 
 # %% [markdown]
 # ### Mend an in-place error
 #
 # Two errors about in-place changes are common, and each has a remedy that is not `.data`. A leaf that
-# requires grad may not be changed where the change would be recorded, because then it would be a leaf no
-# more. An update is not meant to be recorded, so do not record it:
+# requires grad may not be changed where the change would be recorded: it would become a result, which
+# collects no `.grad`. An update is not meant to be recorded, so do not record it:
 
 # %%
 weight = torch.ones(3, requires_grad=True)
@@ -1088,7 +1146,8 @@ print(weight.is_leaf, weight._version)
 
 # %% [markdown]
 # The other is the one about versions: something saved was changed. Ask **who saved what**. `exp` and
-# `sigmoid` save their result, so do not change the result; a sum saves nothing, so its result may be changed.
+# `sigmoid` save their result, so do not change it. `sin` saves what it was given and `neg` saves nothing,
+# so their results may be changed.
 
 
 # %%
@@ -1098,7 +1157,8 @@ def scaled(function):
     (y * 1.0).sum().backward()
 
 
-for name, function in [("exp", torch.exp), ("sin", torch.sin), ("neg", torch.neg)]:
+for function in (torch.exp, torch.sigmoid, torch.sin, torch.neg):
+    name = function.__name__
     try:
         scaled(function)
         print(name, "can be changed in place: its result was not saved")
@@ -1167,8 +1227,9 @@ print("x⁴ at 2, second derivative:", second.item(), " and 12x² is", 12 * 2.0*
 # graph does not know that it depends on `x`, and a part of the second derivative is missing. Nothing
 # was raised.
 #
-# Inputs and outputs of `forward` are safe to save. They come back connected to the graph. So save the
-# input, and compute the rest from it in `backward`, with operations that can be differentiated:
+# Inputs and outputs of `forward` are safe to save. They come back connected to the graph (`SavedVariable`
+# notes whether it holds an output of its node). So save the input, and compute the rest from it in
+# `backward`, with operations that can be differentiated:
 
 
 # %%
@@ -1203,10 +1264,11 @@ for function in (Cube.apply, CubeWrong.apply):
 # $$\log \sum_k e^{z_k} = m + \log \sum_k e^{z_k - m}$$
 #
 # The gradient is known too. With the probabilities $p_k = e^{z_k} / \sum_j e^{z_j}$ it is
-# $\partial \ell / \partial z_k = p_k - [k = t]$.
+# $\partial \ell / \partial z_k = p_k - [k = t]$, where $[k = t]$ is 1 for the target and 0 for the others.
 
 # %%
 z = torch.tensor([1000.0, 0.0])
+print("exp of 88 and 89:", [f"{value:.1e}" for value in torch.tensor([88.0, 89.0]).exp().tolist()])
 print("naive: ", z.exp().sum().log().item())
 print("stable:", (z.max() + (z - z.max()).exp().sum().log()).item())
 
@@ -1231,7 +1293,8 @@ predict(..., second_derivative)
 # layout, `target` an `int64` tensor `(n,)`. There is at least one row. Return the mean of the rows'
 # losses, without dimensions, in the dtype of `logits`.
 #
-# - It can be differentiated twice with respect to `logits`.
+# - It can be differentiated twice with respect to `logits`, whatever gradient comes in; the first
+#   derivative has a derivative by that incoming gradient, too.
 # - It is accurate for logits of any finite size. A logit may be minus infinity where it is not the
 #   target: that class has probability 0, and its gradients are 0.
 # - Between forward and backward the graph keeps, beside `logits` and `target` themselves, no more than
@@ -1319,9 +1382,9 @@ repaired.backward()
 print("gradient:", [round(value, 6) for value in p.grad.tolist()])
 
 # %% [markdown]
-# The true slope at 0 is infinite. NaN is no slope at all, and it spreads to all that lies before. `where` picks a
-# value. Its backward sends 0 into the branch that was not picked, and there 0 times
-# infinity is NaN. Pick before the logarithm, so that no infinity is computed at all:
+# The true slope at 0 is infinite. NaN is no slope at all, and it spreads to all that lies before. `where`
+# picks a value. Its backward sends 0 into the branch that was not picked, and there 0 times infinity is
+# NaN. Pick before the logarithm, so that no infinity is computed at all. The slope at 0 is then 0:
 
 # %%
 p.grad = None
@@ -1332,17 +1395,19 @@ print("gradient:", [round(value, 6) for value in p.grad.tolist()])
 # %% [markdown]
 # ### Twice, but not compiled
 #
-# What `torch.compile` makes of a function can be differentiated once. Its backward is compiled as well, and it
-# is no graph that could be differentiated again:
+# `torch.compile` hands a function to a **backend**. Backends that compile the backward as well, such as
+# the default one, make of it a function that can be differentiated once: the compiled backward is no
+# graph that could be differentiated again. The backend `eager` leaves backward to autograd.
 
 # %%
-compiled = torch.compile(lambda x: (x**4).sum(), backend="aot_eager")
-x = torch.ones(3, requires_grad=True)
-(first,) = torch.autograd.grad(compiled(x), x, create_graph=True)
-try:
-    torch.autograd.grad(first.sum(), x)
-except RuntimeError as error:
-    print(error)
+for backend in ("eager", "aot_eager"):  # the second compiles the backward, like the default
+    compiled = torch.compile(lambda x: (x**4).sum(), backend=backend)
+    x = torch.ones(3, requires_grad=True)
+    (first,) = torch.autograd.grad(compiled(x), x, create_graph=True)
+    try:
+        print(backend, "twice:", torch.autograd.grad(first.sum(), x)[0].tolist())
+    except RuntimeError as error:
+        print(backend, "twice:", error)
 
 # %% [markdown] exercise="offloading"
 # title: Keep what is saved on disk
@@ -1359,8 +1424,9 @@ except RuntimeError as error:
 # %% [markdown]
 # What a node saves, it keeps in memory until backward. It need not. Within
 # `torch.autograd.graph.saved_tensors_hooks(pack, unpack)` every tensor that a node wants to save goes through
-# `pack`, and the node keeps what `pack` returned: a number, a name of a file, any object. When backward needs
-# the tensor, `unpack` gets that object and must return a tensor of the same content.
+# `pack` (the 2 of `x * 2` does not), and the node keeps what `pack` returned: a number, a name of a file,
+# any object. When backward needs the tensor, `unpack` gets that object and must return a tensor of the same
+# content.
 #
 # Here a product keeps its operands in half the space, at the price of some digits:
 
@@ -1399,9 +1465,10 @@ del ticket
 print("after del")
 
 # %% [markdown]
-# There is a trap in leaving a tensor where it is. `exp` saves its own result. If `pack` returns that very tensor,
-# the node holds the tensor, and the tensor holds the node as its `grad_fn`. Such a ring is never freed; Python's
-# garbage collector does not see into it. A detached tensor has the same memory and no `grad_fn`:
+# There is a trap in leaving a tensor where it is. `exp` saves its own result. If `pack` returns that very
+# tensor, the node holds the tensor, and the tensor holds the node as its `grad_fn`. Without a backward
+# such a ring is never freed; Python's garbage collector does not see into it. A detached tensor has the
+# same memory and no `grad_fn`:
 
 # %%
 
@@ -1412,6 +1479,7 @@ def stays_alive(pack):
     result.grad_fn.metadata["label"] = Label()
     label = weakref.ref(result.grad_fn.metadata["label"])
     del result
+    gc.collect()
     return label() is not None
 
 
@@ -1446,15 +1514,14 @@ predict(..., times_packed)
 # - A file is deleted when its node no longer needs it: at the latest when the graph is gone, whether or not
 #   there was a backward. Files of others in the folder stay.
 # - Tensors have any dtype and layout.
-# - After the `with`, graphs keep their tensors in memory again, also if its body raised.
+# - After the `with`, graphs keep their tensors in memory again, also if its body raised. The error goes on.
 #
 # `torch.save(tensor, path)` and `torch.load(path)` write and read. `save` writes the whole storage of a view.
 #
 # <details><summary>Hint 1: three kinds of tensors</summary>
 #
-# `pack` may return a leaf itself, and `tensor.detach()` of what else is to stay. `unpack` sees by the type what it
-# got. A leaf that
-# requires grad is `tensor.is_leaf and tensor.requires_grad`.
+# `pack` may return a leaf itself, and `tensor.detach()` of what else is to stay. `unpack` sees by the type
+# what it got. A leaf that requires grad is `tensor.is_leaf and tensor.requires_grad`.
 #
 # </details>
 # <details><summary>Hint 2: only its own elements</summary>
@@ -1524,8 +1591,8 @@ grade("offloading")
 # off limits: [torch.utils.checkpoint.checkpoint, torch.utils.checkpoint.CheckpointFunction]
 
 # %% [markdown]
-# The memory of training is what nodes save. **Checkpointing** a part of a network saves nothing of it: on
-# the way back, the part is computed a second time, and what its nodes need is there again.
+# Much of the memory of training is what nodes save. **Checkpointing** a part of a network saves nothing of
+# it: on the way back, the part is computed a second time, and what its nodes need is there again.
 #
 # PyTorch has a place to put that in. Within `saved_tensors_hooks(pack, unpack)`, every tensor that a node
 # wants to save goes through `pack`, and the node keeps what `pack` returned, whatever that is. When
@@ -1556,10 +1623,10 @@ print(seen)
 print("right gradient:", torch.equal(x.grad, kept_elsewhere))
 
 # %% [markdown]
-# A function that runs twice saves the same tensors in the same order. So the node may keep a **number**:
-# how many were saved before. When the first number comes back, run the function again with other hooks, which
-# catch every tensor that passes. The numbers find their tensors, and nothing else of the function needs to
-# be known.
+# A function that does the same twice saves the same tensors in the same order. So the node may keep a
+# **number**: how many were saved before. When the first number comes back, run the function again with
+# other hooks, which catch every tensor that passes. The numbers find their tensors, and nothing else of
+# the function needs to be known.
 #
 # The second run has to be the first one again. Dropout is the touchstone: it draws random numbers, and by
 # then the generator has moved on. The older way to checkpoint has another weak point. It is a custom
@@ -1573,11 +1640,17 @@ with warnings.catch_warnings():
         doubled = torch.utils.checkpoint.checkpoint(
             lambda t: t[0] * 2, (a,), use_reentrant=reentrant
         )
-        print(f"use_reentrant={reentrant!s:>5}: requires grad {doubled.requires_grad}")
+        own = torch.utils.checkpoint.checkpoint(
+            nn.Linear(2, 2), torch.ones(2), use_reentrant=reentrant
+        )
+        print(
+            f"use_reentrant={reentrant!s:>5}: requires grad: in a tuple {doubled.requires_grad},"
+            f" by a parameter {own.requires_grad}"
+        )
 
 # %% [markdown]
 # The tensor was inside a tuple, so the reentrant version missed it. It misses parameters that the function
-# has by itself just as well, if no argument requires grad. Hooks miss nothing.
+# has by itself just as well, if no argument requires grad. Hooks miss neither.
 #
 # **Predict.** A function with three layers is checkpointed, and `backward` is called. How often does its
 # first layer run in all?
@@ -1777,9 +1850,10 @@ print(len(unbind._input_metadata), "results;", "the gradient of the second alone
 print(unbind(None, torch.ones(2)))
 
 # %% [markdown]
-# **A gradient may not fit yet.** Where forward broadcast a tensor, its gradient comes out of the node in the
-# shape of the *result*; where forward mixed dtypes, it may come in the wider one. The engine mends both before
-# it hands the gradient on: `_input_metadata` says which shape and dtype are right.
+# **A gradient may not fit yet.** Where forward broadcast a tensor, its gradient may come out of the node in
+# the shape of the *result*; where forward mixed dtypes, it may come in the wider one. The engine mends both
+# before it hands the gradient on (`validate_outputs`, in `torch/csrc/autograd/engine.cpp`):
+# `_input_metadata` says which shape and dtype are right.
 
 # %%
 column = torch.ones(3, 1, requires_grad=True) * 1
@@ -1808,7 +1882,8 @@ predict(..., the_same_memory)
 # %% [markdown]
 # **Write `gradients(output, cotangent, inputs)`.** `output` is a tensor that requires grad, and `cotangent`
 # the gradient that comes in, of the same shape. `inputs` is a list of tensors that require grad: leaves,
-# results in the middle, `output` itself. Return a list with the gradient of each, as
+# results in the middle, `output` itself, the same one twice. `output` may be a leaf. Return a list with the
+# gradient of each, as
 # `torch.autograd.grad(output, inputs, cotangent, allow_unused=True)` does: `None` where `output` does not
 # depend on it.
 #

@@ -70,7 +70,8 @@ warnings.filterwarnings("ignore", message="This DataLoader will create")
 
 # %%
 squares = [n * n for n in range(5)]
-print([batch.tolist() for batch in DataLoader(squares, batch_size=2)])
+for dataset in (squares, torch.tensor(squares), range(5)):
+    print([batch.tolist() for batch in DataLoader(dataset, batch_size=2)])
 
 # %% [markdown]
 # `Dataset` is a base class without a `__len__`. A class that leaves it out can be made, and so can its
@@ -103,6 +104,9 @@ except TypeError as error:
 # | fetcher | a list of samples | the dataset, one `__getitem__` per index |
 # | collate | one batch | that list |
 #
+# A dataset that has a `__getitems__` is asked once for a whole list instead; see `_MapDatasetFetcher`
+# in `torch/utils/data/_utils/fetch.py`.
+#
 # A sampler is anything that can be iterated over, and so is a batch sampler. You can hand in lists:
 
 # %%
@@ -111,8 +115,13 @@ print([b.tolist() for b in DataLoader(squares, batch_sampler=[[0], [3, 2, 1]])])
 
 # %% [markdown]
 # Collating is not what you switch on with `collate_fn=`: it happens unless you switch it off. With
-# `batch_size=None` there are no lists to be made into batches, and each sample comes as it is.
-#
+# `batch_size=None` there are no lists to be made into batches, and samples come one by one, as they are.
+# Only what is NumPy's becomes a tensor (`default_convert`):
+
+# %%
+print(list(DataLoader(["a", 0.5, np.zeros(2)], batch_size=None)))
+
+# %% [markdown]
 # **Predict.** What is the type's name of the first thing that comes out of
 # `DataLoader(squares, batch_size=None)`, and of `DataLoader(squares, batch_size=1)`? Write a pair,
 # such as `("list", "str")`.
@@ -158,15 +167,19 @@ print("seed of the stream:", torch.initial_seed())
 # one. Make two without a seed, and they are not random either:
 
 # %%
+others = random.getstate(), np.random.get_state()[1].tolist()
+torch.manual_seed(5)
+print("others where they were:", others == (random.getstate(), np.random.get_state()[1].tolist()))
 one, two = torch.Generator(), torch.Generator()
 print(one.initial_seed() == two.initial_seed())
 print(torch.equal(torch.rand(3, generator=one), torch.rand(3, generator=two)))
 
 # %% [markdown]
 # "Set the seed, and training is reproducible." As long as everybody who draws from the stream draws
-# the same. A DataLoader draws one number from the global stream each time you iterate over it, even
-# if it does not shuffle: workers are seeded with it. So a harmless look at the validation data
-# changes what the *training* loader does afterwards:
+# the same. A DataLoader draws a number from the global stream each time you iterate over it, even if it
+# does not shuffle and has no workers, who would be seeded with it (`_base_seed` in
+# `torch/utils/data/dataloader.py`). So a harmless look at the validation data changes what the
+# *training* loader does afterwards:
 
 
 # %%
@@ -220,8 +233,9 @@ print("1 worker and none:   ", torch.equal(noise(1), noise(0)))
 # useful it must hold all three streams, survive an error, and let you come back to the inner stream
 # where you left it.
 #
-# **Predict.** `torch.randn(1)` makes two numbers and keeps one for the next call. Is that one part
-# of the state? Here the state is taken between the two. Write `True` if the second comes back.
+# **Predict.** `torch.randn(1)` makes two numbers and keeps one for the next call
+# (`normal_distribution` in `aten/src/ATen/core/DistributionsHelper.h`). Is that one part of the
+# state? Here the state is taken between the two. Write `True` if the second comes back.
 
 
 # %%
@@ -484,11 +498,11 @@ for size in (40, 200):
 # padded to that boundary. If each boundary is twice the one before, less than half of a row is
 # padding, for every sample longer than the first boundary. There is no epoch with bad luck.
 #
-# There is a second gain: batches come in as many widths as there are buckets. A compiled model, or
-# one whose memory is planned ahead, has few shapes to know.
+# There is a second gain: batches come in as many widths as there are buckets. A compiled model
+# may be compiled anew for a new shape (chapter 7), and here there are few.
 #
-# The size of a batch should go with its width. Eight rows of 512 cost as much as 64 rows of 64. So
-# the budget is in **cells**, rows times width.
+# The size of a batch should go with its width. Eight rows of 512 are as many cells as 64 rows of 64.
+# So the budget is in **cells**, rows times width.
 #
 # **Predict.** Boundaries 8, 16, 32, 64, 128 and at most 2,048 cells: how many rows has a full batch
 # of the samples that are 33 long?
@@ -596,8 +610,8 @@ print(*parts, sep="\n")
 
 # %% [markdown]
 # Twelve indices. Samples 0 and 1 come twice. A rank with one batch less would leave the others
-# waiting for its gradients, so the order is **padded**: it is continued from its beginning until it
-# can be shared evenly. In training this hardly matters. In a metric it does. Here a model is wrong
+# waiting for its gradients (chapter 8), so the order is **padded**: it is continued from its
+# beginning until it can be shared evenly. In training this hardly matters. In a metric it does. Here a model is wrong
 # about sample 5 and right about the nine others:
 
 # %%
@@ -759,8 +773,17 @@ print("size ", batch["size"])
 # Look at `size`: two tensors, one for each place of the pair. All first entries are together, all
 # second ones too. And look at the dtype: a Python `float` is a `float64`, and stays one. A model in
 # `float32` will not take it. A tensor or a NumPy array keeps the dtype it has.
-#
-# Which kind of number it is, `default_collate` decides by the **first** sample alone.
+
+# %%
+print(torch.utils.data.default_collate([np.zeros(2, dtype=np.int16)]).dtype)
+try:
+    torch.nn.Linear(2, 1)(torch.stack(batch["size"], 1))
+except RuntimeError as error:
+    print(error)
+
+# %% [markdown]
+# What is to be done, `default_collate` decides by the **first** sample alone. A `float` there asks for
+# `float64`. An `int` asks for nothing, and `torch.tensor` chooses for all numbers together.
 #
 # **Predict.** Some labels of a dataset are whole, such as `1`, others not, such as `2.5`. What are
 # the dtypes of `default_collate([1, 2.5])` and of `default_collate([2.5, 1])`? Write a pair, such as
@@ -776,7 +799,8 @@ predict(
 )
 
 # %% [markdown]
-# So the dtype of a batch can depend on how it was shuffled. Return tensors from your dataset, and
+# A fraction among whole numbers makes `torch.tensor` take the default dtype, `float32`. So the dtype of
+# a batch can depend on how it was shuffled. Return tensors from your dataset, and
 # nothing is left to guess.
 #
 # **Write `collate(samples)`.** `samples` is a list of at least one sample, all built alike. What
@@ -1005,8 +1029,10 @@ print(list(loader))
 
 # %% [markdown]
 # Workers that are **spawned** begin empty, and get dataset and collate function by pickle. So it is
-# on macOS and on Windows. From Python 3.14 on, Linux does not fork either unless you say so. Pickle
-# writes a function down as the name of its module and its own. A lambda has no name of its own:
+# on macOS and on Windows. From Python 3.14 on, Linux does not fork either unless you say so (see
+# "Contexts and start methods" in the documentation of `multiprocessing`). Pickle
+# writes a function down as the name of its module and its own. A lambda is called `<lambda>`, and
+# nothing can be found under that name:
 
 # %%
 try:
@@ -1028,7 +1054,8 @@ print(travelled([torch.tensor([1, 2, 3]), torch.tensor([4])]).tolist())
 # "Set `pin_memory=True`, it is faster." The system may move ordinary memory about, or out to disk. An
 # accelerator that copies by itself needs a place that stays where it is: **pinned** memory. With
 # `pin_memory=True` each batch is copied once more, into such memory; if there are workers, by a thread
-# of the main process. The copy to the device can then run beside the computation, if you ask for it
+# of the main process (`torch/utils/data/_utils/pin_memory.py`). By the documentation ("CUDA semantics",
+# "Use pinned memory buffers") the copy to a GPU can then run beside the computation, if you ask for it
 # with `batch.to(device, non_blocking=True)`. The batch stays on the CPU until you do. Where there is no
 # accelerator nothing is pinned, and a warning says so:
 
@@ -1041,8 +1068,8 @@ if not torch.accelerator.is_available():
     print("pinned:", batch.is_pinned(), " warned:", len(caught) > 0)
 
 # %% [markdown]
-# So pinning is one more copy, and memory that the system cannot use for anything else. It pays if the copy to
-# the device is what you wait for.
+# So pinning is one more copy, and memory that the system cannot use for anything else. It can pay only
+# if the copy to the device is what you wait for.
 #
 # ## An epoch that can be repeated
 #
@@ -1175,8 +1202,9 @@ for persistent in (False, True):
 # Where workers persist, an epoch has to reach them through something shared, such as a tensor in
 # shared memory, or through the indices that the sampler sends.
 #
-# **What travels.** A worker copies a tensor into shared memory once, and the main process maps that
-# memory: no second copy. All else is pickled, sent through a pipe and built again.
+# **What travels.** A worker puts a tensor into shared memory, and the main process maps that memory: no
+# second copy. (`default_collate` in a worker even stacks the samples there; see `collate_tensor_fn` in
+# `torch/utils/data/_utils/collate.py`.) All else is pickled, sent through a pipe and built again.
 
 
 # %%
@@ -1380,8 +1408,9 @@ for epoch in range(2):
 # workers begin with the same copy again. The numbers that a worker drew changed *its* generator, and
 # the one in the main process stands where it stood. Nothing raises, and the loss goes down.
 #
-# The second candidate is the global generator. PyTorch seeds it in each worker with another seed,
-# so the numbers differ. But which numbers a sample gets depends on who fetches it, and after what:
+# The second candidate is the global generator. PyTorch seeds it in each worker with another seed
+# (`_worker_loop` in `torch/utils/data/_utils/worker.py`), so the numbers differ. But which numbers a
+# sample gets depends on who fetches it, and after what:
 
 
 # %%
@@ -1621,7 +1650,7 @@ predict(..., fetched_in_the_meantime)
 #
 # **Write `prefetch_plan(fetch, step, num_workers, prefetch_factor)`.** `fetch[k]` is the time that
 # batch `k` takes to fetch. Return a list with a tuple `(begins, ends, delivered)` for each batch. All
-# times are whole numbers. These are the rules:
+# times are whole numbers, and may be 0. These are the rules:
 #
 # - At time 0, `iter` is called, and the trainer asks for batch 0 at once. It asks for batch `k + 1`
 #   `step` units after batch `k` was delivered.
@@ -1704,8 +1733,15 @@ draw([2, 2, 12, 2, 2, 2, 2, 2, 2, 2, 2, 2], step=1, num_workers=3, prefetch_fact
 # %% [markdown]
 # Batch `c` is slow. Workers 0 and 1 go on to the end of the lead and then stand idle, though there is
 # work to do: no card comes out before `c` is delivered. And batch `f` waits behind `c`, because it
-# was dealt to the same worker. A larger `prefetch_factor` helps against a single slow batch. It does
-# nothing for a loader that is too slow on average; that takes workers.
+# was dealt to the same worker. No `prefetch_factor` would have brought `c` earlier: it was begun at 0.
+# A slow batch late in the epoch is begun earlier if the lead is larger. For a loader that is too slow
+# on average the lead does nothing; that takes workers:
+
+# %%
+for name, fetch in (("one slow batch", [2] * 20 + [12, 2, 2, 2]), ("all slow", [6] * 24)):
+    ends = [prefetch_plan(fetch, 1, 3, factor)[-1][2] for factor in (1, 2, 4)]
+    print(f"{name}, prefetch_factor 1, 2, 4: the last delivery at {ends}")
+print("all slow, 6 workers:", prefetch_plan([6] * 24, 1, 6, 2)[-1][2])
 
 # %% grade="prefetch_plan"
 grade("prefetch_plan")
@@ -1723,9 +1759,8 @@ grade("prefetch_plan")
 # off limits: []
 
 # %% [markdown]
-# A worker that returns a batch asks the system for new shared memory, copies the batch there, and
-# sends a handle. The main process maps it, uses it once, and gives it back. Every batch is a new
-# piece of memory:
+# A worker that returns a batch asks the system for new shared memory, puts the batch there, and sends a
+# handle. The main process maps it, uses it once, and gives it back. Every batch is a new piece of memory:
 
 # %%
 rows = [torch.full((2,), k) for k in range(6)]
@@ -1772,8 +1807,8 @@ predict(..., lambda: 2 * 3 + 1)
 # indices, not all of the same length; there is at least one worker. Yield the batches in order, each of shape
 # `(len(indices), *shape)`.
 #
-# - All of them are views of **one** shared tensor, which holds no more than
-#   `num_workers * prefetch_factor + 1` batches of the largest size.
+# - All of them are views of **one** tensor in shared memory, of which `is_shared()` is true. It holds
+#   no more than `num_workers * prefetch_factor + 1` batches of the largest size.
 # - Workers fetch the samples and write them there. The main process copies nothing.
 # - A batch stays as it is until the next one is asked for. Until then, workers are ahead by
 #   `num_workers * prefetch_factor` batches, as ever.
@@ -1853,7 +1888,9 @@ grade("zero_copy")
 # teaches: >-
 #   how indices travel to workers and batches come back: in order, with a bounded lead, with errors
 #   instead of silence, and with an end that leaves no process behind.
-# leaves out: random seeds of workers, streams, pinned memory, workers that persist.
+# leaves out: >-
+#   random seeds of workers, streams, pinned memory, workers that persist, batches and errors that
+#   cannot be pickled.
 # off limits: [torch.utils.data.DataLoader, torch.multiprocessing.Pool, torch.utils.data._utils.worker._worker_loop, "import:concurrent"]
 
 # %% [markdown]
@@ -1891,9 +1928,21 @@ print("exit code", worker.exitcode)
 
 # %% [markdown]
 # Note who ends whom. The main process takes both answers, *then* says that there is nothing more to
-# do. A tensor on its way is fetched from the worker that made it. If that worker has gone, there
-# is nobody to fetch it from, and `get` raises.
-#
+# do. With the sharing strategy `file_descriptor`, which is the default on Linux, a tensor on its way is
+# fetched from the worker that made it. If that worker has gone, there is nobody to fetch it from, and
+# `get` raises an `OSError`:
+
+# %%
+worker = forked.Process(target=lambda: results.put(torch.zeros(3)))
+worker.start()
+worker.join()
+if torch.multiprocessing.get_sharing_strategy() == "file_descriptor":
+    try:
+        results.get()
+    except OSError:
+        print("its tensor is lost")
+
+# %% [markdown]
 # Errors need help too. An exception that a worker does not catch ends that worker, and the main
 # process waits for a batch that never comes. So a worker catches, sends a description, and goes on.
 # This is what PyTorch's own loader makes of it:
@@ -1962,12 +2011,12 @@ predict(..., four_batches)
 #
 # | what | how it must be |
 # |---|---|
-# | a batch | `collate_fn([dataset[i] for i in indices])`, all of it done in a worker |
+# | a batch | `collate_fn([dataset[i] for i in indices])`, all of it done in a worker; it may be anything, also `None` |
 # | which worker | batch number `k` by worker `k % num_workers` |
 # | order | the sampler's, whatever finishes first; workers work side by side |
-# | lead | `num_workers * prefetch_factor` batches are drawn from the sampler when `iter` returns, and one more by the end of each `next` |
+# | lead | `num_workers * prefetch_factor` batches are drawn from the sampler when `iter` returns, and one more by the end of each `next`, also of one that raises a worker's error |
 # | an error in a worker | raised by the `next` whose batch it is, after the batches before it: the same type, made from one string that holds `traceback.format_exc()`; a `RuntimeError` with that string if the type cannot be made so. The batches after it still come. |
-# | a worker that dies | a waiting `next` raises `RuntimeError`, within a second or so |
+# | a worker that dies | a waiting `next` raises `RuntimeError`, within a second or so; also where tensors on their way are lost with it |
 # | the end | after `StopIteration`, after `close()`, and when the iterator is dropped, no worker is left; each ended by itself with exit code 0; a batch that no worker has begun is not fetched any more |
 # | after the end | `next` raises `StopIteration`, and `close()` does nothing |
 #
@@ -2066,8 +2115,15 @@ class Batches:
             self.early[number] = outcome
         except queue.Empty:
             if dead:
-                self.close()
-                raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+                self.give_up()
+        except (OSError, EOFError):  # a tensor was to be fetched from a worker that is gone
+            self.give_up()
+
+    def give_up(self):
+        """End what is left, and say how each worker ended."""
+        self.close()
+        codes = [worker.exitcode for worker in self.workers]
+        raise RuntimeError(f"a worker died; the exit codes are {codes}") from None
 
     def close(self):
         """End the workers and wait for them; the dead mind no second time."""
@@ -2133,7 +2189,7 @@ grade("MiniLoader")
 
 # %% [markdown]
 # A long run is cut off at batch 40,000 of epoch 3. The model and the optimizer have a checkpoint. The
-# loader has none: `DataLoader` has no `state_dict`. So people start epoch 3 again, and some samples
+# loader has none. So people start epoch 3 again, and some samples
 # count twice; or they spin through 40,000 batches to get back to the place.
 #
 # Where is the place? Ask the sampler, and it tells you how many batches were **drawn**. That is not
@@ -2152,6 +2208,7 @@ class Counted:
             yield [number]
 
 
+print("a DataLoader has a state_dict:", hasattr(DataLoader, "state_dict"))
 for workers in (0, 1, 3):
     sampler = Counted()
     loader = DataLoader(
@@ -2219,9 +2276,9 @@ predict(..., draws_of_one_epoch)
 # - `state_dict()` may be called at any time. A batch that the loop has in its hands counts as
 #   delivered. The state survives `json.dumps` and `json.loads`, stays below 1000 characters however
 #   large the dataset is, and does not change when the loader goes on.
-# - `load_state_dict(state)` puts a loader at that position. It continues with the very same batches,
-#   in this epoch and in all that follow, whatever its own `num_workers` and `seed` are. Samples
-#   that were delivered before are not fetched again.
+# - `load_state_dict(state)` puts a loader at that position, also one that has been used. It continues
+#   with the very same batches, in this epoch and in all that follow, whatever its own `num_workers`
+#   and `seed` are. Samples that were delivered before are not fetched again.
 #
 # Use `DataLoader`, and your `augment` if you like.
 #

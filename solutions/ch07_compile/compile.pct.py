@@ -71,7 +71,7 @@ from grader import grade, predict, show_graph
 
 aten = torch.ops.aten
 
-# Dynamo warns of graph breaks and of the recompile limit. Here they are made on purpose.
+# Dynamo warns of some graph breaks and of the recompile limit. Here they are made on purpose.
 logging.getLogger("torch._dynamo").setLevel(logging.ERROR)
 
 # %% [markdown]
@@ -136,11 +136,12 @@ except RuntimeError as error:
 
 # %% [markdown]
 # **Watch the interpreter**: the third way is Dynamo, the front of `torch.compile`. CPython lets a
-# C extension replace the evaluation of a frame (PEP 523). Dynamo takes the frame's bytecode and its
-# real arguments, and executes the bytecode by its own interpreter on *fake* tensors, which have
-# shapes and dtypes and no data. Tensor operations go into a graph. Everything else (loops, ifs on
-# plain numbers, attribute look-ups, calls of your own functions) happens while Dynamo reads, and
-# leaves no trace in the graph. Each fact that it relied on becomes a **guard**.
+# C extension replace the evaluation of a frame (PEP 523; `torch/csrc/dynamo/eval_frame.c`). Dynamo
+# takes the frame's bytecode and its real arguments, and executes the bytecode by its own interpreter
+# (`torch/_dynamo/symbolic_convert.py`) on *fake* tensors, which have shapes and dtypes and no data.
+# Tensor operations go into a graph. Everything else (loops, ifs on plain numbers, attribute look-ups,
+# calls of your own functions) happens while Dynamo reads, and leaves no trace in the graph. Facts that
+# it relied on become **guards**: conditions that are tested before the graph is used again.
 #
 # A graph goes to the **backend**: any function that takes a `GraphModule` and example inputs, and
 # returns something that can be called in the graph's place. The smallest one prints, and hands back
@@ -163,9 +164,8 @@ def unrolled(x, times):
 result = unrolled(torch.zeros(2), 3)
 
 # %% [markdown]
-# The loop is gone: three additions. The call of `unrolled` is an ordinary one in your source, and
-# still nothing was imported or rewritten on disk: `torch.compile` is a function, there is no module
-# of that name to import from.
+# The loop is gone: three additions. Your source is as it was, and nothing had to be imported:
+# `torch.compile` is a function, not a module.
 #
 # Look at the two `sin` of the same value. It is said that Dynamo's graph is an optimised program.
 # It is a faithful one. What makes programs faster is the backend's work, and the next stages'.
@@ -212,7 +212,7 @@ predict(..., four_calls)
 # off limits: []
 
 # %% [markdown]
-# A graph is a list of nodes. `node.op` says what kind of node it is:
+# A graph is a list of nodes. `node.op` says what kind of node it is. Dynamo's graphs have five kinds:
 #
 # | `node.op` | stands for | `node.target` |
 # |---|---|---|
@@ -220,7 +220,9 @@ predict(..., four_calls)
 # | `get_attr` | something that the graph holds | its name |
 # | `call_function` | `torch.sin(x)`, `x + 1` | the function |
 # | `call_method` | `x.cos()` | the method's name |
-# | `output` | what the graph returns | |
+# | `output` | what the graph returns | `"output"` |
+#
+# Where your function calls a module, Dynamo goes inside and notes the functions that it finds there.
 
 # %%
 
@@ -240,8 +242,8 @@ for node in graphs[0].graph.nodes:
 # The `+` is Python's `operator.add`. It counts as `add`, and so do `torch.add` and `x.add(1)`.
 #
 # A function need not become one graph. Where Dynamo cannot go on, it compiles what it has so far,
-# lets Python do the next step, and starts a new graph after it. This is a **graph break**, and the
-# backend is called once for each graph.
+# lets Python do the next step, and starts a new graph after it, if it can. This is a **graph
+# break**, and the backend is called once for each graph.
 #
 # One operation has graphs of its own. `torch.cond(predicate, yes, no, operands)` is a branch that
 # stays in the graph. Its two arms are graph modules that hang on the outer one; a `get_attr` node
@@ -386,7 +388,23 @@ predict(..., lambda: torch._dynamo.explain(noisy)(torch.ones(2)).graph_count)
 try:
     torch.compile(noisy, backend="eager", fullgraph=True)(torch.ones(2))
 except Exception as error:
-    print(type(error).__name__)
+    told = str(error).split("from user code:")[1].splitlines()
+    print(f"{type(error).__name__} at: {told[2].strip()}")
+
+# %% [markdown]
+# A new graph can start after a break, but not in the middle of a loop, nor of a `try`. There Dynamo
+# leaves the whole function to Python, what comes after the loop too:
+
+
+# %%
+def noisy_loop(x):
+    for _ in range(2):
+        x = x + 1
+        print("round")
+    return x * 2
+
+
+print("graphs:", torch._dynamo.explain(noisy_loop)(torch.ones(2)).graph_count)
 
 # %% [markdown] exercise="one_graph"
 # title: Remove graph breaks
@@ -420,7 +438,8 @@ explained = torch._dynamo.explain(settle)(x, torch.eye(2), 2.5)
 print("graphs:", explained.graph_count, " breaks:", explained.graph_break_count)
 
 # %% [markdown]
-# Four things stand in the way.
+# Four things stand in the way. (`explain` counts graphs and takes one away. Between `.item()` and
+# `print` no tensor is touched, so there is no graph, and two breaks count as one.)
 #
 # `.item()` moves a value into Python. What comes out is a number without a gradient: `size` is a
 # constant for `backward`. The `print` must happen at a known time, with known values. The `if` asks
@@ -428,9 +447,32 @@ print("graphs:", explained.graph_count, " breaks:", explained.graph_break_count)
 # depends on data.
 #
 # `torch.cond(predicate, yes, no, operands)` is the `if` that stays in the graph. It takes a boolean
-# tensor of one element and runs one arm. Both arms must return tensors of the same shape, dtype and
-# order of strides, and neither may return an operand itself.
-#
+# tensor of one element and runs one arm. Its documentation asks both arms for tensors of the same
+# shape and dtype. And there is more:
+
+# %%
+
+
+def is_taken(arm):
+    """Say whether Dynamo takes an arm beside one that returns `x + 1`."""
+    torch._dynamo.reset()
+
+    def branch(x):
+        return torch.cond(x.sum() > 0, arm, lambda x: x + 1, (x,))
+
+    try:
+        torch.compile(branch, backend="eager", fullgraph=True)(torch.ones(2, 3))
+    except Exception:
+        return False
+    return True
+
+
+print("a copy:            ", is_taken(lambda x: x.clone()))
+print("an operand itself: ", is_taken(lambda x: x))
+print("other strides:     ", is_taken(lambda x: x.t().contiguous().t()))
+print("another dtype:     ", is_taken(lambda x: x.double()))
+
+# %% [markdown]
 # **Predict.** `torch.where` also chooses. In `choice` below both of its branches are computed, and the
 # one that is not chosen has an infinite slope at 0. What is the gradient? Write it as text, such as
 # `"1.0"`.
@@ -527,9 +569,9 @@ grade("one_graph")
 # off limits: [torch.compile]
 
 # %% [markdown]
-# Which facts are conditions? For a tensor its dtype, its sizes, and whether it requires grad. For the
-# call as a whole, grad mode. For a flag its value. The little function below tells which of several
-# calls compiled.
+# Which facts are conditions? Among others, for a tensor its dtype, its sizes, and whether it requires
+# grad. For the call as a whole, grad mode. For a flag its value. The little function below tells which
+# of several calls compiled.
 
 
 # %%
@@ -577,16 +619,16 @@ print(
 # another before, it makes that size **dynamic**: a symbol in the graph, and no number.
 
 # %%
-lengths = [3, 5, 7, 9, 3]
+lengths = [3, 5, 7, 9, 3, 1, 0]
 print("as it is:     ", compiled_at(double, [lambda f, n=n: f(torch.ones(n)) for n in lengths]))
 print(
     "dynamic=False:", compiled_at(double, [lambda f, n=n: f(torch.ones(n)) for n in lengths], False)
 )
 
 # %% [markdown]
-# The second graph takes every length from 2 on. It does not take 0 and 1. A size of 1 is broadcast,
+# The second graph takes every length from 2 on. It does not take 1 and 0. A size of 1 is broadcast,
 # a tensor of size 0 has nothing to compute, and so much depends on either that each has graphs of
-# its own.
+# its own (`specialize_zero_one` in `torch/fx/experimental/symbolic_shapes.py`).
 #
 # A `float` argument is learned in the same way, without the exception for 0 and 1: the first value
 # is a constant of the graph, and once there was another, it is an input.
@@ -691,8 +733,7 @@ grade("recompiles")
 # %% [markdown]
 # ## What a guard does not see
 #
-# Guards are chosen, and something is left out: a guard on every attribute of every module would take
-# longer to test than many a graph takes to run.
+# Guards are tested at each call, and each costs time. So they are chosen, and something is left out.
 #
 # **Predict.** A hook that turns the output into zeros is registered *after* the first call. Is the
 # output of the next call zero?
@@ -711,8 +752,8 @@ def hook_after_the_first_call():
 predict(..., hook_after_the_first_call)
 
 # %% [markdown]
-# Hooks are not guarded unless you ask for it. Register them before the first call, or pay for the
-# guards:
+# Hooks are not guarded unless you ask for it (`torch/_dynamo/config.py`). Register them before the
+# first call, or pay for the guards:
 
 # %%
 with torch._dynamo.config.patch(skip_nnmodule_hook_guards=False):
@@ -732,7 +773,7 @@ with torch._dynamo.config.patch(skip_nnmodule_hook_guards=False):
 
 # %% [markdown]
 # An average that forgets, as in Adam. It starts at zero, and a division makes up for that: after $k$
-# steps by $1 - d^k$, with $d$ the decay.
+# steps by $1 - \beta^k$, with $\beta$ the decay.
 
 # %%
 steps = 0
@@ -773,14 +814,15 @@ predict(..., graphs_of_six_calls)
 # the rows of `x` dynamic in the first graph. Numbers can be handed in as tensors.
 #
 # **Write the class `Steady(backend)`.** Its objects are called with `(mean, x, decay)` and return the
-# pair that `debiased` returns; each object counts its own steps from 1. The work on tensors is compiled
-# with `torch.compile` and the given backend, such that, for one dtype and one $d$:
+# pair that `debiased` returns; each object counts its own steps from 1. `decay` is a number from 0 to
+# less than 1, a `float` or the whole number 0. The work on tensors is compiled with `torch.compile` and
+# the given backend, such that, for one dtype and one number of columns:
 #
 # - all calls with two rows or more share one graph, whatever the decay, the step and the number of
 #   rows;
 # - calls with one row may have a graph of their own, and so may calls without rows, where the mean is
 #   a NaN;
-# - $d$ is a number in the graph, and not dynamic;
+# - the number of columns is a number in the graph, and not dynamic;
 # - what a call returns are outputs of the graph.
 #
 # Results are right to $10^{-6}$ relative, in float32 too, with a decay as near to 1 as 0.9999.
@@ -862,8 +904,9 @@ grade("Steady")
 # off limits: [torch.compile, torch.jit.trace, torch.fx.experimental.proxy_tensor.make_fx, torch.fx.symbolic_trace]
 
 # %% [markdown]
-# A `TorchFunctionMode` is shown each call of PyTorch's Python API before it runs: functions,
-# methods, operators, the reading of attributes.
+# A `TorchFunctionMode` is shown calls of PyTorch's Python API before they run: functions, methods,
+# operators, the reading of attributes. It is not shown all of them: making a tensor from foreign
+# data, by `torch.from_numpy(array)` or `torch.Tensor([1.0])`, goes past it.
 
 
 # %%
@@ -933,7 +976,8 @@ predict(..., traced_and_run)
 # What is no tensor operation happens while tracing, once, and its results are constants of the graph.
 # Dynamo does better with such side effects: it replays them after the graph. Yours need not.
 #
-# These functions read a tensor's values into Python:
+# These functions read a tensor's values into Python. There are more, such as `numpy` and
+# `torch.equal`; yours need not know them.
 
 # %%
 READS = {"item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__contains__"}
@@ -953,7 +997,7 @@ READS = {"item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__c
 # the function returned. Then `backend(graph_module, tensors)` is called: with a `GraphModule` that
 # has a placeholder for each tensor argument, in order, and with a list of these arguments. What the
 # backend returns is kept. Tensors that are neither arguments nor results of a recorded call are held
-# by the graph.
+# by the graph, also if nobody else keeps them.
 #
 # *Later calls* of this kind call what the backend returned with the tensor arguments, and return its
 # result. `function` does not run. Running the graph has the same effects as running the function on
@@ -970,7 +1014,7 @@ READS = {"item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__c
 #
 # Keep a dict from `id(tensor)` to the node that stands for it. Before you record a call, replace each
 # tensor in `args` and `kwargs` by its node; `torch.fx.node.map_aggregate(args, f)` calls `f` for
-# everything inside tuples, lists, dicts and slices.
+# everything inside tuples, lists, dicts and slices. An `id` is a tensor's only while the tensor lives.
 #
 # </details>
 # <details><summary>Hint 2: results</summary>
@@ -1043,6 +1087,7 @@ class Recorder(TorchFunctionMode):
         self.graph = torch.fx.Graph()
         self.nodes = {}  # from a tensor's id to its node
         self.held = {}
+        self.alive = []  # an id is a tensor's only while it lives; then another may get it
         self.broken = False
         for number, tensor in enumerate(tensors):
             node = self.graph.placeholder(f"input_{number}")
@@ -1053,6 +1098,7 @@ class Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func.__name__ == "__get__":
             return result
+        self.alive.append(result)
         self.broken = self.broken or func.__name__ in READS
         # Recorded whatever it returns: a write returns None, and grad mode is set by a call.
         node = self.graph.call_function(func, self.to_nodes(args), self.to_nodes(kwargs))
@@ -1091,18 +1137,28 @@ grade("MiniDynamo")
 # ## Export: the graph without Python
 #
 # `torch.compile` keeps Python at hand: when guards fail, or a graph breaks, the interpreter goes on.
-# `torch.export.export` captures by the same means for a place where there is no Python. So there can be
-# no break, and nothing to fall back to. Guards become promises: the exported program checks its inputs
-# and refuses what it was not made for.
+# `torch.export.export` captures for a place where there is no Python. So there can be no break, and
+# nothing to fall back to. Guards become promises: the exported program checks its inputs and refuses
+# what it was not made for.
+#
+# It does not read bytecode unless you say `strict=True`. Python runs your function once, on fake
+# tensors, and what is no tensor operation happens then:
+
 
 # %%
-model = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+class Loud(nn.Sequential):
+    def forward(self, x):
+        print("forward runs")
+        return super().forward(x)
+
+
+model = Loud(nn.Linear(3, 2), nn.ReLU())
 exported = torch.export.export(model, (torch.ones(4, 3),))
 print([str(node.target) for node in exported.graph.nodes])
 print("parameters:", list(exported.graph_signature.inputs_to_parameters.values()))
 
 # %% [markdown]
-# The graph is of ATen operators, and the parameters are inputs of it.
+# The `print` is not in the graph. What is, are ATen operators, and the parameters are inputs.
 #
 # **Predict.** The example had four rows. The exported program is called with five. Does it run?
 # Write `True` or `False`.
@@ -1189,9 +1245,9 @@ show_graph(captured)
 # %% [markdown]
 # `2` and `1` are in the list, and so is `dim=0`, as `[0]`. The list is in an order in which it can
 # be run. A value may be used many times, so what the arguments draw is a graph; nothing ever
-# points forward, so it has no cycle.
+# points forward (`graph.lint()` raises where it does), so it has no cycle.
 #
-# There are six kinds of nodes:
+# There are six kinds of nodes, one more than Dynamo uses:
 #
 # | `op` | `target` | value |
 # |---|---|---|
@@ -1247,8 +1303,8 @@ predict(
 
 # %% [markdown]
 # A graph can be turned into Python text and run, or walked. `fx.Interpreter` walks. It is the base
-# of many tools: run each node on fake tensors and you have the shapes, on a clock and you have a
-# profile. You write the walk.
+# of many tools: run each node on fake tensors and you have the shapes
+# (`torch/fx/passes/fake_tensor_prop.py`), on a clock and you have a profile. You write the walk.
 #
 # Arguments are nested: a node may sit in a list, in a dict, in a slice.
 
@@ -1420,7 +1476,8 @@ aten.native_batch_norm.default(
 print(aten.native_batch_norm.default._schema.is_mutable, running)
 
 # %% [markdown]
-# That is an old operator. AOTAutograd replaces it by one that returns the new statistics.
+# That is an old operator. AOTAutograd's graphs have another in its place, which returns the new
+# statistics: `aten._native_batch_norm_legit_functional`.
 #
 # **Write `remove_dead(gm)`.** Change `gm.graph` in place, so that every node whose value no
 # remaining node takes is gone, except these, which stay:
@@ -1525,10 +1582,16 @@ print(before, x.cos())
 
 # %% [markdown]
 # The schema knows that too. `Tensor(a)` on an argument and on the result: the result is a view of
-# the argument. `Tensor(a!)`: and it is written.
+# the argument, or may be, as with `reshape`. `Tensor(a!)`: and it is written.
 
 # %%
-for op in (aten.t.default, aten.add_.Tensor, aten.split.Tensor, aten.sin.default):
+for op in (
+    aten.t.default,
+    aten.reshape.default,
+    aten.add_.Tensor,
+    aten.split.Tensor,
+    aten.sin.default,
+):
     print(op._schema)
 
 # %% [markdown]
@@ -1654,9 +1717,22 @@ def share(gm: fx.GraphModule) -> None:
 grade("share")
 
 # %% [markdown]
-# PyTorch's own pass for this is `torch._functorch.compile_utils.fx_graph_cse`. AOTAutograd runs it
-# after functionalization, when hardly a write is left; it is more careful than yours in one place:
-# results that the caller gets stay tensors of their own.
+# PyTorch's own pass for this is `torch._functorch.compile_utils.fx_graph_cse`. In training,
+# `torch.compile` runs it on a graph from which nearly all writes are gone. It is more careful than
+# yours with results that the caller gets: they stay tensors of their own. With zeros it is less so:
+
+
+# %%
+def two_zeros(x):
+    return 1 / (x * 0.0) + 1 / (x * -0.0)
+
+
+x = torch.ones(1, requires_grad=True)
+print("as written:", two_zeros(x).item())
+print("compiled:  ", torch.compile(two_zeros, backend="aot_eager")(x).item())
+
+# %% [markdown]
+# Infinity minus infinity is a NaN. The two products became one, and the sum is infinite.
 
 # %% [markdown] exercise="fold_constants"
 # title: Compute before the first call
@@ -1688,7 +1764,7 @@ for node in captured.graph.nodes:
 #
 # What is a constant, then? An attribute of the module that stays what it is. A **parameter** does
 # not, an optimizer moves it. A **buffer** does not either if the graph writes to it, as batch norm
-# does with its running mean. In a functional graph such a write is a `copy_` at the end.
+# does with its running mean. In the graphs of this exercise such a write is a `copy_` at the end.
 #
 # **Predict.** Three numbers are stored in a module and one call depends on each. How many of the
 # three calls may be folded?
@@ -1797,7 +1873,7 @@ grade("fold_constants")
 
 # %% [markdown] exercise="simplify"
 # title: Find the calls that change nothing
-# minutes: 35
+# minutes: 45
 # difficulty: 4
 # points: 7
 # prerequisites: [remove_dead]
@@ -1817,16 +1893,17 @@ x = torch.tensor([-0.0, 3.0])
 whole = torch.tensor([5])
 print((x + 0).tolist(), (whole * 1.0).dtype, (torch.tensor([torch.inf]) * 0).item())
 print((torch.tensor(1.0) + 1e8) - 1e8)
+print((1 / x)[0].item(), (1 / (x + 0))[0].item())
 
 # %% [markdown]
 # The zero lost its sign, the whole number became a float, zero times infinity is not zero, and what
-# was added and taken away again took all of `x` with it. `1 / -0.0` is minus infinity, so even the
-# sign of a zero can travel far.
+# was added and taken away again took all of `x` with it. Even the sign of a zero can travel far, as
+# the last line shows.
 #
 # A pass that rewrites must therefore know what it has before it. Nodes carry that as
 # `node.meta["val"]`: a tensor without numbers that has the dtype and the shape of the node's value.
-# `make_fx` puts it there if it traces with `tracing_mode="fake"`; the graphs of AOTAutograd have it
-# as well.
+# `make_fx` puts it there, and with `tracing_mode="fake"` it computes no numbers while it traces. The
+# graphs of AOTAutograd have it as well.
 
 # %%
 captured = make_fx(lambda x: (x > 0) * 2, tracing_mode="fake")(torch.ones(2, 3))
@@ -1950,7 +2027,7 @@ grade("simplify")
 
 # %% [markdown] exercise="replace_pattern"
 # title: Match a pattern and put another in its place
-# minutes: 45
+# minutes: 60
 # difficulty: 4
 # points: 6
 # prerequisites: [interpret, share]
@@ -1963,7 +2040,7 @@ grade("simplify")
 # %% [markdown]
 # The library has a fast `silu(x)`, and the model says `x * sigmoid(x)`. The rewrite takes a
 # **pattern**, a small graph, looks for it in a large one, and puts a **replacement** in its place.
-# Attention is found in models like this, and convolutions followed by batch norm.
+# Attention is found in models like this (`torch/_inductor/fx_passes/fuse_attention.py`).
 
 
 # %%
@@ -2130,13 +2207,13 @@ grade("replace_pattern")
 # off limits: []
 
 # %% [markdown]
-# A pointwise call reads its inputs from memory, does one addition per element, and writes its
-# result back. The addition is free; the reading and writing is what takes time. So compilers
-# **fuse** calls into one **kernel**, a loop over the elements that keeps values in registers:
+# A pointwise call such as `x + y` reads its inputs from memory, does one addition per element, and
+# writes its result back: in float32, twelve bytes moved for each addition. So compilers **fuse** calls
+# into one **kernel**, a loop over the elements that keeps values in registers:
 #
 # - **vertical** fusion joins a call with one that takes its result, which then need not be written;
-# - **horizontal** fusion joins calls that are independent. They share a launch, and what both read is
-#   read once.
+# - **horizontal** fusion joins calls that are independent. They are started together, with one
+#   **launch**, and what both read is read once.
 #
 # What a kernel computes and how its loop runs are two decisions. `compute` and `loop_nest` in
 # chapter 3 kept them apart: the first said what an element is, the second in which order elements
@@ -2307,7 +2384,7 @@ for name, kernels in [
 
 # %% [markdown]
 # An attention layer multiplies the same `x` by three weights. Side by side the weights are one
-# matrix, and one large product keeps a processor busier than three small ones:
+# matrix, and one large product does the work of three small ones:
 #
 # $$x\,[\,W_q \;\; W_k \;\; W_v\,] = [\,xW_q \;\; xW_k \;\; xW_v\,]$$
 #
@@ -2516,7 +2593,8 @@ show_graph(joint_of(scaled_sine, x, scale))
 #
 # Functions that change their inputs in place are no trouble: the joint graph is **functional**, it
 # changes nothing. What should be in the input afterwards is one more output. The code around the graph
-# copies it there. `num_fwd_outputs` counts it.
+# copies it there. `num_fwd_outputs` counts it. (With `keep_inference_input_mutations=True`, as Inductor
+# asks for, the copy is in the graph: a `copy_` at its end.)
 
 
 # %%
@@ -2555,7 +2633,7 @@ predict(..., tangents_of_three)
 
 # %% [markdown] exercise="read_joint"
 # title: Read a joint graph
-# minutes: 25
+# minutes: 35
 # difficulty: 2
 # points: 7
 # prerequisites: []
@@ -2660,9 +2738,10 @@ grade("read_joint")
 # %% [markdown]
 # ## Smaller operators first
 #
-# ATen has some two thousand operators. A backend does not want to know them all, so many are
-# **decomposed** into a few simple ones. A table says how: an operator, and a function of the same
-# arguments. When does this happen, before the joint graph is cut or after?
+# ATen has more than 1,500 operators (`torch._C._dispatch_get_all_op_names()` lists them, with all
+# their overloads). A backend does not want to know them all, so many are **decomposed** into a few
+# simple ones. A table says how: an operator, and a function of the same arguments. When does this
+# happen, before the joint graph is cut or after?
 
 
 # %%
@@ -2710,9 +2789,9 @@ predict(..., lambda: "aten.silu_backward.default" in operators_seen({aten.silu.d
 #
 # A saved tensor stays in memory from forward to backward. Something that is recomputed costs time
 # instead. The partitioner decides. Two of them come with PyTorch: `default_partition` saves all that
-# the backward reads of the forward's values, and `min_cut_rematerialization_partition` looks for the
-# cut with the fewest bytes. `aot_function` takes the first one unless you say otherwise;
-# `torch.compile` takes the second.
+# the backward reads of the forward's values, and `min_cut_rematerialization_partition` looks for a
+# cut with few bytes. `aot_function` takes the first one unless you say otherwise; `torch.compile`
+# takes the second, with Inductor (`torch/_inductor/compile_fx.py`) and with `"aot_eager"`.
 
 
 # %%
@@ -2756,8 +2835,9 @@ print(costs_of(six_sines, default_partition, x))
 predict(..., lambda: costs_of(six_sines, min_cut_rematerialization_partition, x)["backward"])
 
 # %% [markdown]
-# Fewer bytes, more operators. A min-cut saves memory, and time only where reading memory takes
-# longer than computing: several pointwise operators fused into one kernel read their input once.
+# Fewer bytes, more operators. A min-cut saves memory. It saves time only if what is recomputed is
+# cheaper than reading what would have been saved: several pointwise operators fused into one kernel
+# read their input once.
 #
 # One more thing follows from the cut. The backward graph is called by one node of autograd, and
 # nobody recorded how it computes. So there is nothing to differentiate a second time:
@@ -2938,13 +3018,13 @@ for name, policy in policies.items():
 # `networkx` knows minimum cuts of edges. An edge without a capacity is infinitely wide: it is never cut.
 
 # %%
-pipes = networkx.DiGraph()
-pipes.add_edge("source", "a")
-pipes.add_edge("a", "b", capacity=3)
-pipes.add_edge("b", "c", capacity=1)
-pipes.add_edge("a", "c", capacity=1)
-pipes.add_edge("c", "sink")
-width, (upper, lower) = networkx.minimum_cut(pipes, "source", "sink")
+example = networkx.DiGraph()
+example.add_edge("source", "a")
+example.add_edge("a", "b", capacity=3)
+example.add_edge("b", "c", capacity=1)
+example.add_edge("a", "c", capacity=1)
+example.add_edge("c", "sink")
+width, (upper, lower) = networkx.minimum_cut(example, "source", "sink")
 print(width, sorted(upper), sorted(lower))
 
 # %% [markdown]
@@ -3110,7 +3190,8 @@ for function, inputs in examples:
 #
 # There is a setting for those who need memory more than time: `activation_memory_budget`, from 1
 # (PyTorch's usual cut) to 0 (recompute all, from the inputs). Between them PyTorch chooses what to
-# recompute by the estimated running time that it costs.
+# recompute by an estimate of what it costs, in floating-point operations unless you say otherwise
+# (`activation_memory_budget_runtime_estimator` in `torch/_functorch/config.py`).
 #
 # **Predict.** With a budget of 0, how many bytes does `shrinking` save? With a budget of 1 it is 8,000.
 
@@ -3164,9 +3245,7 @@ except Exception as error:
 # - what comes out, by shape, dtype and strides, for inputs without values: the **fake kernel**;
 # - how the gradient is computed: the **backward**, and what it needs from the forward.
 #
-# None of it is checked when you declare it. A fake kernel that promises other strides than the operator
-# returns gives wrong results much later, in a kernel that trusted them. `torch.library.opcheck` compares
-# promises with facts.
+# None of it is checked when you declare it. `torch.library.opcheck` compares promises with facts.
 
 
 # %%
@@ -3192,6 +3271,17 @@ print(check_of(torch.ones(2, 3)))
 
 # %%
 predict(..., lambda: check_of(torch.ones(2, 3)) and type(check_of(torch.ones(2, 3).t())).__name__)
+
+# %% [markdown]
+# A false promise shows much later, and elsewhere. This function has a `reshape`, which copies where
+# the strides demand it. By the promised strides a view would do, so that is what was compiled:
+
+# %%
+try:
+    flat = torch.compile(lambda x: plus_one(x).t().reshape(6), backend="aot_eager")
+    flat(torch.ones(2, 3).t())
+except RuntimeError as error:
+    print(error)
 
 # %% [markdown] exercise="custom_op"
 # title: Make an operator that compiles
@@ -3235,8 +3325,9 @@ predict(..., lambda: check_of(torch.ones(2, 3)) and type(check_of(torch.ones(2, 
 # <details><summary>Hint 3: registering</summary>
 #
 # `op.register_autograd(backward, setup_context=setup)`, with `setup(ctx, inputs, output)`, whose
-# arguments must have just these names, and `backward(ctx, grad)`. Numbers go into attributes of `ctx`. `backward` returns a value for each input of
-# the operator: `None` for `keep`. The decorated function needs type annotations.
+# arguments must have just these names, and `backward(ctx, grad)`. Numbers go into attributes of `ctx`.
+# `backward` returns a value for each input of the operator: `None` for `keep`. The decorated function
+# needs type annotations.
 #
 # </details>
 
@@ -3275,9 +3366,9 @@ grade("custom_op")
 # %% [markdown]
 # ## Where the graphs go
 #
-# In training, `torch.compile` hands your two graphs to Inductor, which writes kernels: C++ on a CPU,
-# Triton on a GPU. Everything in this chapter ran without it. If you have a C++ compiler, try this in a
-# cell of your own:
+# In training, `torch.compile` hands its two graphs to Inductor, which writes kernels: C++ on a CPU and,
+# by the documentation's page `torch.compiler`, Triton on a GPU. Everything in this chapter ran without
+# it. If you have a C++ compiler, try this in a cell of your own:
 #
 # ```python
 # import time
@@ -3295,5 +3386,5 @@ grade("custom_op")
 # print("kernels:", metrics.generated_kernel_count)
 # ```
 #
-# Four operators become one kernel: they were fused. And the first call takes seconds, for it traces,
-# cuts, writes and compiles. Whoever times that call times the compiler.
+# Four operators become one kernel: they were fused. And the first call ever takes seconds, for it
+# traces, writes and compiles. Whoever times that call times the compiler.

@@ -15,7 +15,7 @@
 # summary: >-
 #   Several processes train copies of one model, each on its share of the batch, and the copies stay
 #   the same to the last bit. Nothing enforces that. It follows from a few agreements: who sends
-#   what, when, and in which order. Break one, and the ranks wait for each other for ever, or drift
+#   what, when, and in which order. Break one, and the ranks wait for each other in vain, or drift
 #   apart in silence. In this chapter you build the agreements yourself, between real processes.
 # preload: [torch._dynamo, torch.distributed.optim]
 
@@ -40,6 +40,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -75,9 +76,9 @@ print(on_ranks(2, body), "and here:", shared[0])
 # %% [markdown]
 # How do they find each other? By a **store**: a dictionary that all of them can reach. Each writes
 # down its address, and reads the others'. With `FileStore` the dictionary is a file, with `TCPStore`
-# a small server, whose address `torchrun` puts into the environment. The store only brings them
-# together. What they say to each other later takes another road, here that of **gloo**, over
-# sockets.
+# a small server, whose address `torchrun` puts into the environment (`MASTER_ADDR`, `MASTER_PORT`).
+# The store only brings them together. What they say to each other later takes another road, here that
+# of **gloo**, over sockets.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -104,7 +105,7 @@ print(on_ranks(3, total))
 # %% [markdown]
 # Nothing in the call says which `all_reduce` of the others it belongs to. The first of one rank
 # meets the first of the other, the second the second. That is the whole agreement. So most mistakes
-# in this chapter do not raise. They wait.
+# in this chapter do not raise. They wait: with gloo for half an hour, here until `on_ranks` ends them.
 
 # %%
 
@@ -162,8 +163,9 @@ print("sum in the pair, rank in the pair:", on_ranks(4, in_pairs))
 
 # %% [markdown]
 # Look at the loop. **Every** rank makes **every** group, in the same order, also those that it does
-# not belong to. For a group of others `new_group` returns a placeholder. A program in which each
-# rank makes only its own group waits for ever.
+# not belong to. For a group of others `new_group` returns a placeholder. A group's name is a count that
+# each rank keeps for itself (`_process_group_name` in `torch/distributed/distributed_c10d.py`). If each
+# made only its own, two groups would have one name, and ranks would look for the wrong ones.
 #
 # **Predict.** In a mesh of shape `(2, 3, 4)`, how many groups must be made in all, along the three
 # dimensions?
@@ -179,7 +181,8 @@ predict(..., lambda: sum(2 * 3 * 4 // size for size in (2, 3, 4)))
 # - a list with one process group for each dimension: that of the ranks which differ from this one in
 #   this coordinate only.
 #
-# A dimension of size 1 has a group too. The rank is alone in it.
+# A dimension of size 1 has a group too. The rank is alone in it. `new_group` sorts the ranks of a group:
+# a rank's number in it is its coordinate.
 #
 # <details><summary>Hint 1: coordinates</summary>
 #
@@ -249,9 +252,9 @@ grade("coordinates")
 # off limits: [torch.nn.parallel.DistributedDataParallel, torch.distributed.utils._sync_module_states, torch.distributed._broadcast_coalesced, torch.distributed.broadcast_object_list]
 
 # %% [markdown]
-# If all ranks start from the same numbers and take the same steps, they stay the same. DDP does not
-# look at parameters again: equal at the start is all there is. It sends rank 0's, once, when it is
-# made:
+# Each rank has a copy of the model, a **replica**. If all replicas start from the same numbers and take
+# the same steps, they stay the same. DDP does not look at parameters again: equal at the start is all
+# there is. It sends rank 0's, once, when it is made:
 
 
 # %%
@@ -260,13 +263,19 @@ def first_weights(rank):
     model = nn.Linear(2, 1, bias=False)
     before = model.weight.tolist()
     wrapped = torch.nn.parallel.DistributedDataParallel(model)
-    return before == wrapped.module.weight.tolist()
+    left_alone = before == model.weight.tolist()
+    with torch.no_grad():
+        model.weight.fill_(rank)  # from here on the ranks differ
+    wrapped(torch.ones(1, 2)).sum().backward()
+    return left_alone, model.weight.tolist()
 
 
-print("DDP leaves the weights alone:", on_ranks(3, first_weights))
+left_alone, later = zip(*on_ranks(3, first_weights), strict=True)
+print("DDP leaves the weights alone:", *left_alone)
+print("weights that were made different, one step later:", *later)
 
 # %% [markdown]
-# `dist.broadcast(x, source)` sends memory. It does not know what a shape or a stride is. Two ranks
+# `dist.broadcast(x, source)` sends memory. With gloo it asks for no shape and no stride. Two ranks
 # have tensors of the same shape, one of them stored by columns:
 
 
@@ -313,8 +322,8 @@ predict(
 #   Each rank's tensors stay the same objects, with their strides and their `requires_grad`.
 # - A tensor that has two names in a module is sent once.
 # - If the ranks' modules differ in the names, the shapes or the dtypes of their parameters or
-#   buffers, **every** rank raises `ValueError`, and nothing has changed on any. You may send
-#   whatever you need to find out; `dist.all_gather_object` takes any small object.
+#   buffers, **every** rank raises `ValueError`, and nothing has changed on any. To find out, a rank may
+#   send up to 16,000 bytes more; `dist.all_gather_object` takes any small object.
 #
 # <details><summary>Hint 1: one list</summary>
 #
@@ -387,8 +396,9 @@ def one_gradient(rank):
 print(on_ranks(2, one_gradient))
 
 # %% [markdown]
-# "So DDP gives the gradient of the whole batch." It does if each loss is a mean, and if all ranks have
-# the same number of samples. The mean of means is not the mean otherwise.
+# "So DDP gives the gradient of the whole batch." It does if each loss is a mean, if all ranks have the
+# same number of samples, and if no layer mixes samples, as BatchNorm does. Without the second, the mean of
+# means is not the mean.
 #
 # **Predict.** The samples are 1, 2, 3 and 10, and the gradient of the mean is their mean, 4. Rank 0 has
 # the first three samples and rank 1 the last. What does DDP say?
@@ -406,10 +416,10 @@ def uneven(rank):
 predict(..., lambda: on_ranks(2, uneven)[0])
 
 # %% [markdown]
-# The rank with one sample gives it the weight of three. That is usual in the last batch of an epoch,
-# and in language models, where a "sample" is a token and every rank has another number of them. Then
-# gradients are weighted by what they stand for: with $n_r$ samples and the gradient $g_r$ of the mean
-# on rank $r$,
+# The rank with one sample gives it the weight of three. Where samples are whole rows, `DistributedSampler`
+# repeats some to make ranks even (chapter 6). In language models a "sample" is a token, and every rank has
+# another number of them. Then gradients are weighted by what they stand for: with $n_r$ samples and the
+# gradient $g_r$ of the mean on rank $r$,
 #
 # $$g = \frac{\sum_r n_r\, g_r}{\sum_r n_r}$$
 #
@@ -505,27 +515,29 @@ for found in on_ranks(2, go_round):
 # The keys show the other thing about `.module`: a checkpoint of the wrapper has it in every name. Save
 # `ddp.module.state_dict()`; the model that loads it need not know of DDP.
 #
-# And `forward` is a collective too, where a model has buffers: rank 0's are sent to all before each. So
-# "evaluate on rank 0 only" hangs in the forward pass, under `no_grad` and in `eval()` as well:
+# And `forward` is a collective too, where a model has buffers: rank 0's are sent to all first. So "evaluate
+# on rank 0 only" hangs in the forward pass, under `no_grad` and in `eval()` as well:
 
 # %%
 
 
-def evaluate_on_rank_1(rank):
+def evaluate_on_rank_0(rank):
     model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
     ddp = torch.nn.parallel.DistributedDataParallel(model).eval()
-    if rank == 1:
+    if rank == 0:
         with torch.no_grad():
             ddp(torch.ones(2, 2))
 
 
 try:
-    on_ranks(2, evaluate_on_rank_1, seconds=4)
+    on_ranks(2, evaluate_on_rank_0, seconds=4)
 except Exception as error:
     print(error)
 
 # %% [markdown]
-# Use `ddp.module(x)` there. It is the right call where nothing is to be synchronised.
+# Use `ddp.module(x)` there. It is the right call where nothing is to be synchronised. (A second forward
+# under `no_grad` would send nothing: buffers go out only if the forward before it was to be averaged, see
+# `require_forward_param_sync` in `torch/nn/parallel/distributed.py`.)
 
 # %% [markdown] exercise="ring_all_reduce"
 # title: Add up in a ring
@@ -537,7 +549,7 @@ except Exception as error:
 #   how an all-reduce is made of sends and receives, why its cost per rank hardly depends on the number
 #   of ranks, and why all ranks get the same bits.
 # leaves out: trees, and two rings at once.
-# off limits: [torch.distributed.all_reduce, torch.distributed.all_gather, torch.distributed.broadcast, torch.distributed.reduce_scatter, torch.distributed.all_reduce_coalesced, torch.distributed.all_gather_into_tensor, torch.distributed.reduce_scatter_tensor, torch.distributed.all_to_all]
+# off limits: [torch.distributed.all_reduce, torch.distributed.all_gather, torch.distributed.broadcast, torch.distributed.reduce_scatter, torch.distributed.all_reduce_coalesced, torch.distributed.all_gather_into_tensor, torch.distributed.reduce_scatter_tensor, torch.distributed.all_gather_single, torch.distributed.reduce_scatter_single, torch.distributed.all_to_all]
 
 # %% [markdown]
 # Four ranks, each with 100 MB of gradients. If all send theirs to rank 0, and it sends the sum to all,
@@ -607,7 +619,7 @@ print(on_ranks(2, both_at_once))
 # numbers or floats, any shape, any layout. Return a new tensor of that shape and dtype with the sum over
 # all ranks, and leave `x` as it is.
 #
-# - Each rank sends to rank `(rank + 1) % n` and to no other, at most $2(n-1)$ times.
+# - Each rank sends to rank `(rank + 1) % n` and to no other, at most $2(n-1)$ times. It calls no collective.
 # - No message is longer than the longest piece: the number of elements divided by $n$, rounded up.
 # - All ranks return the same bits.
 # - The number of elements need not be a multiple of $n$, and may be less than $n$. There may be one rank
@@ -712,10 +724,12 @@ for events in on_ranks(2, watched)[0]:
 
 # %% [markdown]
 # In the first iteration there is one bucket, and nothing overlaps. DDP looks in which order gradients
-# come, and makes its plan from that. From the second on, a bucket goes out as soon as its last gradient
-# is there. Two tools make that possible. `parameter.register_post_accumulate_grad_hook(hook)` calls
-# `hook(parameter)` when `.grad` is complete. And a collective with `async_op=True` returns at once, with
-# something to wait for:
+# come, and makes its plan from that. From the second on, a bucket goes out as soon as its last gradient is
+# there. (A bucket of DDP's closes when it has *reached* its limit, so 80,000 bytes are in buckets for
+# 73,400. And with `find_unused_parameters=True`, of which more below, the plan is made at the start and
+# stays: `Reducer::should_rebuild_buckets` in `torch/csrc/distributed/c10d/reducer.hpp`.) Two tools make
+# that possible. `parameter.register_post_accumulate_grad_hook(hook)` calls `hook(parameter)` when `.grad`
+# is complete. And a collective with `async_op=True` returns at once, with something to wait for:
 
 # %%
 
@@ -948,7 +962,7 @@ predict(..., lambda: on_ranks(2, two_passes)[0])
 # - `ddp` is a model in DDP, without buffers. Its `.grad`s are `None`.
 # - `micro_batches` is any iterable of tensors `(samples, …)`, of one sample at least each, and at least one
 #   of them. It may be a generator: how many there are is not known, and they may not fit into memory
-#   together. Take one only when the one before it is next in turn: never be more than one ahead.
+#   together. Never be more than one ahead: take the next only when you are about to run the one before it.
 # - `loss_of(output)` is the mean loss over the samples of one micro-batch. Call it once for each, in order.
 # - All ranks have the same number of samples in all. How these are cut up may differ from rank to rank.
 #
@@ -1065,13 +1079,19 @@ for rank, found in enumerate(on_ranks(2, lambda r: one_step(r, find_unused_param
 # So `c`, which no rank used, keeps `None`. A zero would not be the same:
 
 # %%
-left_alone, given_zero = (nn.Parameter(torch.tensor(1.0)) for _ in range(2))
+left_alone, given_zero, rolling = (nn.Parameter(torch.tensor(1.0)) for _ in range(3))
 given_zero.grad = torch.tensor(0.0)
 torch.optim.SGD([left_alone, given_zero], lr=0.1, weight_decay=0.5).step()
-print(f"{left_alone.item():.2f} {given_zero.item():.2f}")
+print(f"None {left_alone.item():.2f}, zero {given_zero.item():.2f}")
+
+optimizer = torch.optim.SGD([rolling], lr=0.1, momentum=0.9)
+for gradient in (1.0, 0.0):
+    rolling.grad = torch.tensor(gradient)
+    optimizer.step()
+    print(f"momentum, after a gradient of {gradient:.0f}: {rolling.item():.2f}")
 
 # %% [markdown]
-# Weight decay moves whatever has a gradient. So does momentum.
+# Weight decay moves whatever has a gradient. So does momentum that is left from earlier steps.
 #
 # The walk goes from a result's `grad_fn` along `next_functions`. At the ends are nodes that add to `.grad`;
 # such a node knows its tensor:
@@ -1125,7 +1145,8 @@ predict(..., count_nodes)
 #
 # <details><summary>Hint 1: a walk without recursion</summary>
 #
-# A list of nodes to visit and a set of nodes seen. Python's own stack ends after a thousand calls.
+# A list of nodes to visit and a set of nodes seen. Python's own stack ends after `sys.getrecursionlimit()`
+# calls.
 #
 # </details>
 # <details><summary>Hint 2: who is who</summary>
@@ -1193,7 +1214,8 @@ predict(..., lambda: on_ranks(2, tied)[0])
 # %% [markdown]
 # ### What DataParallel did
 #
-# The older `nn.DataParallel` has one process and one thread for each GPU. What its `forward` calls:
+# The older `nn.DataParallel` has one process, and one thread for each GPU
+# (`torch/nn/parallel/parallel_apply.py`). What its `forward` calls:
 
 # %%
 calls = re.findall(r"self\.(\w+)\(", inspect.getsource(nn.DataParallel.forward))
@@ -1201,33 +1223,49 @@ print(*[call for call in calls if call != "module"], sep=" -> ")
 print("keys:", list(nn.DataParallel(nn.Linear(1, 1)).state_dict()))
 
 # %% [markdown]
-# In **every** forward the batch is scattered from the first GPU, the whole model is copied to all others, and
-# the outputs are gathered on the first one again; in backward the gradients are added up there. DDP copies the
-# model once and sends gradients only. The threads also share one Python interpreter. Without GPUs,
-# `DataParallel` only calls the model; the `module.` in the keys stays.
+# So it is in **every** forward. From the documentation (the page on `torch.nn.DataParallel`), not from a
+# run here: the batch is scattered over the GPUs, the model is copied from the first GPU to all others, the
+# outputs are gathered on the first; in backward the replicas' gradients are added up in the original. DDP
+# copies the model once, then sends gradients (and buffers, if there are any). The threads also share one
+# Python interpreter. Without GPUs, `DataParallel` only calls the model; the `module.` in the keys stays.
 #
-# **Predict.** Four GPUs, a model of 100 MB. How many MB of parameters leave the first GPU in one step of
-# `DataParallel`?
+# **Predict.** Four GPUs, a model of 100 MB. How many MB do the copies have that `DataParallel` makes in one
+# step?
 
 # %%
 predict(..., lambda: (4 - 1) * 100)
 
 # %% [markdown]
-# With DDP it is none: replicas that begin alike and take the same steps need not be copied again.
+# With DDP there are none: replicas that begin alike and take the same steps need not be copied again.
 #
 # ### What changes on GPUs
 #
 # The agreements of this chapter are the same: who calls what, in which order, buffers and unused parameters
-# included. Other things differ.
+# included. Other things differ. What is said of GPUs here was not run: it is from the documentation's pages
+# on `torch.distributed` and on `DistributedDataParallel`.
 #
-# - The backend is `nccl` instead of `gloo`, one process for each GPU, with `torch.cuda.set_device(local_rank)`
-#   before anything else.
-# - A collective is put into a queue of the GPU. `work.wait()` makes the current *stream* wait, not the Python
-#   program, which goes on and queues more.
-# - Whoever waits in vain is ended by a timeout:
+# - The backend is `nccl` instead of `gloo`, one process for each GPU, with
+#   `torch.cuda.set_device(local_rank)` first.
+# - A collective is put into a queue of the GPU, a *stream*. `work.wait()` makes the current stream wait, not
+#   the Python program, which goes on and queues more.
+# - With `nccl` a timeout ends the process that waited in vain. With `gloo` the call raises:
 
 # %%
-print("gloo waits for", torch.distributed.constants.default_pg_timeout)
+
+
+def in_vain(rank):
+    impatient = dist.new_group(timeout=timedelta(seconds=2))  # not too few to meet
+    if rank == 1:
+        try:
+            dist.all_reduce(torch.ones(1), group=impatient)
+        except RuntimeError as error:
+            return re.search("Timed out waiting [0-9]+ms", str(error))[0]
+    return "did not call"
+
+
+print(on_ranks(2, in_vain))
+print("usual, gloo:", dist.constants.default_pg_timeout)
+print(re.search("Default value is .*?backends", dist.init_process_group.__doc__)[0])
 
 # %% [markdown]
 # ## When ranks differ
@@ -1383,7 +1421,8 @@ grade("uneven_inputs")
 
 # %% [markdown]
 # DDP lets you replace its all-reduce. A **communication hook** gets a bucket of gradients and returns a
-# `Future` of what shall be in the bucket instead. Here is a hook that changes nothing and takes notes:
+# `Future` of what shall be in the bucket instead: something that will have a value, and hands it to
+# `function` then if you call `.then(function)`. Here is a hook that changes nothing and takes notes:
 
 
 # %%
@@ -1407,8 +1446,9 @@ def three_backwards(rank):
 print(*on_ranks(2, three_backwards)[0], sep="\n")
 
 # %% [markdown]
-# The second parameter must be called `bucket`: the reducer passes it by that name. And look at the
-# buckets. In the first backward there is a single one. DDP watches in which order gradients come, and
+# Call the second parameter `bucket`: `register_comm_hook` looks for that name, and raises `KeyError`
+# without it (`_check_comm_hook` in `torch/nn/parallel/distributed.py`). And look at the buckets. In the
+# first backward there is a single one. DDP watches in which order gradients come, and
 # **builds the buckets again** after that. Whatever your hook wants to remember from step to step must
 # not be kept by the bucket's number.
 #
@@ -1523,8 +1563,20 @@ grade("compress")
 # %% [markdown]
 # A BatchNorm in a DDP model normalises with the statistics of its own rank. With eight rows per rank that
 # is little to compute a variance from. `nn.SyncBatchNorm` takes the rows of all ranks together. On CPU it
-# refuses to work, so here is a good reason to write one.
-#
+# refuses to train, so here is a good reason to write one:
+
+
+# %%
+def refused(rank):
+    try:
+        return nn.SyncBatchNorm(2)(torch.ones(3, 2)).tolist()
+    except ValueError as error:
+        return str(error).partition(" or ")[0]
+
+
+print(on_ranks(2, refused))
+
+# %% [markdown]
 # The forward looks easy: all-reduce the sums. Then comes backward. Each rank's output depends on the
 # rows of **all** ranks, through the mean and the variance. So the gradient of a row must hear from all
 # ranks, too. What does autograd make of an all-reduce?
@@ -1673,7 +1725,8 @@ grade("SyncBatchNorm")
 # off limits: []
 
 # %% [markdown]
-# How many bytes does a rank need? For training in mixed precision with Adam it keeps for each parameter:
+# How many bytes does a rank need? For training in mixed precision with Adam it keeps for each element of a
+# parameter, as the ZeRO paper counts ([arXiv 1910.02054](https://arxiv.org/abs/1910.02054), section 3.1):
 #
 # | what | dtype | bytes |
 # |---|---|---:|
@@ -1793,9 +1846,10 @@ except NotImplementedError:
 # off limits: [torch.distributed.optim.ZeroRedundancyOptimizer]
 
 # %% [markdown]
-# Adam keeps two numbers for every parameter: a mean of the gradients and one of their squares. Under
-# DDP all ranks have the same parameters and the same gradients. So all of them compute the same two
-# numbers, and each keeps all of them. Eight ranks, eight copies.
+# Adam keeps two numbers for every element of a parameter, a mean of the gradients and one of their
+# squares, and a count of steps for each parameter. Under DDP all ranks have the same parameters and the
+# same gradients. So all of them compute the same two numbers, and each keeps all of them. Eight ranks,
+# eight copies.
 #
 # **ZeRO-1** ends that. Each parameter has one rank that owns it. The owner alone keeps the state and
 # makes the step. Then it sends the parameter to the others. torch has this as
@@ -1890,7 +1944,7 @@ print("rank 1 has:", *on_ranks(2, gaps)[1], sep="\n")
 # </details>
 # <details><summary>Hint 3: layouts</summary>
 #
-# For a parameter with gaps `contiguous()` is a copy, for any other the parameter itself. Copying what
+# For a contiguous parameter `contiguous()` is the parameter itself, for any other a copy. Copying what
 # came into the parameter is right in both cases. Do it under `no_grad`.
 #
 # </details>
@@ -2017,8 +2071,8 @@ predict(..., eight_micro_batches)
 #
 # **1F1B**, one forward, one backward, holds fewer. A stage makes just as many forwards as it takes until
 # the first backward can come back to it. From then on it does one forward and one backward in turn, and at
-# the end the backwards that are left. The last stage makes a single forward ahead, stage 0 one for every
-# stage. The time is the same: it is the memory that is saved.
+# the end the backwards that are left. Before its first backward, the last stage makes a single forward,
+# stage 0 one for every stage. The time is the same: it is the memory that is saved.
 #
 # **Write `schedule(kind, stages, micro_batches)`.** `kind` is `"gpipe"` or `"1f1b"`. Return a list with one
 # plan for each stage.
@@ -2134,7 +2188,7 @@ else:
 # %% [markdown]
 # With float16 the loss is multiplied by a **scale**, so that small gradients do not vanish. If one overflows
 # to infinity, the step is skipped. Under DDP that needs no extra thought: gradients are averaged before
-# anyone looks, and an infinity on one rank is an infinity on all.
+# anyone looks, and what is infinite or NaN on one rank is finite on none.
 #
 # With sharded gradients, as in ZeRO-2, each rank looks at **its shard**. One finds an infinity, the others
 # do not. What do they do?
@@ -2178,18 +2232,18 @@ predict(..., norm_of_both)
 #
 # - If any gradient on any rank is not finite, **no** rank makes a step. Return `None`, on every rank.
 # - Otherwise divide the gradients by `scale`. Their norm is the 2-norm over all gradients of all
-#   ranks. If it is greater than `max_norm`, multiply all gradients by `max_norm / norm`. Then make the step, and
-#   return the norm as it was before clipping, a `float`, the same on every rank.
+#   ranks. If it is greater than `max_norm`, multiply all gradients by `max_norm / norm`. Then make the
+#   step, and return the norm as it was before clipping, a `float`, the same on every rank.
 # - Either way the `.grad`s of this rank's parameters are `None` afterwards.
-# - Some `.grad`s may be `None` to begin with; a rank may have no parameters at all. Gradients may be float16,
-#   float32 or float64, the first two as large as their dtype allows. That a square overflows is no overflow of
-#   a gradient.
-# - **One** collective for it all, of a few bytes.
+# - Some `.grad`s may be `None` to begin with; a rank may have no parameters at all. Gradients may be
+#   float16, float32 or float64, the first two as large as their dtype allows. That a square overflows is
+#   no overflow of a gradient.
+# - **One** collective for it all, of 32 bytes at most.
 #
 # <details><summary>Hint 1: one number</summary>
 #
-# A sum of squares in float64 answers both questions: no square of a float16 or float32 is too large for it, so it
-# is finite if and only if all gradients are. Its square root is the norm.
+# A sum of squares in float64 answers both questions: no square of a float16 or float32 is too large for
+# it, so it is finite if and only if all gradients are. Its square root is the norm.
 #
 # </details>
 # <details><summary>Hint 2: who asks</summary>
@@ -2330,7 +2384,8 @@ predict(..., one_step_on_zero)
 
 # %% [markdown]
 # A rank cannot know alone whether the others used a parameter. DDP sends a small map of flags along,
-# when it is told that parameters may be unused (`find_unused_parameters=True`).
+# when it is told that parameters may be unused (`find_unused_parameters=True`; `all_reduce_local_used_map`
+# in `reducer.cpp`).
 #
 # **Write `MiniDDP(module, bucket_bytes)`.** It is an `nn.Module` whose child is called `module`.
 #
@@ -2479,8 +2534,8 @@ grade("MiniDDP")
 # ## Start it for real
 #
 # `on_ranks` forks a notebook. Programs are started by `torchrun`. It starts the processes, tells each by
-# environment variables who it is, and ends all of them when one fails. Nothing else: what you wrote works
-# there as it is. `init_process_group` without a store reads those variables.
+# environment variables who it is and where the store is, and ends all of them when one fails. What you
+# wrote works there as it is. `init_process_group` without a store reads those variables.
 #
 # The script below is a whole training program for two ranks. `--standalone` means: on this machine alone,
 # by any free port.
@@ -2500,6 +2555,7 @@ for step in range(3):
     model(rows).square().mean().backward()
     optimizer.step()
 told = {name: os.environ[name] for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE")}
+told["store"] = {"MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys()
 mine = told, model.module.weight.detach()
 everyone = [None] * dist.get_world_size()
 dist.all_gather_object(everyone, mine)

@@ -7,14 +7,10 @@ import pytest
 import torch
 
 from grader.ch04_modules.graphs import modules_of, random_graph, tensors_of
-from grader.ch04_modules.probes import (
-    build,
-    describe_network,
-    hooked_run,
-    norm_run,
-    numbered,
-    run_network,
-)
+from grader.ch04_modules.probes.hooked import hooked_run
+from grader.ch04_modules.probes.module_graphs import build, numbered
+from grader.ch04_modules.probes.networks import describe_network, run_network
+from grader.ch04_modules.probes.norms import norm_run
 from grader.ch04_modules.residual import Network
 from tests import references
 

@@ -10,7 +10,10 @@ from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
 from grader.ch05_autograd import programs, test_gradients, test_graph_report, test_route
 from grader.ch05_autograd import test_train_step as steps
-from grader.ch05_autograd.probes import EDITS, OPTIMIZERS, Watched, build_all, build_graph, run_part
+from grader.ch05_autograd.probes.checkpoints import run_part
+from grader.ch05_autograd.probes.edits import EDITS
+from grader.ch05_autograd.probes.graphs import build_all, build_graph
+from grader.ch05_autograd.probes.training import OPTIMIZERS, Watched
 from grader.core.course import Course, read_reference
 from grader.core.program import slice_program
 from tests import ROOT

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, DistributedSampler, default_collate
 
-from grader.ch06_dataloader.probes import cook, served
+from grader.ch06_dataloader.probes.collating import cook, served
 from tests import references
 
 reference = partial(references.reference, "ch06_dataloader")

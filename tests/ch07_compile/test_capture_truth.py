@@ -9,7 +9,8 @@ import torch._dynamo
 
 from grader.ch07_compile.captured_programs import BREAKS, LINES, counted, random_lines
 from grader.ch07_compile.guard_rules import FACTS, LIMIT, predicted, random_calls
-from grader.ch07_compile.probes import calls_of_captured, written_function
+from grader.ch07_compile.probes.counting import written_function
+from grader.ch07_compile.probes.mini_dynamo import calls_of_captured
 from grader.instruments.dynamo import fresh_dynamo
 from tests import references
 

@@ -16,9 +16,8 @@ from grader.ch07_compile.joint_graphs import (
     draw_joint_program,
     fewest_bytes,
 )
-from grader.ch07_compile.probes import (
-    CUT_TARGETS,
-    build_cut_graph,
+from grader.ch07_compile.probes.cut_graphs import CUT_TARGETS, build_cut_graph
+from grader.ch07_compile.probes.joint_programs import (
     capture_joint,
     joint_leaves,
     joint_program,

@@ -9,12 +9,18 @@ from torch import fx, nn
 from torch._functorch.compile_utils import fx_graph_cse
 
 from grader.ch07_compile import (
-    probes,
     test_fold_constants,
     test_fuse,
     test_merge_matmuls,
     test_share,
     test_simplify,
+)
+from grader.ch07_compile.probes import passes
+from grader.ch07_compile.probes.fx_steps import (
+    graph_from_steps,
+    module_from_steps,
+    run_twice,
+    with_values,
 )
 from grader.ch07_compile.random_graphs import (
     assert_same_runs,
@@ -48,7 +54,7 @@ def test_interpret_does_what_torch_does(rng):
     interpret = reference("interpret")
     for number in range(60):
         steps = random_steps(rng, ALL, 1 + number % 30)
-        inputs, graph = random_inputs(rng), probes.graph_from_steps(steps)
+        inputs, graph = random_inputs(rng), graph_from_steps(steps)
         torch.manual_seed(number)
         given = [x.clone() for x in inputs]
         got = interpret(graph, nn.Module(), *given)
@@ -65,13 +71,13 @@ def test_remove_dead_leaves_what_torch_leaves(rng):
     for number in range(60):
         steps = random_steps(rng, ALL, 1 + number % 30, outputs=1)
         inputs = random_inputs(rng)
-        module = probes.module_from_steps(steps, {})
+        module = module_from_steps(steps, {})
         remove_dead(module)
-        oracle = probes.graph_from_steps(steps)
+        oracle = graph_from_steps(steps)
         oracle.eliminate_dead_code()  # these graphs hold operators alone, and there it is right
         assert [node.name for node in module.graph.nodes] == [node.name for node in oracle.nodes]
         with torch.random.fork_rng(devices=[]):
-            assert_same_runs(probes.run_twice(module, inputs), run_steps(steps, inputs), steps)
+            assert_same_runs(run_twice(module, inputs), run_steps(steps, inputs), steps)
 
 
 def test_share_finds_what_torch_finds(rng):
@@ -85,21 +91,21 @@ def test_share_finds_what_torch_finds(rng):
         # torch keeps results apart that the caller gets, so give it one that is like no other
         total = "%" + steps[-2][0]
         steps[-1:] = [call("last", "mul.Tensor", total, 12345), gives("%last")]
-        module = probes.with_values(probes.module_from_steps(steps, {}), random_inputs(rng))
+        module = with_values(module_from_steps(steps, {}), random_inputs(rng))
         oracle = fx_graph_cse(module.graph)
         share(module)
         assert len(module.graph.nodes) == len(oracle.nodes)
 
 
 def test_share_with_writes(rng):
-    calls_shared = asked(probes.calls_shared, "share")
+    calls_shared = asked(passes.calls_shared, "share")
     for number in range(40):
         steps = random_steps(rng, ALL, 2 + number % 30, outputs=4)
         test_share.compare(calls_shared, steps, random_inputs(rng))
 
 
 def test_folding_keeps_what_changes(rng):
-    constants_folded = asked(probes.constants_folded, "fold_constants")
+    constants_folded = asked(passes.constants_folded, "fold_constants")
     attributes = dict(zip("cdp", random_inputs(rng, 3), strict=True))
     for number in range(60):
         kinds = ["unary", "binary", "scalar", "random", "make"]
@@ -109,7 +115,7 @@ def test_folding_keeps_what_changes(rng):
 
 
 def test_simplify_keeps_every_bit(rng):
-    simplified = asked(probes.simplified, "simplify")
+    simplified = asked(passes.simplified, "simplify")
     links = [*test_simplify.TWICE[:4], "sin"]
     links += [(f"{n}.Tensor", c) for n in ("add", "mul") for c in (0, 1, 0.0, -0.0, 1.0, True)]
     links += [("sub.Tensor", 0), ("sub.Tensor", -0.0), ("div.Tensor", 1), ("div.Tensor", 1.0)]
@@ -121,19 +127,19 @@ def test_simplify_keeps_every_bit(rng):
 
 
 def test_kernels_can_run(rng):
-    kernels_fused = asked(probes.kernels_fused, "fuse")
+    kernels_fused = asked(passes.kernels_fused, "fuse")
     for number in range(40):
         test_fuse.compare(kernels_fused, test_fuse.barriers(rng, number % 16), random_inputs(rng))
 
 
 def test_merged_products(rng):
-    matmuls_merged = asked(probes.matmuls_merged, "merge_matmuls")
+    matmuls_merged = asked(passes.matmuls_merged, "merge_matmuls")
     for _ in range(6):
         test_merge_matmuls.test_random_graphs(matmuls_merged, rng)
         test_merge_matmuls.test_many_of_any_width(matmuls_merged, rng)
 
 
 def test_merge_matmuls_of_no_product():
-    module = probes.module_from_steps([*reads("x0"), gives("%x0")], {})
+    module = module_from_steps([*reads("x0"), gives("%x0")], {})
     reference("merge_matmuls")(module)
     assert module.code

@@ -13,7 +13,8 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel
 
-from grader.ch08_ddp.probes import loss_of_output, used_in
+from grader.ch08_ddp.probes.accumulation import loss_of_output
+from grader.ch08_ddp.probes.unused import used_in
 from grader.instruments.ranks import on_ranks
 from tests import references
 

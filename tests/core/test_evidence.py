@@ -254,6 +254,25 @@ def test_settings_are_put_back():
         assert found.ask(called, {"x": n}).value == (True, torch.float32)
 
 
+def test_hooks_of_saved_tensors_are_put_back():
+    found = interview("""
+        import torch
+        def f(x):
+            seen = []
+            for _ in range(2):
+                hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t), lambda t: t)
+                hooks.__enter__()
+            y = torch.ones(1, requires_grad=True).exp()
+            return len(seen)
+    """)
+    theirs = torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)
+    with theirs:
+        outer = torch._C._autograd._top_saved_tensors_default_hooks(False)
+        assert found.ask(called, {"x": 1}).value == 1
+        assert torch._C._autograd._top_saved_tensors_default_hooks(False) == outer
+    assert torch._C._autograd._top_saved_tensors_default_hooks(False) is None
+
+
 def test_questions_are_asked_once():
     source = "calls = []\ndef f(x):\n    calls.append(x)\n    return len(calls)"
     asked = interview(source)

@@ -1,13 +1,20 @@
-"""A fork of this process: that an interrupt which comes meanwhile is not lost."""
+"""A fork of this process: an interrupt that comes meanwhile is not lost, and nothing outlives it."""
 
 import gc
 import os
 import signal
+import sys
+import time
+from contextlib import suppress
 
 import psutil
 import pytest
 
+from grader.core.evidence import Interview
 from grader.core.fork import Fork
+from grader.core.outcome import Ended
+from grader.core.probe import Probe
+from grader.instruments.ranks import on_ranks
 
 interrupted = []
 
@@ -35,3 +42,29 @@ def test_an_interrupt_while_python_forks_is_raised_afterwards():
     forks = set(psutil.Process().children()) - before
     _gone, left = psutil.wait_procs(forks, timeout=60)
     assert len(forks) == 1 and not left
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who belongs to a session")
+def test_ranks_end_with_the_fork_that_has_no_time_left():
+    def endless(rank):
+        while True:
+            time.sleep(0.01)
+
+    probe = Probe("ranks", lambda student: on_ranks(2, endless, seconds=600), (), frozenset())
+    fork = Fork({"ranks": probe}, wall_seconds=2)
+    session = fork._pid
+    asked = Interview(fork, (), seed=1)
+    with pytest.raises(Ended, match="no answer within 2 s"):
+        asked.ask(probe, {})
+    _gone, left = psutil.wait_procs(members(session), timeout=30)  # killed is not gone yet
+    assert not [process for process in left if process.status() != psutil.STATUS_ZOMBIE]
+
+
+def members(session):
+    """Return the processes that belong to a session."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(OSError):
+            if os.getsid(process.pid) == session:
+                found.append(process)
+    return found

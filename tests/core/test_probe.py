@@ -1,10 +1,11 @@
-"""`each`: what a student's code raises says on which of many inputs."""
+"""Probes: where they are kept, and what they note of an exception."""
 
 import pytest
 import torch
 
-from grader.core.probe import each
+from grader.core.probe import each, load_probes
 from grader.core.raised import report
+from grader.core.replay import probe_versions
 
 
 def test_results_come_in_order():
@@ -32,3 +33,57 @@ def test_notes_that_are_none_cost_nothing():
     error = ValueError()
     error.__dict__["__notes__"] = 7
     assert report(error)["notes"] == ""
+
+
+NETS = "def build():\n    return 1\n"
+SHAPES = """from grader import probe
+
+from .nets import build
+
+@probe
+def sized(student):
+    return build()
+"""
+HOOKS = """from grader import probe
+
+@probe
+def hooked(student):
+    return 3
+"""
+
+
+def package(root, **modules):
+    """Write a chapter whose probes are these modules of a package."""
+    path = root / "ch09_more" / "probes"
+    path.mkdir(parents=True, exist_ok=True)
+    for name, text in {"__init__": "", **modules}.items():
+        (path / f"{name}.py").write_text(text)
+    return path
+
+
+def test_probes_of_a_package_are_those_of_its_modules(tmp_path):
+    path = package(tmp_path, nets=NETS, shapes=SHAPES, hooks=HOOKS)
+    probes = load_probes(path)
+    assert sorted(probes) == ["hooked", "sized"]
+    assert probes["sized"].run(None) == 1
+
+
+def test_another_course_has_its_own_modules(tmp_path):
+    load_probes(package(tmp_path / "a", nets=NETS, shapes=SHAPES))
+    other = package(tmp_path / "b", nets=NETS.replace("1", "2"), shapes=SHAPES)
+    assert load_probes(other)["sized"].run(None) == 2
+
+
+def test_a_name_stands_for_one_probe(tmp_path):
+    path = package(tmp_path, nets=NETS, shapes=SHAPES, hooks=HOOKS.replace("hooked", "sized"))
+    with pytest.raises(TypeError, match=r"shapes\.py has a second probe called sized"):
+        load_probes(path)
+
+
+def test_a_digest_sees_what_a_probe_takes_from_another_module(tmp_path):
+    path = package(tmp_path, nets=NETS, shapes=SHAPES, hooks=HOOKS)
+    before = probe_versions(path, ["hooked", "sized"])
+    package(tmp_path, nets=NETS.replace("1", "2"), shapes=SHAPES, hooks=HOOKS)
+    after = probe_versions(path, ["hooked", "sized"])
+    assert after["sized"] != before["sized"]
+    assert after["hooked"] == before["hooked"]

@@ -48,6 +48,21 @@ def test_load_and_probe(real_box):
         assert decode(probe(child, "loaded", count=5)["value"]) == [[0, 1], [4, 9], [16]]
 
 
+def test_probes_in_a_package(tmp_path):
+    package = tmp_path / "probes"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "names.py").write_text("NAME = 'double'\n")
+    shown = "from .names import NAME\n" + PROBES.read_text().replace(
+        "student.double", "getattr(student, NAME)"
+    )
+    (package / "sample.py").write_text(shown)
+    with Box(package) as box, box.open() as child:
+        assert load(child, SOURCE)["stopped"] == {}
+        reply = probe(child, "doubled", x=torch.arange(3))
+        assert decode(reply["value"]).tolist() == [0, 2, 4]
+
+
 def test_a_death_while_loading_and_the_next_child(real_box):
     with real_box.open() as child, pytest.raises(Ended) as ended:
         load(child, "import os; os._exit(0)")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 
 from grader.core.outcome import Ended, Outcome
 from grader.engine import doctor, launch
@@ -61,6 +62,27 @@ def test_the_doctor_knows_the_usual_troubles(monkeypatch, restricted, container,
     monkeypatch.setattr(doctor, "_number", lambda path: restricted)
     monkeypatch.setattr(doctor, "in_container", lambda: container)
     assert words in doctor._mend_for_bwrap()
+
+
+def test_another_torch_weakens_no_box(monkeypatch):
+    monkeypatch.setattr(doctor, "other_torch", lambda: "verified on another version")
+    findings = {finding.name: finding for finding in doctor.diagnose()}
+    assert not findings["torch"].ok
+    assert findings["tier"].ok
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (None, "none; checks run on the CPU"),
+        (torch.device("cuda"), "cuda, 2 in all; checks run on the CPU"),
+    ],
+)
+def test_the_doctor_names_the_accelerator_and_where_checks_run(monkeypatch, seen, said):
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda **_: seen)
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
+    (found,) = [finding for finding in doctor.diagnose() if finding.name == "accelerator"]
+    assert (found.ok, found.found) == (True, said)
 
 
 def test_the_doctor_finds_this_machine_well():

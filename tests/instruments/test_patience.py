@@ -41,13 +41,12 @@ def test_what_stood_in_line_before_does_not_count(threads):
 
 @pytest.mark.parametrize("steps", [_Steps(0.0, 0.0, True), None], ids=["ready", "running"])
 def test_what_moves_has_all_of_its_time(threads, monkeypatch, steps):
-    monkeypatch.setattr(patience, "STILL", 1)
     ran = itertools.count()
     monkeypatch.setattr(
         patience, "_threads", lambda groups: [(1, steps or _Steps(next(ran), 0.0, False))]
     )
     begun = time.monotonic()
-    assert Patience(0.5, [1]).wait([]) == []
+    assert Patience(0.5, [1], still=1).wait([]) == []
     assert time.monotonic() - begun >= 0.5
 
 
@@ -57,15 +56,22 @@ def test_what_stands_still_is_not_watched_to_the_end(threads):
     assert time.monotonic() - begun < 60
 
 
+def test_a_thread_that_only_polls_takes_no_step():
+    polled = _Steps(1.0, 0.0, ready=False, polls=True)
+    assert not _Steps(1.1, 0.0, ready=True, polls=True).moved_since(polled)
+    assert _Steps(1.0, 0.0, ready=True, polls=True).moved_since(polled)  # in line all the while
+    assert _Steps(1.1, 0.0, ready=False).moved_since(_Steps(1.0, 0.0, ready=False))
+
+
 def test_processes_that_only_wait_hang():
     with pytest.raises(Hung):
         apart(lambda: time.sleep(600), seconds=300)
 
 
-def test_who_waits_for_something_with_us_does_not_hang(monkeypatch):
-    monkeypatch.setattr(patience, "STILL", 3)
+def test_who_waits_for_something_with_us_does_not_hang():
+    longer = (patience.STILL + 2) * patience._LOOK_EVERY
     reading, writing = os.pipe()
-    assert apart(lambda: wait_for(reading, 1.2), seconds=60) is False
+    assert apart(lambda: wait_for(reading, longer), seconds=60) is False
     os.write(writing, b"!")
     assert apart(lambda: wait_for(reading, 30.0), seconds=60) is True
     os.close(reading)

@@ -11,6 +11,9 @@ import torch.distributed as dist
 from grader.core.raised import Relayed
 from grader.instruments.ranks import RankDied, RanksHung, on_ranks
 
+LONG = 300.0
+"""Seconds after which ranks would be given up that are seen to hang, or to have raised, long before."""
+
 
 @pytest.fixture(autouse=True)
 def nobody_is_left():
@@ -45,10 +48,10 @@ def test_a_rank_that_waits_is_killed():
     start = time.monotonic()
     with pytest.raises(
         RanksHung,
-        match="no answer: rank 0 waited at barrier #1, rank 1 had left without a call",
+        match="The ranks wait for each other: rank 0 waited at barrier #1, rank 1 had left without a call",
     ):
-        on_ranks(2, body, seconds=4)
-    assert time.monotonic() - start < 10
+        on_ranks(2, body, seconds=LONG)
+    assert time.monotonic() - start < LONG / 2
 
 
 def test_what_one_rank_raises_is_told_at_once():
@@ -59,8 +62,8 @@ def test_what_one_rank_raises_is_told_at_once():
 
     start = time.monotonic()
     with pytest.raises(Relayed, match=r"no such bucket \(on rank 1\)") as caught:
-        on_ranks(2, body, seconds=30)
-    assert time.monotonic() - start < 15
+        on_ranks(2, body, seconds=LONG)
+    assert time.monotonic() - start < LONG / 2
     assert caught.value.report["type"] == "LookupError"
     assert "Exception" in caught.value.report["mro"]
 
@@ -108,7 +111,8 @@ def test_each_rank_is_named_with_its_last_call():
             dist.all_reduce(x)
 
     with pytest.raises(RanksHung) as caught:
-        on_ranks(3, body, seconds=4)
+        on_ranks(3, body)
     assert str(caught.value) == (
-        "no answer: ranks 1 and 2 waited at all_reduce #3, rank 0 had left after all_reduce #2"
+        "The ranks wait for each other: ranks 1 and 2 waited at all_reduce #3, "
+        "rank 0 had left after all_reduce #2."
     )

@@ -93,6 +93,9 @@ def double(x):
     return x * x
 """
 
+EARLY, LATE = "2029-01-02 10:00:00 UTC", "2031-01-02 10:00:00 UTC"
+"""When students hand in: before and after 2030."""
+
 RIGHT = {
     "double": "def double(x):\n    return x * 2\n",
     "total": "def total(x):\n    return float(x.sum())\n",
@@ -215,6 +218,19 @@ class TinyCourse:
             self._write(f"{folder}/{name}", "mine")
         if stamp:
             self._write(f"{folder}/timestamp.txt", stamp)
+
+    def hand_in_a_class(self):
+        """Eight students: right, half right and late, wrong, untouched, endless, dying, torn, empty-handed."""
+        self.hand_in("ada", RIGHT, stamp=EARLY, extra=["notes.txt", "data/own.py"])
+        self.hand_in("bea", HALF, stamp=LATE)
+        self.hand_in("carl", SQUARES)
+        self.hand_in("dora", {})
+        self.hand_in("emil", LOOPS)
+        self.hand_in("fred", RIGHT | {"total": "import os\nos._exit(3)\n"})
+        torn = self.root / "submitted" / "gus" / CHAPTER / f"{CHAPTER}.ipynb"
+        torn.parent.mkdir(parents=True)
+        torn.write_text('{"cells": [')
+        (self.root / "submitted" / "hana" / CHAPTER).mkdir(parents=True)
 
     def command(self, *command):
         """Start a command in the course; return its process."""

@@ -6,24 +6,11 @@ import pytest
 
 from grader.nbgrader import cluster as cluster_module
 from grader.nbgrader.station import differences, identity
-from tests.scale.course import CHAPTER, HALF, LOOPS, RIGHT, SQUARES, TinyCourse
+from tests.scale.course import CHAPTER, HALF, TinyCourse
 from tests.scale.dask import cluster
 from tests.scale.test_interrupt import until
 
 STUDENTS = [f"s{number:02}" for number in range(12)]
-
-
-def hand_in_a_class(course):
-    course.hand_in("ada", RIGHT, extra=["notes.txt", "data/own.py"])
-    course.hand_in("bea", HALF, stamp="2031-01-02 10:00:00 UTC")
-    course.hand_in("carl", SQUARES)
-    course.hand_in("dora", {}, extra=["double.py"])
-    course.hand_in("emil", LOOPS)
-    course.hand_in("fred", RIGHT | {"total": "import os\nos._exit(3)\n"})
-    torn = course.root / "submitted" / "gus" / CHAPTER / f"{CHAPTER}.ipynb"
-    torn.parent.mkdir(parents=True)
-    torn.write_text('{"cells": [')
-    (course.root / "submitted" / "hana" / CHAPTER).mkdir(parents=True)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +24,8 @@ def graded(dask, tmp_path_factory):
     """Two courses with the same class, one graded here, one by Dask's workers."""
     here, there = (TinyCourse(tmp_path_factory.mktemp(name)) for name in ("here", "there"))
     for course in (here, there):
-        hand_in_a_class(course)
+        course.hand_in_a_class()
+        course.hand_in("ines", {}, extra=["double.py"])
     here.run("undertorch", "grade", CHAPTER, "--jobs", "1")
     there.said = there.run("undertorch", "grade", CHAPTER, "--scheduler", dask.address)
     return here, there
@@ -53,7 +41,7 @@ def test_same_files(graded, folder):
 def test_same_rows(graded):
     here, there = graded
     assert here.rows() == there.rows()
-    assert "8 graded, 2 of them need review" in there.said
+    assert "9 graded, 2 of them need review" in there.said
 
 
 def test_evidence_that_travelled_can_be_judged_again(graded):

@@ -2,22 +2,7 @@
 
 import pytest
 
-from tests.scale.course import CHAPTER, HALF, LOOPS, RIGHT, SQUARES, TinyCourse
-
-LATE, EARLY = "2031-01-02 10:00:00 UTC", "2029-01-02 10:00:00 UTC"
-
-
-def hand_in_a_class(course):
-    course.hand_in("ada", RIGHT, stamp=EARLY, extra=["notes.txt", "data/own.py"])
-    course.hand_in("bea", HALF, stamp=LATE)
-    course.hand_in("carl", SQUARES)
-    course.hand_in("dora", {})
-    course.hand_in("emil", LOOPS)
-    course.hand_in("fred", RIGHT | {"total": "import os\nos._exit(3)\n"})
-    torn = course.root / "submitted" / "gus" / CHAPTER / f"{CHAPTER}.ipynb"
-    torn.parent.mkdir(parents=True)
-    torn.write_text('{"cells": [')
-    (course.root / "submitted" / "hana" / CHAPTER).mkdir(parents=True)
+from tests.scale.course import CHAPTER, LATE, RIGHT, SQUARES, TinyCourse
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +10,7 @@ def graded(tmp_path_factory):
     """Two courses with the same class, one graded by nbgrader, one by ours."""
     plain, ours = (TinyCourse(tmp_path_factory.mktemp(name)) for name in ("plain", "ours"))
     for course in (plain, ours):
-        hand_in_a_class(course)
+        course.hand_in_a_class()
         with (course.root / "nbgrader_config.py").open("a") as config:
             config.write("get_config().LateSubmissionPlugin.penalty_method = 'zero'\n")
         due = "--duedate=2030-01-01 00:00:00 UTC"

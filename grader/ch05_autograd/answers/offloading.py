@@ -347,6 +347,57 @@ def offloading(folder, at_least):
     hooks.__exit__(None, None, None)
 
 
+# %% mistake: hooks_stay
+# You enter the hooks and never leave them: every graph that is made after the `with` goes to disk as well.
+# Yield inside of a `with saved_tensors_hooks(...)`, and it is left whatever happens.
+class Kept:
+    def __init__(self, path):
+        self.path = path
+
+
+@contextmanager
+def offloading(folder, at_least):
+    def pack(tensor):
+        if tensor.is_leaf and tensor.requires_grad:
+            return tensor
+        if tensor.untyped_storage().nbytes() < at_least:
+            return tensor.detach()
+        kept = Kept(os.path.join(folder, uuid.uuid4().hex))
+        torch.save(tensor.detach().clone(), kept.path)
+        weakref.finalize(kept, os.remove, kept.path)
+        return kept
+
+    def unpack(kept):
+        return torch.load(kept.path) if isinstance(kept, Kept) else kept
+
+    torch.autograd.graph.saved_tensors_hooks(pack, unpack).__enter__()
+    yield
+
+
+# %% mistake: hooks_left_too_early
+# You leave the hooks before you yield, so they are gone when the body runs. The `yield` belongs inside of
+# their `with`.
+@contextmanager
+def offloading(folder, at_least):
+    def pack(tensor):
+        path = os.path.join(folder, uuid.uuid4().hex)
+        torch.save(tensor.detach().clone(), path)
+        return path
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, torch.load):
+        pass
+    yield
+
+
+# %% mistake: records_nothing
+# You keep memory free by recording nothing. Then there is no graph, and no backward. Graphs are recorded as
+# usual here; what they save goes elsewhere.
+@contextmanager
+def offloading(folder, at_least):
+    with torch.no_grad():
+        yield
+
+
 # %% alternate: tempfile_and_del
 # Names by `tempfile`, raw bytes by hand, deletion in `__del__`.
 import tempfile  # noqa: E402

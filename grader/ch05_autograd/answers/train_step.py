@@ -225,6 +225,70 @@ def train_step(model, optimizer, batches):
     return sum(losses) / count
 
 
+# %% mistake: not_recorded
+# When your model ran, nothing was recorded: it stood within `no_grad`, or something that is still open had
+# switched grad mode off. A loss without a graph has no backward.
+def train_step(model, optimizer, batches):
+    count = sum(int((targets != -100).sum()) for _, targets in batches)
+    optimizer.zero_grad()
+    total = 0.0
+    for inputs, targets in batches:
+        with torch.no_grad():
+            logits = model(inputs)
+        loss = nn.functional.cross_entropy(logits, targets, reduction="sum") / count
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
+# %% mistake: grad_mode_stays_off
+# You switch grad mode off and leave it off. The first step is right, and the next one records nothing. Use
+# `with torch.no_grad():`, which puts it back; the optimizer needs none of it.
+def train_step(model, optimizer, batches):
+    count = sum(int((targets != -100).sum()) for _, targets in batches)
+    optimizer.zero_grad()
+    total = 0.0
+    for inputs, targets in batches:
+        loss = nn.functional.cross_entropy(model(inputs), targets, reduction="sum") / count
+        loss.backward()
+        total += loss.item()
+    torch.set_grad_enabled(False)
+    optimizer.step()
+    return total
+
+
+# %% mistake: backward_of_the_running_total
+# You call `backward` on the total so far, after each piece. The first piece is in every total, so its gradient is
+# added again each time. Go back from each piece's own loss.
+def train_step(model, optimizer, batches):
+    count = sum(int((targets != -100).sum()) for _, targets in batches)
+    optimizer.zero_grad()
+    total = 0.0
+    for inputs, targets in batches:
+        loss = nn.functional.cross_entropy(model(inputs), targets, reduction="sum") / count
+        total = total + loss
+        total.backward(retain_graph=True)
+    optimizer.step()
+    return total.item()
+
+
+# %% mistake: recomputes_each_piece
+# You checkpoint the model: it runs a second time for each backward. A piece's graph is gone before the next piece
+# begins, so there is nothing left to save.
+def train_step(model, optimizer, batches):
+    count = sum(int((targets != -100).sum()) for _, targets in batches)
+    optimizer.zero_grad()
+    total = 0.0
+    for inputs, targets in batches:
+        logits = torch.utils.checkpoint.checkpoint(model, inputs, use_reentrant=False)
+        loss = nn.functional.cross_entropy(logits, targets, reduction="sum") / count
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
 # %% alternate: shares_in_float32
 # A tensor's number divided by another is a float32, also where the loss is a float64.
 def train_step(model, optimizer, batches):

@@ -82,6 +82,9 @@ class Batches:
             if dead:
                 self.close()
                 raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+        except (OSError, EOFError):
+            self.close()
+            raise RuntimeError("a worker died") from None
 
     def close(self):
         self.returned = self.sent
@@ -175,6 +178,9 @@ class Batches:
             if dead:
                 self.close()
                 raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+        except (OSError, EOFError):
+            self.close()
+            raise RuntimeError("a worker died") from None
 
     def close(self):
         self.returned = self.sent
@@ -265,6 +271,9 @@ class Batches:
             if dead:
                 self.close()
                 raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+        except (OSError, EOFError):
+            self.close()
+            raise RuntimeError("a worker died") from None
 
     def close(self):
         self.returned = self.sent
@@ -359,6 +368,9 @@ class Batches:
             if dead:
                 self.close()
                 raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+        except (OSError, EOFError):
+            self.close()
+            raise RuntimeError("a worker died") from None
 
     def close(self):
         self.returned = self.sent
@@ -451,6 +463,9 @@ class Batches:
             if dead:
                 self.close()
                 raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+        except (OSError, EOFError):
+            self.close()
+            raise RuntimeError("a worker died") from None
 
     def close(self):
         self.returned = self.sent
@@ -544,6 +559,9 @@ class Batches:
             if dead:
                 self.close()
                 raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+        except (OSError, EOFError):
+            self.close()
+            raise RuntimeError("a worker died") from None
 
     def close(self):
         self.returned = self.sent
@@ -636,6 +654,9 @@ class Batches:
             if dead:
                 self.close()
                 raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+        except (OSError, EOFError):
+            self.close()
+            raise RuntimeError("a worker died") from None
 
     def close(self):
         self.returned = self.sent
@@ -658,8 +679,8 @@ def work(dataset, collate_fn, tasks, results, stop):
 
 
 # %% mistake: sends_the_exception
-# You send the exception itself. Its traceback does not travel with it, so nobody learns which line
-# failed; and an exception whose `__init__` wants two arguments cannot be unpacked at the other end.
+# What you send has no traceback: neither an exception nor its text takes it along, so nobody learns which
+# line failed. And an exception whose `__init__` wants two arguments cannot be unpacked at the other end.
 class MiniLoader:
     def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
         self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
@@ -720,6 +741,9 @@ class Batches:
             if dead:
                 self.close()
                 raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+        except (OSError, EOFError):
+            self.close()
+            raise RuntimeError("a worker died") from None
 
     def close(self):
         self.returned = self.sent
@@ -823,6 +847,9 @@ class Batches:
             if dead:
                 self.close()
                 raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+        except (OSError, EOFError):
+            self.close()
+            raise RuntimeError("a worker died") from None
 
     def close(self):
         self.returned = self.sent
@@ -1001,6 +1028,9 @@ class Batches:
             if dead:
                 self.close()
                 raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+        except (OSError, EOFError):
+            self.close()
+            raise RuntimeError("a worker died") from None
 
     def close(self):
         self.returned = self.sent
@@ -1094,6 +1124,9 @@ class Batches:
             if dead:
                 self.close()
                 raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+        except (OSError, EOFError):
+            self.close()
+            raise RuntimeError("a worker died") from None
 
     def close(self):
         self.returned = self.sent
@@ -1186,6 +1219,9 @@ class Batches:
             if dead:
                 self.close()
                 raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+        except (OSError, EOFError):
+            self.close()
+            raise RuntimeError("a worker died") from None
 
     def close(self):
         self.returned = self.sent
@@ -1282,6 +1318,9 @@ class Batches:
             if dead:
                 self.close()
                 raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+        except (OSError, EOFError):
+            self.close()
+            raise RuntimeError("a worker died") from None
 
     def close(self):
         self.returned = self.sent
@@ -1375,6 +1414,9 @@ class Batches:
             if dead:
                 self.close()
                 raise RuntimeError(f"a worker died (exit code {dead[0].exitcode})") from None
+        except (OSError, EOFError):
+            self.close()
+            raise RuntimeError("a worker died") from None
 
     def close(self):
         self.returned = self.sent
@@ -1609,6 +1651,408 @@ class Threads:
         self.running, self.sampler = [], iter(())
 
 
+# %% mistake: none_is_not_there
+# You take None for "not there yet". But `collate_fn` may return None, and then `next` waits for ever. Ask
+# whether the number is in the dict.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early, self.errors = {}, {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.early.get(self.returned) is None and self.returned not in self.errors:
+            self.receive()
+        batch = self.early.pop(self.returned)
+        error = self.errors.pop(self.returned, None)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+
+        raise rebuilt(*error)
+
+    def receive(self):
+
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, batch, error = self.results.get(timeout=0.1)
+            self.early[number] = batch
+            if error is not None:
+                self.errors[number] = error
+        except queue.Empty:
+            if dead:
+                self.give_up()
+        except (OSError, EOFError):
+            self.give_up()
+
+    def give_up(self):
+        self.close()
+        codes = [worker.exitcode for worker in self.workers]
+        raise RuntimeError(f"a worker died; the exit codes are {codes}") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def rebuilt(kind, text):
+    try:
+        return kind(text)
+    except Exception:
+        return RuntimeError(text)
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
+# %% mistake: no_refill_after_an_error
+# A `next` that raises sends nothing out. With each error the lead is one less, and when nothing is under way
+# any more, your loader says that the epoch is over.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        if error is None:
+            self.send()
+            return batch
+
+        raise rebuilt(*error)
+
+    def receive(self):
+
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.give_up()
+        except (OSError, EOFError):
+            self.give_up()
+
+    def give_up(self):
+        self.close()
+        codes = [worker.exitcode for worker in self.workers]
+        raise RuntimeError(f"a worker died; the exit codes are {codes}") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def rebuilt(kind, text):
+    try:
+        return kind(text)
+    except Exception:
+        return RuntimeError(text)
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
+# %% mistake: always_a_runtime_error
+# You raise a `RuntimeError` whatever went wrong. Who wants to catch a `KeyError` of the dataset cannot. Send
+# the type along.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+
+        raise RuntimeError(error[1])
+
+    def receive(self):
+
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.give_up()
+        except (OSError, EOFError):
+            self.give_up()
+
+    def give_up(self):
+        self.close()
+        codes = [worker.exitcode for worker in self.workers]
+        raise RuntimeError(f"a worker died; the exit codes are {codes}") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
+# %% mistake: lets_a_lost_tensor_raise
+# A tensor in the queue is fetched from the worker that made it. If that was killed, `get` itself raises an
+# `OSError`. It comes out as it is, and the other workers are still at work. Catch it, too.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
+        self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
+
+    def __iter__(self):
+        return Batches(self)
+
+
+class Batches:
+    def __init__(self, loader):
+        context = torch.multiprocessing.get_context("fork")
+        self.sampler = iter(loader.batch_sampler)
+        self.sent = self.returned = 0
+        self.early = {}
+        self.stop, self.results = context.Event(), context.Queue()
+        self.tasks = [context.SimpleQueue() for _ in range(loader.num_workers)]
+        self.workers = [
+            context.Process(
+                target=work,
+                args=(loader.dataset, loader.collate_fn, tasks, self.results, self.stop),
+                daemon=True,
+            )
+            for tasks in self.tasks
+        ]
+        for worker in self.workers:
+            worker.start()
+        for _ in range(loader.num_workers * loader.prefetch_factor):
+            self.send()
+
+    def send(self):
+        for indices in itertools.islice(self.sampler, 1):
+            self.tasks[self.sent % len(self.tasks)].put((self.sent, indices))
+            self.sent += 1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.returned == self.sent:
+            self.close()
+            raise StopIteration
+        while self.returned not in self.early:
+            self.receive()
+        batch, error = self.early.pop(self.returned)
+        self.returned += 1
+        self.send()
+        if error is None:
+            return batch
+
+        raise rebuilt(*error)
+
+    def receive(self):
+
+        dead = [worker for worker in self.workers if not worker.is_alive()]
+        try:
+            number, *outcome = self.results.get(timeout=0.1)
+            self.early[number] = outcome
+        except queue.Empty:
+            if dead:
+                self.give_up()
+
+    def give_up(self):
+        self.close()
+        codes = [worker.exitcode for worker in self.workers]
+        raise RuntimeError(f"a worker died; the exit codes are {codes}") from None
+
+    def close(self):
+        self.returned = self.sent
+        self.stop.set()
+        for tasks in self.tasks:
+            tasks.put(None)
+        for worker in self.workers:
+            worker.join()
+
+    def __del__(self):
+        self.close()
+
+
+def rebuilt(kind, text):
+    try:
+        return kind(text)
+    except Exception:
+        return RuntimeError(text)
+
+
+def work(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, collate_fn([dataset[i] for i in indices]), None))
+        except Exception as error:
+            results.put((number, None, (type(error), traceback.format_exc())))
+    results.cancel_join_thread()
+
+
 # %% alternate: a_pipe_for_each_worker
 # Each worker answers through a pipe of its own. Batch k comes from worker k % n, and a pipe keeps its
 # order: nothing can come too early. A full pipe holds its worker up, so at the end pipes are drained.
@@ -1810,6 +2254,8 @@ def file_results(results, early, workers, arrived, finished):
         dead = any(worker.exitcode is not None for worker in workers)
         try:
             number, *outcome = results.get(timeout=0.02)
+        except (OSError, EOFError):  # a tensor that was lost with its worker
+            number, outcome = "dead", None
         except queue.Empty:
             if not dead:
                 continue
@@ -1828,3 +2274,94 @@ def work(dataset, collate_fn, tasks, results, stop):
         except Exception as error:
             results.put((number, None, (type(error), traceback.format_exc())))
     results.cancel_join_thread()
+
+
+# %% alternate: waits_for_sentinels
+# The main process sleeps until there is a result or a worker has ended, and a finalizer ends the workers.
+class MiniLoader:
+    def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        self.args = dataset, collate_fn
+        self.batch_sampler, self.num_workers = batch_sampler, num_workers
+        self.lead = num_workers * prefetch_factor
+
+    def __iter__(self):
+        return Pass(self)
+
+
+def end(stop, tasks, workers):
+    stop.set()
+    for queue_ in tasks:
+        queue_.put(None)
+    for worker in workers:
+        worker.join()
+
+
+class Pass:
+    def __init__(self, loader):
+        import weakref
+
+        context = torch.multiprocessing.get_context("fork")
+        self.batches = enumerate(loader.batch_sampler)
+        self.results, stop = context.Queue(), context.Event()
+        self.tasks = [context.Queue() for _ in range(loader.num_workers)]
+        self.workers = []
+        for tasks in self.tasks:
+            args = (*loader.args, tasks, self.results, stop)
+            self.workers.append(context.Process(target=serve, args=args, daemon=True))
+        for worker in self.workers:
+            worker.start()
+        self.under_way, self.waiting = [], {}
+        self.close = weakref.finalize(self, end, stop, self.tasks, self.workers)
+        for _ in range(loader.lead):
+            self.hand_out()
+
+    def hand_out(self):
+        number, indices = next(self.batches, (None, None))
+        if number is not None:
+            self.tasks[number % len(self.tasks)].put((number, indices))
+            self.under_way.append(number)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        from multiprocessing.connection import wait
+
+        if not self.under_way or not self.close.alive:
+            self.close()
+            raise StopIteration
+        due = self.under_way[0]
+        while due not in self.waiting:
+            ready = wait([self.results._reader, *(w.sentinel for w in self.workers)])
+            try:
+                if self.results._reader not in ready:
+                    raise EOFError
+                number, *answer = self.results.get()
+            except (OSError, EOFError):
+                self.close()
+                raise RuntimeError("a worker died") from None
+            self.waiting[number] = answer
+        kind, value = self.waiting.pop(due)
+        self.under_way.pop(0)
+        self.hand_out()
+        if kind is None:
+            return value
+        try:
+            error = kind(value)
+        except Exception:
+            error = RuntimeError(value)
+        try:
+            raise error
+        finally:
+            del error
+
+
+def serve(dataset, collate_fn, tasks, results, stop):
+    torch.set_num_threads(1)
+    results.cancel_join_thread()
+    while (task := tasks.get()) is not None and not stop.is_set():
+        number, indices = task
+        try:
+            results.put((number, None, collate_fn([dataset[i] for i in indices])))
+        except Exception as error:
+            results.put((number, type(error), traceback.format_exc()))

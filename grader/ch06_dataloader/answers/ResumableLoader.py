@@ -516,7 +516,8 @@ class ResumableLoader:
 
 
 # %% mistake: the_next_epoch_too_early
-# You move on to the next epoch as you deliver the last batch of this one. But its `for` is still on: the loader
+# You move on to the next epoch as you deliver the last batch of this one, or leave out an epoch of which
+# nothing is left. But its `for` is still on: the loader
 # stands at the end of the epoch until the next batch is asked for. A run that counts its epochs by `for` would be
 # one ahead after a resume.
 class ResumableLoader:
@@ -549,6 +550,122 @@ class ResumableLoader:
 
     def load_state_dict(self, state):
         self.seed, self.epoch, self.done = state["seed"], state["epoch"], state["done"]
+
+
+# %% mistake: keeps_the_order_of_an_epoch
+# You keep an epoch's order until the epoch ends. A loader that has been used keeps it over `load_state_dict`
+# as well, and goes on in an order that belongs to another position. Compute it from the position.
+class ResumableLoader:
+    def __init__(self, dataset, transform, batch_size, seed, num_workers=0):
+        self.dataset, self.transform = dataset, transform
+        self.batch_size, self.num_workers = batch_size, num_workers
+        self.order = None
+        self.load_state_dict({"seed": seed, "epoch": 0, "batch": 0})
+
+    def state_dict(self):
+        return {"seed": self.seed, "epoch": self.epoch, "batch": self.batch}
+
+    def load_state_dict(self, state):
+
+        self.seed, self.epoch, self.batch = state["seed"], state["epoch"], state["batch"]
+
+    def __iter__(self):
+        digest = hashlib.sha256(f"order {self.seed} {self.epoch}".encode()).digest()
+        generator = torch.Generator().manual_seed(int.from_bytes(digest[:7]))
+        if self.order is None:
+            self.order = torch.randperm(len(self.dataset), generator=generator).tolist()
+        order = self.order
+        batches = [
+            order[first : first + self.batch_size]
+            for first in range(self.batch * self.batch_size, len(order), self.batch_size)
+        ]
+        loader = DataLoader(
+            augment(self.dataset, self.transform, self.seed, self.epoch),
+            batch_sampler=batches,
+            num_workers=self.num_workers,
+            multiprocessing_context="fork" if self.num_workers else None,
+            generator=generator,
+        )
+        for batch in loader:
+            self.batch += 1
+            yield batch
+        self.epoch, self.batch, self.order = self.epoch + 1, 0, None
+
+
+# %% mistake: augments_with_its_own_seed
+# A state brings its seed, and you use it for the order alone. The samples come in the right order, and with
+# the random numbers of another run.
+class ResumableLoader:
+    def __init__(self, dataset, transform, batch_size, seed, num_workers=0):
+        self.dataset, self.transform, self.own_seed = dataset, transform, seed
+        self.batch_size, self.num_workers = batch_size, num_workers
+        self.load_state_dict({"seed": seed, "epoch": 0, "batch": 0})
+
+    def state_dict(self):
+        return {"seed": self.seed, "epoch": self.epoch, "batch": self.batch}
+
+    def load_state_dict(self, state):
+
+        self.seed, self.epoch, self.batch = state["seed"], state["epoch"], state["batch"]
+
+    def __iter__(self):
+        digest = hashlib.sha256(f"order {self.seed} {self.epoch}".encode()).digest()
+        generator = torch.Generator().manual_seed(int.from_bytes(digest[:7]))
+        order = torch.randperm(len(self.dataset), generator=generator).tolist()
+        batches = [
+            order[first : first + self.batch_size]
+            for first in range(self.batch * self.batch_size, len(order), self.batch_size)
+        ]
+        loader = DataLoader(
+            augment(self.dataset, self.transform, self.own_seed, self.epoch),
+            batch_sampler=batches,
+            num_workers=self.num_workers,
+            multiprocessing_context="fork" if self.num_workers else None,
+            generator=generator,
+        )
+        for batch in loader:
+            self.batch += 1
+            yield batch
+        self.epoch, self.batch = self.epoch + 1, 0
+
+
+# %% mistake: moves_on_in_finally
+# You move on to the next epoch in a `finally`, which a `break` runs, too. What was left of the epoch is
+# never seen.
+class ResumableLoader:
+    def __init__(self, dataset, transform, batch_size, seed, num_workers=0):
+        self.dataset, self.transform = dataset, transform
+        self.batch_size, self.num_workers = batch_size, num_workers
+        self.load_state_dict({"seed": seed, "epoch": 0, "batch": 0})
+
+    def state_dict(self):
+        return {"seed": self.seed, "epoch": self.epoch, "batch": self.batch}
+
+    def load_state_dict(self, state):
+
+        self.seed, self.epoch, self.batch = state["seed"], state["epoch"], state["batch"]
+
+    def __iter__(self):
+        digest = hashlib.sha256(f"order {self.seed} {self.epoch}".encode()).digest()
+        generator = torch.Generator().manual_seed(int.from_bytes(digest[:7]))
+        order = torch.randperm(len(self.dataset), generator=generator).tolist()
+        batches = [
+            order[first : first + self.batch_size]
+            for first in range(self.batch * self.batch_size, len(order), self.batch_size)
+        ]
+        loader = DataLoader(
+            augment(self.dataset, self.transform, self.seed, self.epoch),
+            batch_sampler=batches,
+            num_workers=self.num_workers,
+            multiprocessing_context="fork" if self.num_workers else None,
+            generator=generator,
+        )
+        try:
+            for batch in loader:
+                self.batch += 1
+                yield batch
+        finally:
+            self.epoch, self.batch = self.epoch + 1, 0
 
 
 # %% alternate: a_sampler_that_yields_batches

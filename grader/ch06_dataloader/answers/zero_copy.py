@@ -214,6 +214,120 @@ def zero_copy(dataset, batches, shape, dtype, num_workers: int, prefetch_factor:
         yield ahead
 
 
+# %% mistake: a_ring_for_each_worker
+# Each of your workers has slots of its own: the trainer's batch counts once for each of them. The slots of all
+# workers, used in turn, are enough with one more for the trainer.
+def zero_copy(dataset, batches, shape, dtype, num_workers: int, prefetch_factor: int = 2):
+    each = prefetch_factor + 1
+    slots = num_workers * each
+    largest = max(map(len, batches), default=0)
+    buffer = torch.empty(slots, largest, *shape, dtype=dtype).share_memory_()
+
+    class Slots(Dataset):
+        def __getitem__(self, task):
+            slot, indices = task
+            for place, index in enumerate(indices):
+                buffer[slot, place] = dataset[index]
+            return slot
+
+    tasks = [
+        (number % num_workers * each + number // num_workers % each, indices)
+        for number, indices in enumerate(batches)
+    ]
+    loader = DataLoader(
+        Slots(),
+        batch_size=None,
+        sampler=tasks,
+        num_workers=num_workers,
+        prefetch_factor=prefetch_factor,
+        multiprocessing_context="fork",
+    )
+    for slot, (_, indices) in zip(loader, tasks, strict=True):
+        yield buffer[slot, : len(indices)]
+
+
+# %% mistake: float32_always
+# Your buffer is `float32`, whatever `dtype` says. Whole numbers above 2**24 would change on their way.
+def zero_copy(dataset, batches, shape, dtype, num_workers: int, prefetch_factor: int = 2):
+    slots = num_workers * prefetch_factor + 1
+    largest = max(map(len, batches), default=0)
+    buffer = torch.empty(slots, largest, *shape).share_memory_()
+
+    class Slots(Dataset):
+        def __getitem__(self, task):
+            slot, indices = task
+            for place, index in enumerate(indices):
+                buffer[slot, place] = dataset[index]
+            return slot
+
+    tasks = [(number % slots, indices) for number, indices in enumerate(batches)]
+    loader = DataLoader(
+        Slots(),
+        batch_size=None,
+        sampler=tasks,
+        num_workers=num_workers,
+        prefetch_factor=prefetch_factor,
+        multiprocessing_context="fork",
+    )
+    for slot, (_, indices) in zip(loader, tasks, strict=True):
+        yield buffer[slot, : len(indices)]
+
+
+# %% mistake: as_large_as_the_first_batch
+# Your slots are as large as the first batch. A later one may be larger, and does not fit.
+def zero_copy(dataset, batches, shape, dtype, num_workers: int, prefetch_factor: int = 2):
+    slots = num_workers * prefetch_factor + 1
+    largest = len(batches[0]) if batches else 0
+    buffer = torch.empty(slots, largest, *shape, dtype=dtype).share_memory_()
+
+    class Slots(Dataset):
+        def __getitem__(self, task):
+            slot, indices = task
+            for place, index in enumerate(indices):
+                buffer[slot, place] = dataset[index]
+            return slot
+
+    tasks = [(number % slots, indices) for number, indices in enumerate(batches)]
+    loader = DataLoader(
+        Slots(),
+        batch_size=None,
+        sampler=tasks,
+        num_workers=num_workers,
+        prefetch_factor=prefetch_factor,
+        multiprocessing_context="fork",
+    )
+    for slot, (_, indices) in zip(loader, tasks, strict=True):
+        yield buffer[slot, : len(indices)]
+
+
+# %% mistake: indexes_with_a_list
+# An index that is a list copies what it picks: what you yield is no view of the buffer. Whole numbers and slices
+# give views.
+def zero_copy(dataset, batches, shape, dtype, num_workers: int, prefetch_factor: int = 2):
+    slots = num_workers * prefetch_factor + 1
+    largest = max(map(len, batches), default=0)
+    buffer = torch.empty(slots, largest, *shape, dtype=dtype).share_memory_()
+
+    class Slots(Dataset):
+        def __getitem__(self, task):
+            slot, indices = task
+            for place, index in enumerate(indices):
+                buffer[slot, place] = dataset[index]
+            return slot
+
+    tasks = [(number % slots, indices) for number, indices in enumerate(batches)]
+    loader = DataLoader(
+        Slots(),
+        batch_size=None,
+        sampler=tasks,
+        num_workers=num_workers,
+        prefetch_factor=prefetch_factor,
+        multiprocessing_context="fork",
+    )
+    for slot, (_, indices) in zip(loader, tasks, strict=True):
+        yield buffer[[slot], : len(indices)][0]
+
+
 # %% alternate: stack_into_the_slot
 # The worker stacks with `out=`; the main process keeps count of the slots by itself.
 class Writer(Dataset):
@@ -303,3 +417,40 @@ def zero_copy(dataset, batches, shape, dtype, num_workers, prefetch_factor=2):
     )
     for k, at in enumerate(loader):
         yield memory[int(at) : int(at) + len(batches[k])]
+
+
+# %% alternate: collates_into_the_slot
+# Each sample is told its place and written there; the collate function only says where the batch is.
+class Writes(Dataset):
+    def __init__(self, dataset, buffer):
+        self.dataset, self.buffer = dataset, buffer
+
+    def __getitem__(self, task):
+        slot, place, index = task
+        self.buffer[slot][place].copy_(self.dataset[index])
+        return slot, place
+
+
+def where_it_is(done):
+    return done[0][0], len(done)
+
+
+def zero_copy(dataset, batches, shape, dtype, num_workers, prefetch_factor=2):
+    slots = 1 + num_workers * prefetch_factor
+    most = max((len(batch) for batch in batches), default=0)
+    buffer = torch.zeros(slots, most, *shape, dtype=dtype)
+    buffer.share_memory_()
+    tasks = [
+        [(number % slots, place, index) for place, index in enumerate(batch)]
+        for number, batch in enumerate(batches)
+    ]
+    loader = DataLoader(
+        Writes(dataset, buffer),
+        batch_sampler=tasks,
+        collate_fn=where_it_is,
+        num_workers=num_workers,
+        prefetch_factor=prefetch_factor,
+        **WORKERS,
+    )
+    for slot, size in loader:
+        yield buffer[slot].narrow(0, 0, size)

@@ -75,6 +75,7 @@ class Recorder(TorchFunctionMode):
         self.graph = torch.fx.Graph()
         self.nodes = {}  # from a tensor's id to its node
         self.held = {}
+        self.alive = []
         self.broken = False
         for number, tensor in enumerate(tensors):
             node = self.graph.placeholder(f"input_{number}")
@@ -85,6 +86,7 @@ class Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func.__name__ == "__get__":
             return result
+        self.alive.append(result)
         self.broken = self.broken or func.__name__ in READS
         node = self.graph.call_function(func, self.to_nodes(args), self.to_nodes(kwargs))
         if isinstance(result, torch.Tensor):
@@ -167,6 +169,7 @@ class Recorder(TorchFunctionMode):
         self.graph = torch.fx.Graph()
         self.nodes = {}  # from a tensor's id to its node
         self.held = {}
+        self.alive = []
         self.broken = False
         for number, tensor in enumerate(tensors):
             node = self.graph.placeholder(f"input_{number}")
@@ -177,6 +180,7 @@ class Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func.__name__ == "__get__":
             return result
+        self.alive.append(result)
         self.broken = self.broken or func.__name__ in READS
         node = self.graph.call_function(func, self.to_nodes(args), self.to_nodes(kwargs))
         if isinstance(result, torch.Tensor):
@@ -257,6 +261,7 @@ class Recorder(TorchFunctionMode):
         self.graph = torch.fx.Graph()
         self.nodes = {}  # from a tensor's id to its node
         self.held = {}
+        self.alive = []
         self.broken = False
         for number, tensor in enumerate(tensors):
             node = self.graph.placeholder(f"input_{number}")
@@ -267,6 +272,7 @@ class Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func.__name__ == "__get__":
             return result
+        self.alive.append(result)
         self.broken = self.broken or func.__name__ in READS
         node = self.graph.call_function(func, self.to_nodes(args), self.to_nodes(kwargs))
         if isinstance(result, torch.Tensor):
@@ -348,6 +354,7 @@ class Recorder(TorchFunctionMode):
         self.graph = torch.fx.Graph()
         self.nodes = {}  # from a tensor's id to its node
         self.held = {}
+        self.alive = []
         self.broken = False
         for number, tensor in enumerate(tensors):
             node = self.graph.placeholder(f"input_{number}")
@@ -358,6 +365,7 @@ class Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func.__name__ == "__get__":
             return result
+        self.alive.append(result)
         self.broken = self.broken or func.__name__ in READS
         node = self.graph.call_function(func, self.to_nodes(args), self.to_nodes(kwargs))
         if isinstance(result, torch.Tensor):
@@ -440,6 +448,101 @@ class Recorder(TorchFunctionMode):
         self.graph = torch.fx.Graph()
         self.nodes = {}  # from a tensor's id to its node
         self.held = {}
+        self.alive = []
+        self.broken = False
+        for number, tensor in enumerate(tensors):
+            node = self.graph.placeholder(f"input_{number}")
+            self.nodes.setdefault(id(tensor), node)
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if func.__name__ == "__get__":
+            return result
+        self.alive.append(result)
+        self.broken = self.broken or func.__name__ in READS
+        node = self.graph.call_function(func, self.to_nodes(args), self.to_nodes(kwargs))
+        if isinstance(result, torch.Tensor):
+            self.nodes[id(result)] = node
+        elif isinstance(result, tuple | list):
+            for place, item in enumerate(result):
+                if isinstance(item, torch.Tensor):
+                    part = self.graph.call_function(operator.getitem, (node, place))
+                    self.nodes[id(item)] = part
+        return result
+
+    def to_nodes(self, values):
+        return torch.fx.node.map_aggregate(values, self.to_node)
+
+    def to_node(self, value):
+        if not isinstance(value, torch.Tensor):
+            return value
+        if id(value) not in self.nodes:  # from outside: a weight, a global
+            name = f"held_{len(self.held)}"
+            self.held[name] = value.detach().clone()
+            self.alive.append(value)
+            self.nodes[id(value)] = self.graph.get_attr(name)
+        return self.nodes[id(value)]
+
+    def finished(self, result):
+        """Return the graph as a module that returns what the function did."""
+        self.graph.output(self.to_nodes(result))
+        return torch.fx.GraphModule(self.held, self.graph)
+
+
+# %% mistake: lets_tensors_go
+# You know tensors by their `id`, and let them go. Python gives the id of a tensor that is gone to a
+# new one, and your graph takes the new one for the old. Keep what you have seen while you record.
+class MiniDynamo:
+    """Calls `function`, or a graph that was captured from it under the same conditions."""
+
+    def __init__(self, function: Callable, backend: Callable, limit: int = 8) -> None:
+        self.function = function
+        self.backend = backend
+        self.limit = limit
+        self.known = {}  # from a kind to what runs it
+
+    def __call__(self, *args: Any) -> Any:
+        kind = self.kind(args)
+        if kind in self.known:
+            run = self.known[kind]
+            if run is self.function:
+                return run(*args)
+            return run(*(value for value in args if isinstance(value, torch.Tensor)))
+        if len(self.known) >= self.limit:
+            return self.function(*args)
+
+        tensors = [value for value in args if isinstance(value, torch.Tensor)]
+        recorder = Recorder(tensors)
+        with recorder:
+            result = self.function(*args)
+        if recorder.broken:
+            self.known[kind] = self.function
+        else:
+            self.known[kind] = self.backend(recorder.finished(result), tensors)
+        return result
+
+    def kind(self, args):
+        """Return the guards as a key: equal for calls that may share a graph."""
+        first = {}  # from a tensor's id to the first argument that is it
+        key = [torch.is_grad_enabled()]
+        for number, value in enumerate(args):
+            if isinstance(value, torch.Tensor):
+                same = first.setdefault(id(value), number)
+                key.append((value.dtype, value.shape, value.requires_grad, same))
+            else:
+                key.append((type(value), value))
+        return tuple(key)
+
+
+class Recorder(TorchFunctionMode):
+    """Writes the calls made while it is entered into a graph."""
+
+    def __init__(self, tensors):
+        super().__init__()
+        self.graph = torch.fx.Graph()
+        self.nodes = {}  # from a tensor's id to its node
+        self.held = {}
         self.broken = False
         for number, tensor in enumerate(tensors):
             node = self.graph.placeholder(f"input_{number}")
@@ -469,7 +572,7 @@ class Recorder(TorchFunctionMode):
             return value
         if id(value) not in self.nodes:  # from outside: a weight, a global
             name = f"held_{len(self.held)}"
-            self.held[name] = value.detach().clone()
+            self.held[name] = value
             self.nodes[id(value)] = self.graph.get_attr(name)
         return self.nodes[id(value)]
 
@@ -532,6 +635,7 @@ class Recorder(TorchFunctionMode):
         self.graph = torch.fx.Graph()
         self.nodes = {}  # from a tensor's id to its node
         self.held = {}
+        self.alive = []
         self.broken = False
         for number, tensor in enumerate(tensors):
             node = self.graph.placeholder(f"input_{number}")
@@ -542,6 +646,7 @@ class Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func.__name__ == "__get__":
             return result
+        self.alive.append(result)
         self.broken = self.broken or func.__name__ in READS
         if not isinstance(result, torch.Tensor | tuple | list):
             return result
@@ -627,6 +732,7 @@ class Recorder(TorchFunctionMode):
         self.graph = torch.fx.Graph()
         self.nodes = {}  # from a tensor's id to its node
         self.held = {}
+        self.alive = []
         self.broken = False
         for number, tensor in enumerate(tensors):
             node = self.graph.placeholder(f"input_{number}")
@@ -637,6 +743,7 @@ class Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func.__name__ == "__get__":
             return result
+        self.alive.append(result)
         self.broken = self.broken or func.__name__ in READS
         node = self.graph.call_function(func, self.to_nodes(args), self.to_nodes(kwargs))
         if isinstance(result, torch.Tensor):
@@ -719,6 +826,7 @@ class Recorder(TorchFunctionMode):
         self.graph = torch.fx.Graph()
         self.nodes = {}  # from a tensor's id to its node
         self.held = {}
+        self.alive = []
         self.broken = False
         for number, tensor in enumerate(tensors):
             node = self.graph.placeholder(f"input_{number}")
@@ -729,6 +837,7 @@ class Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func.__name__ == "__get__":
             return result
+        self.alive.append(result)
         pass
         node = self.graph.call_function(func, self.to_nodes(args), self.to_nodes(kwargs))
         if isinstance(result, torch.Tensor):
@@ -811,6 +920,7 @@ class Recorder(TorchFunctionMode):
         self.graph = torch.fx.Graph()
         self.nodes = {}  # from a tensor's id to its node
         self.held = {}
+        self.alive = []
         self.broken = False
         for number, tensor in enumerate(tensors):
             node = self.graph.placeholder(f"input_{number}")
@@ -821,6 +931,7 @@ class Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func.__name__ == "__get__":
             return result
+        self.alive.append(result)
         self.broken = self.broken or func.__name__ in READS
         node = self.graph.call_function(func, self.to_nodes(args), self.to_nodes(kwargs))
         if isinstance(result, torch.Tensor):
@@ -903,6 +1014,7 @@ class Recorder(TorchFunctionMode):
         self.graph = torch.fx.Graph()
         self.nodes = {}  # from a tensor's id to its node
         self.held = {}
+        self.alive = []
         self.broken = False
         for number, tensor in enumerate(tensors):
             node = self.graph.placeholder(f"input_{number}")
@@ -913,6 +1025,7 @@ class Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func.__name__ == "__get__":
             return result
+        self.alive.append(result)
         self.broken = self.broken or func.__name__ in READS
         node = self.graph.call_function(func, self.to_nodes(args), self.to_nodes(kwargs))
         if isinstance(result, torch.Tensor):
@@ -994,6 +1107,7 @@ class Recorder(TorchFunctionMode):
         self.graph = torch.fx.Graph()
         self.nodes = {}  # from a tensor's id to its node
         self.held = {}
+        self.alive = []
         self.broken = False
         for number, tensor in enumerate(tensors):
             node = self.graph.placeholder(f"input_{number}")
@@ -1004,6 +1118,7 @@ class Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func.__name__ == "__get__":
             return result
+        self.alive.append(result)
         self.broken = self.broken or func.__name__ in READS
         node = self.graph.call_function(func, self.to_nodes(args), self.to_nodes(kwargs))
         if isinstance(result, torch.Tensor):
@@ -1084,6 +1199,7 @@ class Recorder(TorchFunctionMode):
         self.graph = torch.fx.Graph()
         self.nodes = {}  # from a tensor's id to its node
         self.held = {}
+        self.alive = []
         self.broken = False
         for number, tensor in enumerate(tensors):
             node = self.graph.placeholder(f"input_{number}")
@@ -1094,6 +1210,7 @@ class Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func.__name__ == "__get__":
             return result
+        self.alive.append(result)
         self.broken = self.broken or func.__name__ in READS
         node = self.graph.call_function(func, self.to_nodes(args), self.to_nodes(kwargs))
         if isinstance(result, torch.Tensor):
@@ -1177,6 +1294,7 @@ class Recorder(TorchFunctionMode):
         self.graph = torch.fx.Graph()
         self.nodes = {}  # from a tensor's id to its node
         self.held = {}
+        self.alive = []
         self.broken = False
         for number, tensor in enumerate(tensors):
             node = self.graph.placeholder(f"input_{number}")
@@ -1187,6 +1305,7 @@ class Recorder(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func.__name__ == "__get__":
             return result
+        self.alive.append(result)
         self.broken = self.broken or func.__name__ in READS
         node = self.graph.call_function(func, self.to_nodes(args), self.to_nodes(kwargs))
         if isinstance(result, torch.Tensor):

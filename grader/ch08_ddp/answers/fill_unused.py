@@ -118,8 +118,8 @@ def fill_unused(loss, parameters):
 
 
 # %% mistake: recursion
-# You call yourself for each node below. Python ends that after a thousand calls, and a graph may be deeper. Keep a list
-# of nodes to visit.
+# You call yourself for each node below. Python ends that after `sys.getrecursionlimit()` calls, and a graph may be
+# deeper. Keep a list of nodes to visit.
 def fill_unused(loss, parameters):
     reached, seen = set(), set()
 

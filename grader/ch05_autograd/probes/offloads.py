@@ -1,0 +1,130 @@
+"""Probes of `offloading`: what is computed, and the files that are there meanwhile."""
+
+import gc
+import tempfile
+import weakref
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from grader import probe
+
+from .alive import fresh_garbage
+
+
+def compute(kinds, x, w, made):
+    """Return one number computed from `x` and `w` (32, 32); `made` gets what was made on the way."""
+
+    def note(tensor):
+        made.append(weakref.ref(tensor.untyped_storage()))
+        return tensor
+
+    h = x
+    for kind in kinds:
+        if kind == "product":
+            h = note(torch.tanh(h @ w))
+        elif kind == "square":
+            h = note(h * 1.5)
+            h = note(h * h)
+        elif kind == "rows":  # two small views of a large tensor are saved
+            large = note(h.exp() * 0.1)
+            h = h + note(large + 0.5)[3:5].prod(0) * w
+        elif kind == "mask":
+            h = torch.where(note(h > 0), h, note(0.5 * h))
+        elif kind == "half":
+            h = note(note(h.bfloat16()).sigmoid()).double() + h
+        elif kind == "index":
+            h = h[note(torch.arange(2000) % 32)].view(-1, 32)[:32].clone()
+        elif kind == "constant":
+            h = h * note(torch.linspace(0, 1, 1024, dtype=torch.float64).view(32, 32).t())
+        elif kind == "row":
+            h = h * note(h.detach()[:1].sigmoid()).expand(32, 32)
+    return h.sum()
+
+
+@probe
+def offloaded(student, kinds, x, w, at_least, turns, inside):
+    """Return gradients, and the files that are there before, during and after."""
+    x, w = x.clone().requires_grad_(), nn.Parameter(w.clone())
+    with tempfile.TemporaryDirectory() as folder, fresh_garbage():
+        other = Path(folder) / "notes.txt"
+        other.write_text("somebody else's")
+        made, files = [], []
+        with student.offloading(folder, at_least):
+            total = compute(kinds, x, w, made)
+            recorded = total.requires_grad
+            turns = turns if recorded else 0
+            alive = sum(one() is not None and one().nbytes() >= at_least for one in made)
+            files.append(sizes_in(folder))
+            if inside:
+                backward(total, turns)
+        if not inside:
+            files.append(sizes_in(folder))
+            backward(total, turns)
+        del total
+        gc.collect()
+        left = sorted(sizes_in(folder))
+        later = (x * 2).square().sum()  # saves a large tensor, which is no leaf
+        outside = later.grad_fn.next_functions[0][0]._saved_self is not None
+        plain = sizes_in(folder) == left
+        return {
+            "recorded": recorded,
+            "grads": [x.grad, w.grad],
+            "files": files,
+            "alive": alive,
+            "left": left,
+            "others": other.read_text() if other.exists() else "is gone",
+            "outside": outside and plain,
+        }
+
+
+def backward(total, turns):
+    """Go back `turns` times; the graph is kept until the last."""
+    for turn in range(turns):
+        total.backward(retain_graph=turn + 1 < turns)
+
+
+def sizes_in(folder):
+    """Return the sizes of the files in a folder, without the one that was there before."""
+    return sorted(p.stat().st_size for p in Path(folder).iterdir() if p.name != "notes.txt")
+
+
+@probe
+def offloaded_after_error(student, x, at_least):
+    """Return what came out of a `with` whose body raised, and the files of what is saved later."""
+    x = x.clone().requires_grad_()
+    with tempfile.TemporaryDirectory() as folder, fresh_garbage():
+        came = "nothing"
+        try:
+            with student.offloading(folder, at_least):
+                raise KeyError("by the body")
+        except KeyError:
+            came = "KeyError"
+        total = (x * 2).square().sum()
+        files = sizes_in(folder)
+        del total
+        return {"came": came, "files": files}
+
+
+@probe
+def offloaded_twice(student, kinds, x, w, at_least):
+    """Return gradients of two graphs that wait in one folder at once, and what is left of files."""
+    leaves, counts = [], []
+    with tempfile.TemporaryDirectory() as folder, fresh_garbage():
+        totals = []
+        for scale in (1.0, 2.0):
+            one, two = (scale * x).requires_grad_(), nn.Parameter(w.clone())
+            leaves += [one, two]
+            with student.offloading(folder, at_least):
+                totals.append(compute(kinds, one, two, []))
+            counts.append(len(sizes_in(folder)))
+        totals[0].backward()
+        del totals[0]
+        gc.collect()
+        counts.append(len(sizes_in(folder)))
+        totals[0].backward()
+        totals.clear()
+        gc.collect()
+        counts.append(len(sizes_in(folder)))
+    return {"grads": [leaf.grad for leaf in leaves], "counts": counts}
