@@ -132,22 +132,26 @@ class _Judge:
             other = f"that of {verdict.mistake}" if verdict.mistake else "none"
             yield Problem(
                 where,
-                f"its diagnosis is {other}",
+                f"its diagnosis is {other}.{_first_failure(verdict)}",
                 f"make the checks tell them apart, or merge them, in {answers}",
             )
 
     def _full(self, name: str, verdict: Verdict) -> Iterator[Problem]:
         if verdict.outcome is Outcome.PASSED and verdict.points == verdict.max_points:
             return
-        failed = next((c for c in verdict.checks if c.message), None)
-        reason = verdict.summary or (failed.message if failed else None)
-        said = f" {failed.rubric}" if failed else ""
-        text = f" {reason.what} {dict(reason.rows)}" if reason else ""
         yield Problem(
             f"{self._grader.exercise.id}, {name}",
-            f"is {verdict.outcome}, {verdict.points:g} of {verdict.max_points:g}.{said}{text}",
+            f"is {verdict.outcome}, {verdict.points:g} of {verdict.max_points:g}.{_first_failure(verdict)}",
             "correct the answer, or the check if the answer is right",
         )
+
+
+def _first_failure(verdict: Verdict) -> str:
+    """Return " rubric: what was said" of the first check that failed, or why none was run."""
+    failed = next((c for c in verdict.checks if c.message), None)
+    reason = verdict.summary or (failed.message if failed else None)
+    said = f" {failed.rubric}" if failed else ""
+    return said + (f" {reason.what} {dict(reason.rows)}" if reason else "")
 
 
 def _parts(chapter: Chapter, exercise: Exercise, grader: ExerciseGrader) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from grader.core.outcome import Ended
 _NUMBER = re.compile(r"/\S+|0x[0-9a-f]+|\d+")
 """What differs from run to run in a message: paths, such as those of temporary files, and numbers."""
 _OWN = re.compile(r"\b(raise|assert)\b")
-_CHANCE = re.compile(r"\b(gloo|peer|rank|worker)\b", re.IGNORECASE)
+_CHANCE = re.compile(r"\b(peer|rank|worker)\b", re.IGNORECASE)
 """Words of a process that lost another one: which of them it says hangs on who was faster."""
 
 
@@ -64,14 +64,21 @@ def _same_exception(ours: Raised, theirs: Raised) -> bool:
 
     What one's own `raise` says is free, and what an instrument says of several processes depends on
     who noticed first. What Python or PyTorch says tells what went wrong: a `RuntimeError` about a
-    view explains none about sizes. Paths and numbers in it may differ.
+    view explains none about sizes. Paths and numbers in it may differ. Where one process lost another,
+    who noticed first decides the type too: the process that was left, or the instrument.
     """
+    if _lost_another(ours) and _lost_another(theirs):
+        return True
     if ours.type != theirs.type or _is_own(ours) != _is_own(theirs):
         return False
     if _is_own(ours) or not ours.where or not theirs.where:
         return True
     said, known = _said(ours), _said(theirs)
     return said == known or bool(_CHANCE.search(said) and _CHANCE.search(known))
+
+
+def _lost_another(raised: Raised) -> bool:
+    return raised.type == "RankDied" or "gloo" in _said(raised)
 
 
 def _said(raised: Raised) -> str:

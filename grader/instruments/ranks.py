@@ -37,6 +37,9 @@ _GRACE = 0.5
 """Seconds for the other ranks to answer once one has raised. If they wait for it they never will;
 if they raise too, the lowest is named whoever came first."""
 
+_GRACE_AFTER_DEATH = 3.0
+"""The same once one has died: the kernel tells the others, and what they raise says more."""
+
 _PLACE_BYTES = 64
 
 _LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
@@ -146,8 +149,10 @@ def _wait(ranks: list[_Rank], patience: Patience) -> None:
                 waiting[sock].answer = decode(receive_frame(sock, patience.deadline))
             except ChannelError:
                 waiting[sock].gone = True
-        if any(rank.gone or (rank.answer and rank.answer["raised"]) for rank in ranks):
+        if any(rank.answer and rank.answer["raised"] for rank in ranks):
             patience.shorten(_GRACE)
+        elif any(rank.gone for rank in ranks):
+            patience.shorten(_GRACE_AFTER_DEATH)
 
 
 def _end(ranks: list[_Rank]) -> None:

@@ -41,3 +41,13 @@ def test_exceptions_explain_each_other_by_what_python_says():
     assert not _same_exception(ours, raised("RuntimeError", view, own))
     refuses = raised("RuntimeError", "no", own)
     assert _same_exception(refuses, raised("RuntimeError", "", "if n < 0: raise RuntimeError"))
+
+
+def test_who_notices_a_lost_process_is_no_difference():
+    call = "dist.all_reduce(flat)"
+    heard = raised("RuntimeError", "[gloo/pair.cc:5] Read error: Connection reset by peer", call)
+    died = Raised("RankDied", ("RankDied",), "The process of rank 1 ended without an answer.", ())
+    hung = Raised("RanksHung", ("RanksHung",), "The ranks wait for each other: rank 1 …", ())
+    assert _same_exception(heard, died)
+    assert _same_exception(died, heard)
+    assert not _same_exception(hung, died)

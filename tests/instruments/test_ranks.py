@@ -83,6 +83,16 @@ def test_a_rank_that_dies(leave):
         on_ranks(2, lambda rank: leave(3) if rank else None)
 
 
+def test_what_is_heard_of_a_death_says_more_than_the_death():
+    def body(rank):
+        if rank:
+            os._exit(3)
+        dist.barrier()
+
+    with pytest.raises(Relayed, match=r"\(on rank 0\)"):
+        on_ranks(2, body)
+
+
 def test_leaving_politely_is_an_exception_too():
     with pytest.raises(Relayed) as caught:
         on_ranks(2, lambda rank: exit(3) if rank else None)
