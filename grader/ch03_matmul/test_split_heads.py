@@ -41,9 +41,9 @@ def by_head(x, heads):
 @gate
 def test_shapes(heads_split, heads_there_and_back, rng):
     """Shapes are right, there and back."""
-    for x, heads in (layouts(rng)["contiguous"], layouts(rng)["whole numbers"]):
-        assert_tensor(heads_split.ask(x, heads).value, dtype=x.dtype, shape=by_head(x, heads).shape)
-        assert_tensor(heads_there_and_back.ask(x, heads).value, dtype=x.dtype, shape=x.shape)
+    x, heads = layouts(rng)["contiguous"]
+    assert_tensor(heads_split.ask(x, heads).value, dtype=x.dtype, shape=by_head(x, heads).shape)
+    assert_tensor(heads_there_and_back.ask(x, heads).value, dtype=x.dtype, shape=x.shape)
 
 
 def test_split(heads_split, rng):

@@ -37,11 +37,13 @@ def compare(synced, base, source, names=()):
 
 
 @gate
-def test_runs(synced):
-    """Returns nothing, on every rank."""
-    for rank, found in enumerate(synced.value):
+def test_runs(synced, base):
+    """Runs on every rank, and leaves rank 0's values as they are."""
+    there = synced.value[0]["values"]
+    for name, expected in tensors_of(Replica(base, 0)).items():
+        assert_holds(name in there, f"Rank 0 has no `{name}` any more.")
         assert_holds(
-            not found["returned"], f"Rank {rank} returned something. Nothing is asked for."
+            torch.equal(there[name], expected), f"Rank 0 has another `{name}` than before."
         )
 
 
@@ -68,9 +70,10 @@ def test_source(synced, base):
 
 
 def test_same_objects(synced, base):
-    """The tensors are the same objects, with strides and flags of their own; tied ones stay tied."""
+    """Nothing is returned; tensors stay the same objects, with strides and flags; ties stay ties."""
     compare(synced, base, 0, ["frozen"])
     for rank, found in enumerate(synced.value):
+        assert_holds(not found["returned"], f"Rank {rank} returned something.")
         assert_equal(found["same objects"], [], f"What is another object on rank {rank}.")
         assert_equal(found["other layouts"], [], f"What has other strides or flags on rank {rank}.")
         assert_equal(found["recorded"], [], f"What is no leaf on rank {rank}.")
