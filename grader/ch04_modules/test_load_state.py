@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_equal, assert_holds, assert_same_bits, gate
+from grader import assert_equal, assert_holds, assert_raises, assert_same_bits, gate
 from grader.ch04_modules.graphs import random_graph, randomness
 from grader.ch04_modules.probes.module_graphs import build
 
@@ -54,7 +54,10 @@ def assert_state(got, parameters, buffers):
 
 def assert_refused(loaded, made, tensors, names, **options):
     """Fail unless loading raised, named all `names`, and left the model as it was."""
-    got = loaded.ask(made, tensors, options).value
+    evidence = loaded.ask(made, tensors, options)
+    if evidence.raised:
+        assert_raises(evidence, "RuntimeError", "It was refused with another error.")
+    got = evidence.value
     assert_holds(got["error"] is not None, "Expected a RuntimeError.")
     unnamed = [name for name in names if name not in got["error"]]
     assert_equal(unnamed, [], "The error does not name these.")

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import torch
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from traitlets.log import get_logger
@@ -69,8 +68,6 @@ class Run:
 
     def start(self) -> None:
         """Start the box, if there is none. Raises `BoxUnavailable`."""
-        # what checks expect must not depend on this machine's width; --jobs fills the cores
-        torch.set_num_threads(1)
         if self._box is None:
             self._box = Box(
                 self.chapter.probes,

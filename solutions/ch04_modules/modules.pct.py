@@ -19,6 +19,7 @@
 #   is a walk through these dictionaries, and all that surprises (a layer that never trains, a shared
 #   weight that is missing, a checkpoint that does not fit) is a walk that went elsewhere than you
 #   thought. In this chapter you write these walks yourself.
+# preload: [torch._decomp.decompositions_for_jvp]
 
 # %% [markdown]
 # ## How to work

@@ -164,6 +164,8 @@ def recorded_ends(student, x):
                 found[f"wrong {number}"] = "entered"
         except AttributeError:
             found[f"wrong {number}"] = _hook_count(model) - 1
+        except Exception as error:
+            found[f"wrong {number}"] = type(error).__name__
     return found
 
 
