@@ -9,11 +9,14 @@ from tests import ROOT
 
 SEED = 7
 CHAPTERS = Course(ROOT).chapters()
-# An exercise is a group of its own: no fixture is shared, and the workers end at the same time.
+# An exercise is a group of its own: no fixture is shared. The long ones first, so that the workers end
+# at the same time.
 EXERCISES = [
     pytest.param(chapter, exercise, id=exercise.id, marks=pytest.mark.xdist_group(exercise.id))
-    for chapter in CHAPTERS
-    for exercise in chapter.exercises
+    for chapter, exercise in sorted(
+        ((chapter, exercise) for chapter in CHAPTERS for exercise in chapter.exercises),
+        key=lambda pair: -pair[1].minutes,
+    )
 ]
 
 
