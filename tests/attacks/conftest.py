@@ -5,6 +5,7 @@ import ctypes
 import secrets
 import socket
 
+import psutil
 import pytest
 
 from tests.attacks import harness
@@ -27,6 +28,7 @@ def graded(tmp_path_factory):
         right = harness.right_answers(course)
         for victim in harness.VICTIMS:
             harness.hand_in(course, victim, right)
+        course.children = frozenset(p.pid for p in psutil.Process().children(recursive=True))
         course.before = course.files("submitted", *harness.SOURCES)
         for attack in harness.ATTACKS:
             harness.hand_in_attack(course, attack, right)

@@ -114,6 +114,7 @@ class Class:
     port: int
     log: str = ""
     called: bool = False
+    children: frozenset[int] = frozenset()
     most: dict[str, float] = field(default_factory=dict)
     before: dict[str, bytes] = field(default_factory=dict)
 

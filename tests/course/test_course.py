@@ -1,5 +1,10 @@
 """The course checks itself: every known answer of every exercise gets the verdict it must get."""
 
+import multiprocessing
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
 import pytest
 
 from grader.authoring.trial import equivalents, try_exercise
@@ -20,16 +25,31 @@ EXERCISES = [
 ]
 
 
+TASKS = 12
+"""Proofs that one process makes."""
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[Callable[..., Any]]:
+    """Call a function in a young process: what forks all the time must be small.
+
+    A fork's cost grows with the memory of the process, and this one's grows with each test it ran.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=TASKS) as pool:
+        yield lambda function, *args, **kwargs: pool.submit(function, *args, **kwargs).result()
+
+
 @pytest.mark.parametrize(("chapter", "exercise"), EXERCISES)
-def test_known_answers_get_their_verdicts(chapter, exercise):
-    proof = prove(chapter, exercise, SEED)
+def test_known_answers_get_their_verdicts(elsewhere, chapter, exercise):
+    proof = elsewhere(prove, chapter, exercise, SEED)
     assert not proof.problems, "\n".join(map(str, proof.problems))
 
 
 @pytest.mark.parametrize(("chapter", "exercise"), EXERCISES)
-def test_a_sample_of_mutants_dies(chapter, exercise):
+def test_a_sample_of_mutants_dies(elsewhere, chapter, exercise):
     """Every eighth mutant here; all of them in `make trial`."""
-    trial = try_exercise(chapter, exercise, SEED, every=8)
+    trial = elsewhere(try_exercise, chapter, exercise, SEED, every=8)
     assert not trial.survivors, "\n".join(mutant.id for mutant in trial.survivors)
     assert not trial.stale
 
