@@ -39,7 +39,8 @@ def out_of_order(image, rng):
     wide = ordered(values(rng, (2, 7, 4, 11)))
     gaps = [("right order, gaps between pixels", wide[:, 2:5, :, :5])]
     gaps.append(("right order, gaps between rows", ordered(values(rng, (2, 3, 4, 9)))[..., 2:7]))
-    return [*layouts(image, rng), *gaps]
+    moved = [(name, x) for name, x in layouts(image, rng) if not x.movedim(1, -1).is_contiguous()]
+    return [*moved, *gaps]  # a permutation drawn at random may be the right one
 
 
 @gate
