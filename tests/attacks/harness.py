@@ -202,7 +202,8 @@ def make_class(root: Path, token: str, port: int) -> Class:
                 cell["source"] = ["".join(cell["source"]) + f"\n# {secret}"]
         path.write_text(json.dumps(notebook), "utf-8")
     config = (REPOSITORY / "nbgrader_config.py").read_text("utf-8")
-    budget = "c.GradeInBox.cpu_seconds = 2.0\nc.GradeInBox.wall_seconds = 12.0\n"
+    # an endless loop is to use up its processor time, even where many others have the processor
+    budget = "c.GradeInBox.cpu_seconds = 2.0\nc.GradeInBox.wall_seconds = 25.0\n"
     budget += f"c.GradeInBox.memory_mib = 400\nc.GradeInBox.seed = {int(token, 16)}\n"
     (root / "nbgrader_config.py").write_text(f"{config}\nc = get_config()\n{budget}", "utf-8")
     return Class(root, token, port)

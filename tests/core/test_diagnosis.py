@@ -45,9 +45,13 @@ def test_exceptions_explain_each_other_by_what_python_says():
 
 def test_who_notices_a_lost_process_is_no_difference():
     call = "dist.all_reduce(flat)"
-    heard = raised("RuntimeError", "[gloo/pair.cc:5] Read error: Connection reset by peer", call)
+    place = "[/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:537]"
+    lost = f"{place} Read error [127.0.0.1]:11150: Connection reset by peer. (on rank 0)"
+    heard = raised("RuntimeError", lost, call)
+    late = raised("RuntimeError", f"{place} Timed out waiting 1000ms for recv operation", call)
     died = Raised("RankDied", ("RankDied",), "The process of rank 1 ended without an answer.", ())
     hung = Raised("RanksHung", ("RanksHung",), "The ranks wait for each other: rank 1 …", ())
     assert _same_exception(heard, died)
     assert _same_exception(died, heard)
     assert not _same_exception(hung, died)
+    assert not _same_exception(late, died)

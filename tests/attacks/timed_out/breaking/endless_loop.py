@@ -1,5 +1,5 @@
-# Never answers, and does not listen to signals. Its processor time ends it or, where others have the
-# processor, the clock.
+# Never answers, and does not listen to signals.
+# says: processor time
 # %% solution decode
 import signal
 
