@@ -134,13 +134,14 @@ class Cluster:
             event: Event = future.result(timeout=CONNECT_SECONDS)
         except KilledWorker as error:
             event = Died((self._tasks[future],), error.allowed_failures + 1)
-        except TimeoutError:
-            future.add_done_callback(self._ring)
-            return None
-        except CancelledError:
-            event = Stopped(f"The Dask scheduler at {self._address} is gone")
         except Exception as error:
-            event = Stopped(f"A Dask worker failed: {type(error).__name__}: {error}")
+            if _is_of_task(future, error):
+                event = Stopped(f"A Dask worker failed: {type(error).__name__}: {error}")
+            elif isinstance(error, TimeoutError):
+                future.add_done_callback(self._ring)
+                return None
+            else:
+                event = Stopped(f"The Dask scheduler at {self._address} is gone")
         del self._tasks[future]
         return event
 
@@ -192,9 +193,9 @@ class Cluster:
         """Take a worker in, or refuse it and say why."""
         try:
             other = differences(self._here, future.result(timeout=CONNECT_SECONDS))
-        except (TimeoutError, CancelledError, KilledWorker):
-            return  # it left; whoever comes in its place is asked again
         except Exception as error:
+            if isinstance(error, KilledWorker) or not _is_of_task(future, error):
+                return  # it left; whoever comes in its place is asked again
             other = f"no Undertorch that answers ({type(error).__name__}: {error})"
         if other:
             yield refusal(address, other)
@@ -210,6 +211,11 @@ class Cluster:
             self._client.close(timeout=CONNECT_SECONDS)
         self._bell.close()
         self._rope.close()
+
+
+def _is_of_task(future: Future, error: Exception) -> bool:
+    """Did a task raise `error`, or did the way to Dask end while its result was asked for?"""
+    return future.status == "error" or not isinstance(error, (OSError, CancelledError))
 
 
 def _same(order: Order) -> Order:

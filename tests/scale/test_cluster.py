@@ -3,6 +3,8 @@
 import signal
 
 import pytest
+from distributed import Client
+from distributed.comm import CommClosedError
 
 from grader.nbgrader import cluster as cluster_module
 from grader.nbgrader.station import differences, identity
@@ -99,6 +101,23 @@ def test_a_scheduler_that_dies_loses_nothing(tmp_path):
     assert process.status == 1, said
     assert f"Stopped: The Dask scheduler at {dask.address} " in said
     course.assert_whole(STUDENTS)
+
+
+def test_an_answer_cut_off_is_no_fault_of_a_worker(dask, tmp_path, monkeypatch):
+    """The scheduler may die after it has told of an answer and before it has handed it out."""
+    gather = Client._gather
+
+    async def cut_off(client, futures, **options):
+        if futures[0].key.startswith("grade-"):
+            raise CommClosedError("Connection reset by peer")
+        return await gather(client, futures, **options)
+
+    monkeypatch.setattr(Client, "_gather", cut_off)
+    course = TinyCourse(tmp_path)
+    course.hand_in("ada")
+    said = course.run("undertorch", "grade", CHAPTER, "--scheduler", dask.address, status=1)
+    assert f"Stopped: The Dask scheduler at {dask.address} is gone" in said
+    assert course.all_graded() == []
 
 
 def test_a_worker_with_several_threads_is_refused(tmp_path):
