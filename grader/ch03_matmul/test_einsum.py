@@ -167,6 +167,7 @@ def test_anything(contracted, rng):
         equation, operands = any_equation(rng, torch.float32)
         compare(contracted, equation, *operands)
     compare(contracted, "iij,jk->ki", awkward(rng, (3, 3, 4)), awkward(rng, (4, 2)))
+    compare(contracted, "ij,jk->ki", awkward(rng, (2, 0)), awkward(rng, (0, 3)))
 
 
 PAIRS = [

@@ -145,7 +145,7 @@ def test_shapes(loaded, random):
 
 def test_not_saved(loaded, random):
     """Names of `None` and of buffers that are not persistent are unexpected."""
-    made, tensors = model(random)
+    made, tensors = model(random, shared=False)
     more = {**tensors, "root_none": torch.ones(1), "root_mask": tensors["root_s"]}
     got = loaded.ask(made, more, {"strict": False}).value
     assert_report(got, unexpected=["root_mask", "root_none"])
