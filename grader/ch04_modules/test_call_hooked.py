@@ -98,7 +98,8 @@ def test_errors_of_hooks(hooked_calls, random):
     """So they do when a hook raises; what hooks raise after an error is dropped."""
     options = {"always": [True, True, False], "kwargs": [True, False], "fails": [True, False]}
     both, does = ["before", "after", "after"], ["none", "change", "raise"]
-    compare(hooked_calls, cases_of(random, both, does, **options))
+    row = [["after", what, False, False, False] for what in ("none", "change", "none", "raise")]
+    compare(hooked_calls, [*cases_of(random, both, does, **options), [row, False]])
     compare(hooked_calls, cases_of(random, ["after"], ["raise", "none"], **options))
     options["fails"] = [False]  # what is no `Exception`, such as an interrupt, calls nobody
     compare(hooked_calls, cases_of(random, both, ["none", "quit"], **options))

@@ -105,6 +105,7 @@ def test_any_operation(walked_back, numbers, cotangent, rng):
     for kind in ("column", "write", "into", "where"):
         compare(walked_back, [(kind, 0, 1), ("mul", 4, 0)], numbers, cotangent, [0, 1])
         compare(walked_back, [("sigmoid", 0), (kind, 2, 4)], numbers, cotangent, [0])
+    compare(walked_back, [("into", 0, 1), ("add", 4, 4)], numbers, cotangent, [0, 1])
     compare(walked_back, [("single", 0), ("mul", 4, 0)], numbers, cotangent, [0], FLOAT32)
     compare(walked_back, [("float", 0), ("promote", 4)], numbers, cotangent, [0, 4], FLOAT32)
     for _ in range(6):

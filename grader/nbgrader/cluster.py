@@ -135,7 +135,7 @@ class Cluster:
         except KilledWorker as error:
             event = Died((self._tasks[future],), error.allowed_failures + 1)
         except Exception as error:
-            if _is_of_task(future, error):
+            if _raised_by_task(future, error):
                 event = Stopped(f"A Dask worker failed: {type(error).__name__}: {error}")
             elif isinstance(error, TimeoutError):
                 future.add_done_callback(self._ring)
@@ -194,7 +194,7 @@ class Cluster:
         try:
             other = differences(self._here, future.result(timeout=CONNECT_SECONDS))
         except Exception as error:
-            if isinstance(error, KilledWorker) or not _is_of_task(future, error):
+            if isinstance(error, KilledWorker) or not _raised_by_task(future, error):
                 return  # it left; whoever comes in its place is asked again
             other = f"no Undertorch that answers ({type(error).__name__}: {error})"
         if other:
@@ -213,7 +213,7 @@ class Cluster:
         self._rope.close()
 
 
-def _is_of_task(future: Future, error: Exception) -> bool:
+def _raised_by_task(future: Future, error: Exception) -> bool:
     """Did a task raise `error`, or did the way to Dask end while its result was asked for?"""
     return future.status == "error" or not isinstance(error, (OSError, CancelledError))
 
