@@ -7,9 +7,9 @@ import sys
 import time
 from pathlib import Path
 
-from grader.engine.box import Box
+from grader.box.box import Box
 
-STANDIN = Path(__file__).parents[1] / "tests" / "engine" / "standin.py"
+STANDIN = Path(__file__).parents[1] / "tests" / "box" / "standin.py"
 ROUNDS = 100
 
 

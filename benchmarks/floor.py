@@ -19,10 +19,10 @@ import course as benchmark
 from course import ROOT, Moment, row, start
 from stock import forget, medians
 
-from grader.authoring.sample import fill, reference_sources
-from grader.core.channel import Transport
-from grader.core.course import Chapter, Course
-from grader.engine.budget import Budget
+from grader.building.sample import fill, reference_sources
+from grader.course.course import Chapter, Course
+from grader.evidence.wire.channel import Transport
+from grader.inside.process.budget import Budget
 from grader.nbgrader.register import as_registered, register
 from grader.nbgrader.run import Run, Terms
 from grader.nbgrader.worker import Task, grade_task

@@ -12,16 +12,16 @@ import sys
 from course import row
 from jupyter_client.manager import start_new_kernel
 
-from grader.authoring.sample import reference_sources
-from grader.core.course import Chapter, find_course, read_reference
+from grader.building.sample import reference_sources
+from grader.course.course import Chapter, find_course, read_reference
 
 ROUNDS = 50
 
 MEASURE = """
 import json, time
 from grader import grade
-from grader.core.probe import Student
-import grader.core.inside as _inside
+from grader.inside.probe import Student
+import grader.inside.serve as _inside
 _own = []
 _attempt = _inside.Inside._attempt
 def _timed(self, action):

@@ -19,13 +19,13 @@ from concurrent.futures import ProcessPoolExecutor
 
 from course import row
 
-from grader.authoring.sample import reference_sources
-from grader.core.answers import Role
-from grader.core.course import Chapter, find_course
-from grader.core.fork import Fork
-from grader.core.grading import ExerciseGrader
-from grader.core.inside import prepare
-from grader.core.probe import load_probes
+from grader.box.fork import Fork
+from grader.building.sample import reference_sources
+from grader.course.answers import Role
+from grader.course.course import Chapter, find_course
+from grader.inside.probe import load_probes
+from grader.inside.serve import prepare
+from grader.verdict.grading import ExerciseGrader
 
 Found = dict[str, tuple[str, float, str]]
 """By answer: outcome, points, the mistake it was taken for."""

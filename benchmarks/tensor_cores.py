@@ -21,8 +21,8 @@ from pathlib import Path
 
 import torch
 
-from grader.core.course import Course, read_reference
-from grader.core.program import slice_program
+from grader.course.course import Course, read_reference
+from grader.submission.program import slice_program
 
 ROOT = Path(__file__).parents[1]
 SIZE = 512

@@ -1,7 +1,7 @@
 """Undertorch's grader: what a notebook, a probe or a check imports.
 
     from grader import grade, show_graph, show_storage    # in a notebook
-    from grader import graph_facts, probe                 # in a chapter's probes.py
+    from grader import probe, watch_memory                # in a chapter's probes, and in a notebook
     from grader import assert_same_bits, gate, points     # in a chapter's checks
 
 Names are fetched when they are first used: a box imports this package too, and must stay light.
@@ -12,31 +12,55 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_HOMES = {
-    "grade": "grader.core.live",
-    "predict": "grader.core.predict",
-    "show_storage": "grader.core.picture",
-    "show_graph": "grader.core.graph_picture",
-    "graph_facts": "grader.core.graph",
-    "each": "grader.core.probe",
-    "probe": "grader.core.probe",
-    "facts": "grader.core.tensors",
-    "claimed": "grader.core.checks",
-    "gate": "grader.core.checks",
-    "points": "grader.core.checks",
-    "Mismatch": "grader.core.compare",
-    "NOTHING": "grader.core.compare",
-    "assert_close": "grader.core.compare",
-    "assert_equal": "grader.core.compare",
-    "assert_holds": "grader.core.compare",
-    "about": "grader.core.compare",
-    "assert_raises": "grader.core.evidence",
-    "assert_same_bits": "grader.core.compare",
-    "assert_same_layout": "grader.core.compare",
-    "assert_tensor": "grader.core.compare",
-    "bits": "grader.core.compare",
-    "compared": "grader.core.compare",
+_NOTEBOOK = {
+    "grade": "grader.student.live",
+    "predict": "grader.student.predict",
+    "show_storage": "grader.feedback.storage_picture",
+    "show_graph": "grader.feedback.graph_picture",
 }
+"""For whoever reads a notebook. A box does not hold these: there they do nothing."""
+
+_PROBES = {
+    "apart": "grader.inside.instruments.apart",
+    "each": "grader.inside.probe",
+    "facts": "grader.evidence.wire.tensors",
+    "fresh_dynamo": "grader.inside.instruments.dynamo",
+    "graph_facts": "grader.evidence.wire.graph",
+    "Hung": "grader.inside.instruments.apart",
+    "on_ranks": "grader.inside.instruments.ranks",
+    "pause": "grader.inside.instruments.patience",
+    "probe": "grader.inside.probe",
+    "RanksHung": "grader.inside.instruments.ranks",
+    "wait_for": "grader.inside.instruments.patience",
+    "watch_collectives": "grader.inside.instruments.collectives",
+    "watch_events": "grader.inside.instruments.events",
+    "watch_flops": "grader.inside.instruments.flops",
+    "watch_memory": "grader.inside.instruments.memory",
+    "watch_ops": "grader.inside.instruments.ops",
+    "watch_saved": "grader.inside.instruments.saved",
+}
+
+_CHECKS = {
+    "about": "grader.verdict.compare",
+    "assert_close": "grader.verdict.compare",
+    "assert_equal": "grader.verdict.compare",
+    "assert_holds": "grader.verdict.compare",
+    "assert_raises": "grader.verdict.interview",
+    "assert_same_bits": "grader.verdict.compare",
+    "assert_same_layout": "grader.verdict.compare",
+    "assert_tensor": "grader.verdict.compare",
+    "bits": "grader.verdict.compare",
+    "claimed": "grader.verdict.checks",
+    "compared": "grader.verdict.compare",
+    "Evidence": "grader.verdict.interview",
+    "gate": "grader.verdict.checks",
+    "layout_of": "grader.evidence.layout",
+    "Mismatch": "grader.verdict.compare",
+    "NOTHING": "grader.verdict.compare",
+    "points": "grader.verdict.checks",
+}
+
+_HOMES = _NOTEBOOK | _PROBES | _CHECKS
 
 __all__ = list(_HOMES)
 
@@ -44,4 +68,14 @@ __all__ = list(_HOMES)
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'grader' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    home = _HOMES[name]
+    try:
+        return getattr(import_module(home), name)
+    except ModuleNotFoundError as error:
+        if name in _NOTEBOOK and error.name is not None and home.startswith(error.name):
+            return _shown_to_nobody
+        raise
+
+
+def _shown_to_nobody(*arguments: object, **keywords: object) -> None:
+    """Stand in a box for what shows something in a notebook: nobody looks there."""

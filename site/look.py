@@ -12,7 +12,7 @@ from mkdocs.structure.files import File, Files
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add grader/core/look.css to the site's assets."""
+    """Add grader/feedback/look.css to the site's assets."""
     found = find_spec("grader")  # looked up, not imported: that would bring torch
     assert found is not None and found.origin is not None
     sheet = Path(found.origin).parent / "core" / "look.css"

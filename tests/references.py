@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from grader.core.course import Course, read_reference
-from grader.core.program import slice_program
+from grader.course.course import Course, read_reference
+from grader.submission.program import slice_program
 from tests import ROOT
 
 

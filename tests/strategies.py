@@ -11,7 +11,7 @@ import warnings
 import torch
 from hypothesis import strategies as st
 
-from grader.core.tensors import DTYPES
+from grader.evidence.wire.tensors import DTYPES
 
 DENSE_DTYPES = sorted(
     {dtype for name, dtype in DTYPES.items() if not name.startswith(("q", "bits"))}, key=str

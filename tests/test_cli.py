@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from grader import cli
-from grader.core.course import CourseError
+from grader.course.course import CourseError
 from tests import ROOT
 
 PAGE = (ROOT / "site" / "commands.md").read_text()

@@ -6,8 +6,7 @@ from typing import Any
 
 import torch
 
-from grader import Mismatch, assert_tensor, compared, facts
-from grader.core.layout import layout_of
+from grader import Mismatch, assert_tensor, compared, facts, layout_of
 
 
 def whole(rng: torch.Generator, *size: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:

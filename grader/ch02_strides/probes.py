@@ -2,8 +2,7 @@
 
 import tracemalloc
 
-from grader import each, probe
-from grader.instruments.memory import watch_memory
+from grader import each, probe, watch_memory
 
 
 @probe

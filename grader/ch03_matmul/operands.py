@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 import torch
 
-from grader import Mismatch, assert_close, assert_raises
+from grader import Evidence, Mismatch, assert_close, assert_raises
 from grader.ch03_matmul.shapes import Shape, number
-from grader.core.evidence import Evidence
 
 EXACT = "sums of whole numbers this small are exact, in whatever order they are taken"
 

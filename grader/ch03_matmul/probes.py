@@ -2,10 +2,7 @@
 
 import torch
 
-from grader import each, probe
-from grader.instruments.flops import watch_flops
-from grader.instruments.memory import watch_memory
-from grader.instruments.ops import watch_ops
+from grader import each, probe, watch_flops, watch_memory, watch_ops
 
 PRODUCTS = (
     *("mm", "bmm", "mv", "dot", "vdot", "addmm", "addmv", "baddbmm", "addbmm", "linear"),

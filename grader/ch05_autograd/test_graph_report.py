@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, assert_holds, gate
+from grader import Mismatch, assert_equal, assert_holds, gate, watch_saved
 from grader.ch05_autograd.probes.graphs import build_graph
-from grader.instruments.saved import watch_saved
 
 LEAVES = 4
 ACCUMULATE = "torch::autograd::AccumulateGrad"

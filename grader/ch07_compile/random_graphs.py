@@ -128,7 +128,7 @@ def _text(value: Any) -> str:
 
 
 def drawn(steps: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return a graph as a verdict draws it (see `grader.core.graph.Node`)."""
+    """Return a graph as a verdict draws it (see `grader.evidence.wire.graph.Node`)."""
     nodes = []
     for name, op, target, args, kwargs in steps:
         given = [_text(arg) for arg in args] + [f"{k}={_text(v)}" for k, v in kwargs.items()]

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import nbformat
 
-from grader.core.course import Chapter, CourseError, source_of
-from grader.core.store import OtherSchema, Store
+from grader.course.cells import source_of
+from grader.course.course import Chapter, CourseError
+from grader.evidence.store import OtherSchema, Store
 from grader.instructor.fingerprint import read
 from grader.instructor.similar import Attempt, Likeness, Pair, alike, common_runs, crowds, ranked
 from grader.nbgrader.run import attempts_in

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from grader.core.course import Chapter, Course, CourseError
-from grader.core.store import OtherSchema, Store
-from grader.nbgrader.standing import (
+from grader.course.course import Chapter, Course, CourseError
+from grader.evidence.store import OtherSchema, Store
+from grader.nbgrader.results import (
     HandedIn,
     Person,
     Standing,

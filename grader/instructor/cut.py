@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.core.course import Chapter, source_of
-from grader.core.needs import needs, provides
+from grader.course.cells import source_of
+from grader.course.course import Chapter
+from grader.submission.needs import needs, provides
 
 _MARKER = re.compile(r"^[ \t]*###[ \t]*(BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
 

@@ -10,8 +10,8 @@ from typing import Any, TextIO
 
 import pytest
 
-from grader.core.evidence import Evidence
-from grader.core.outcome import Ended
+from grader.evidence.outcome import Ended
+from grader.verdict.interview import Evidence
 
 _HELP = """\
 Stopped where the check failed. `asked` is the evidence that it had until then, last asked last:

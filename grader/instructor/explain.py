@@ -14,17 +14,19 @@ import nbformat
 import pytest
 import torch
 
-from grader.core.checks import CheckRun, Suite
-from grader.core.compare import Mismatch
-from grader.core.course import Chapter, CourseError
-from grader.core.evidence import Evidence, Interview
-from grader.core.outcome import Ended
-from grader.core.probe import Probe, load_probes
-from grader.core.replay import Replay, probe_versions
-from grader.core.store import OtherSchema, Store
-from grader.core.verdict import CheckResult, Verdict, message_for
+from grader.course.course import Chapter, CourseError
+from grader.course.rules import Rule
+from grader.evidence.outcome import Ended
+from grader.evidence.replay import Replay
+from grader.evidence.store import OtherSchema, Store
+from grader.inside.probe import Probe, load_probes
 from grader.instructor.shown import shown
 from grader.nbgrader.run import attempts_in, digest
+from grader.verdict.checks import CheckRun, Suite
+from grader.verdict.compare import Mismatch
+from grader.verdict.interview import Evidence, Interview
+from grader.verdict.probe_versions import probe_versions
+from grader.verdict.verdict import CheckResult, Verdict, message_for
 
 OnError = Callable[["pytest.ExceptionInfo[BaseException]", Sequence[Evidence]], None]
 """Is shown the error of a check, and the evidence that the check had asked for until then."""
@@ -85,7 +87,7 @@ class Explanation:
 class Witness(Interview):
     """An interview that notes every question, those too that were answered before."""
 
-    def __init__(self, transport: Replay, off_limits: tuple[str, ...], seed: int) -> None:
+    def __init__(self, transport: Replay, off_limits: tuple[Rule, ...], seed: int) -> None:
         super().__init__(transport, off_limits, seed)
         self._replay = transport
         self.noted: list[tuple[Probe, Mapping[str, Any], Evidence | Ended]] = []

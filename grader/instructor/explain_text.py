@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.core.render import to_text
+from grader.feedback.render import to_text
 from grader.instructor.explain import Asked, Explanation, Step
 
 _SIGNS = {"passed": "✓", "failed": "✗", "not run": "–"}

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.authoring.source import Variant
-from grader.authoring.variants import drawn, standing
-from grader.core.chosen import Assigned, Chosen, read_chosen
-from grader.core.course import COURSE_FILE, Chapter, Course, CourseError, course_at, origin
-from grader.core.journal import STATE
-from grader.core.whole import write_whole
+from grader.building.source import Variant
+from grader.building.variants import drawn, standing
+from grader.course.course import COURSE_FILE, Chapter, Course, CourseError, course_at, origin
+from grader.course.course_file import Assigned, Chosen, read_chosen
+from grader.files import write_whole
 from grader.instructor.cut import Cut, cut
 from grader.instructor.variants import read_secret, refuse_another, write_secret
+from grader.student.journal import STATE
 
 if TYPE_CHECKING:
     from grader.nbgrader.coursebook import CourseBook, Penalty

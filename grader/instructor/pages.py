@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from grader.core.look import style_of
+from grader.feedback.style import style_of
 from grader.instructor import charts
 
 

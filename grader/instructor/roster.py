@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.core.course import CourseError
+from grader.course.course import CourseError
 
 if TYPE_CHECKING:
     from grader.nbgrader.coursebook import Student

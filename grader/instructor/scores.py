@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
-from grader.core.course import Chapter
-from grader.core.store import Store
+from grader.course.course import Chapter
+from grader.evidence.store import Store
 
 _STYLES = {
     "passed": "green",

@@ -15,8 +15,8 @@ from itertools import combinations
 
 from rapidfuzz.distance import Indel
 
-from grader.core.answers import Role, read_answers
-from grader.core.course import Chapter, Exercise, read_reference
+from grader.course.answers import Role, read_answers
+from grader.course.course import Chapter, Exercise, read_reference
 from grader.instructor.fingerprint import RUN, Run, Text, read
 
 RARE = 20

@@ -7,9 +7,9 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.authoring.source import Variant
-from grader.authoring.variants import drawn, put, varied
-from grader.core.course import Chapter, CourseError
+from grader.building.source import Variant
+from grader.building.variants import drawn, put, varied
+from grader.course.course import Chapter, CourseError
 
 SECRET_BYTES = 16
 """Fewest bytes of a secret: nobody tries 2**128 of them to find the drawn values' secret."""

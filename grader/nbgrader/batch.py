@@ -13,8 +13,8 @@ from typing import Any
 from nbgrader.converters import Autograde
 from nbgrader.utils import rmtree
 
-from grader.core.course import Chapter, Course, CourseError, course_at
-from grader.core.store import Store
+from grader.course.course import Chapter, Course, CourseError, course_at
+from grader.evidence.store import Store
 from grader.nbgrader.gradebook import NAME_LENGTH
 from grader.nbgrader.intake import take_in
 from grader.nbgrader.register import as_registered, register

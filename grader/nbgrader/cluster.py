@@ -23,12 +23,9 @@ from typing import Any
 from distributed import Client, Future
 from distributed.scheduler import KilledWorker
 
-from grader.core.course import Chapter, CourseError
-from grader.core.render import SITE
-from grader.core.submission import Unreadable, read_regular
-from grader.nbgrader.crew import AHEAD
-from grader.nbgrader.run import Terms
-from grader.nbgrader.station import (
+from grader.course.course import Chapter, CourseError
+from grader.feedback.render import SITE
+from grader.nbgrader.dask_worker import (
     Order,
     Parcel,
     differences,
@@ -38,7 +35,10 @@ from grader.nbgrader.station import (
     pack,
     refusal,
 )
+from grader.nbgrader.pool import AHEAD
+from grader.nbgrader.run import Terms
 from grader.nbgrader.worker import Died, Event, Stopped, Task
+from grader.submission.rebuild import Unreadable, read_regular
 
 CONNECT_SECONDS = 30.0
 """How long a connection may take, at first or again after one was lost."""

@@ -11,7 +11,7 @@ from nbgrader.apps import AutogradeApp
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 
-from grader.core.course import CourseError, course_at
+from grader.course.course import CourseError, course_at
 from grader.nbgrader.batch import Batch
 from grader.nbgrader.gradebook import must_open
 from grader.nbgrader.parallel import ParallelAutograde, Tally

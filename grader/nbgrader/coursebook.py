@@ -14,7 +14,7 @@ from nbgrader.converters import GenerateAssignment
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import capture_log
 
-from grader.core.course import CourseError
+from grader.course.course import CourseError
 from grader.nbgrader.gradebook import in_one_transaction
 from grader.nbgrader.late import penalize
 

@@ -11,7 +11,7 @@ from nbconvert.exporters import NotebookExporter
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 
-from grader.engine.tiers import BoxUnavailable
+from grader.box.tiers import BoxUnavailable
 from grader.nbgrader.batch import Batch, open_batch
 from grader.nbgrader.grade import GradeInBox
 from grader.nbgrader.run import Run, take_notebook

@@ -17,9 +17,9 @@ from nbgrader.api import Gradebook
 from nbgrader.plugins import ExportPlugin
 from traitlets import Unicode
 
-from grader.core.whole import write_whole
+from grader.files import write_whole
+from grader.nbgrader.results import HandedIn, Person, Standing, read_standing
 from grader.nbgrader.spreadsheet import Value, csv_text
-from grader.nbgrader.standing import HandedIn, Person, Standing, read_standing
 
 MOODLE_MOST = 100.0
 """Moodle's import refuses a grade above this, unless the site allows it (`unlimitedgrades`)."""

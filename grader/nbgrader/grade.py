@@ -10,8 +10,8 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor
 from traitlets import Bool, Float, Integer
 
-from grader.core.store import Store
-from grader.engine.budget import MIB, Budget
+from grader.evidence.store import Store
+from grader.inside.process.budget import MIB, Budget
 from grader.nbgrader.gradebook import Place, forget, in_one_transaction, marks_of, save
 from grader.nbgrader.run import Graded, Run, Terms, grade_notebook
 

@@ -20,9 +20,9 @@ from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from grader.core.course import CourseError
-from grader.core.verdict import Verdict
+from grader.course.course import CourseError
 from grader.nbgrader.late import penalize
+from grader.verdict.verdict import Verdict
 
 LOCK_SECONDS = 30.0
 """How long somebody else may hold the gradebook, a formgrader's save, a backup or a server's

@@ -28,11 +28,11 @@ from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import find_all_files, rmtree
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
-from grader.core.store import Store
+from grader.evidence.store import Store
 from grader.nbgrader.batch import Batch, open_batch
-from grader.nbgrader.crew import Crew, Workers
 from grader.nbgrader.grade import GradeInBox
 from grader.nbgrader.gradebook import GradebookBusy, Place, forget, in_one_transaction, save
+from grader.nbgrader.pool import Crew, Workers
 from grader.nbgrader.worker import Died, Done, Stopped, Task, work
 
 REFUSED = "The grader died twice on this submission. Its code was not run again."

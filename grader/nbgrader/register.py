@@ -12,7 +12,7 @@ from nbgrader.preprocessors import CheckCellMetadata, ComputeChecksums, Overwrit
 from nbgrader.utils import compute_checksum
 from sqlalchemy import make_url
 
-from grader.core.course import Chapter
+from grader.course.course import Chapter
 
 
 def register(chapter: Chapter, db_url: str, course_id: str) -> bool:

@@ -18,15 +18,15 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 from nbgrader.preprocessors import AssignLatePenalties
 
-from grader.core.replay import Replay
-from grader.core.store import OtherSchema, Store
-from grader.core.verdict import Verdict
-from grader.core.whole import write_whole
-from grader.engine.budget import Budget
+from grader.evidence.replay import Replay
+from grader.evidence.store import OtherSchema, Store
+from grader.files import write_whole
+from grader.inside.process.budget import Budget
 from grader.nbgrader.batch import Batch
 from grader.nbgrader.grade import GradeInBox
 from grader.nbgrader.gradebook import Place, in_one_transaction, marks_of, save
 from grader.nbgrader.run import INTAKE, Graded, Run, digest, grade_notebook, show
+from grader.verdict.verdict import Verdict
 
 
 @dataclass(frozen=True)

@@ -17,24 +17,25 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from traitlets.log import get_logger
 
-from grader.core.channel import Transport
-from grader.core.course import Chapter, Exercise, source_of
-from grader.core.evidence import Interview, Raised
-from grader.core.files import with_files
-from grader.core.grading import Attempt, ExerciseGrader
-from grader.core.outcome import Ended, Outcome
-from grader.core.probe import Probe, load_probes
-from grader.core.program import Cell, Kind, Program, slice_program
-from grader.core.recognise import other_variants, read_call
-from grader.core.render import Report
-from grader.core.replay import probe_versions
-from grader.core.submission import Unreadable, read_notebook, rebuild
-from grader.core.verdict import Message, Verdict, raised_message, without_checks
-from grader.engine.box import Box
-from grader.engine.budget import Budget, changed
-from grader.engine.tiers import BoxUnavailable, choose
+from grader.box.box import Box
+from grader.box.tiers import BoxUnavailable, choose
+from grader.course.cells import Cell, Kind, source_of
+from grader.course.course import Chapter, Exercise
+from grader.evidence.outcome import Ended, Outcome
+from grader.evidence.wire.channel import Transport
+from grader.feedback.render import Report
+from grader.inside.probe import Probe, load_probes
+from grader.inside.process.budget import Budget, changed
 from grader.nbgrader.intake import printable
 from grader.nbgrader.stopwatch import OpenFor, Stopwatch
+from grader.submission.grade_call import other_variants, read_call
+from grader.submission.program import Program, slice_program
+from grader.submission.rebuild import Unreadable, read_notebook, rebuild
+from grader.submission.solution_files import with_files
+from grader.verdict.grading import Attempt, ExerciseGrader
+from grader.verdict.interview import Interview, Raised
+from grader.verdict.probe_versions import probe_versions
+from grader.verdict.verdict import Message, Verdict, raised_message, without_checks
 
 INTAKE = "undertorch_intake"
 """Metadata of a notebook that is rebuilt and not graded yet: what was noted on the way."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 
-from grader.core import look
-from grader.core.chosen import read_chosen
-from grader.core.course import CourseError
+from grader.course.course import CourseError
+from grader.course.course_file import read_chosen
+from grader.feedback import style
 from grader.nbgrader.late import policy
 from grader.nbgrader.release import IGNORED
 
@@ -37,8 +37,8 @@ def apply(config: Config) -> None:
     config.GenerateFeedback.HTMLExporter.extra_template_basedirs = [
         str(Path(__file__).parent / "templates")
     ]
-    # where look.css is, the colours and type that a verdict has too
-    config.GenerateFeedback.HTMLExporter.extra_template_paths = [str(Path(look.__file__).parent)]
+    # where style.css is, the colours and type that a verdict has too
+    config.GenerateFeedback.HTMLExporter.extra_template_paths = [str(Path(style.__file__).parent)]
 
 
 def apply_chosen(config: Config, folder: Path) -> None:

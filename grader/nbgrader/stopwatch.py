@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from grader.core.channel import Transport
-from grader.engine.budget import Budget
+from grader.evidence.wire.channel import Transport
+from grader.inside.process.budget import Budget
 
 OpenFor = Callable[[str, Budget], Transport]
 """Opens the transport for a grade cell's exercise, under a budget."""

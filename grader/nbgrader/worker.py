@@ -16,10 +16,10 @@ from typing import Any
 
 import nbformat
 
-from grader.core.course import Chapter
-from grader.core.store import Store
-from grader.engine import syscalls
-from grader.engine.tiers import BoxUnavailable
+from grader.box.tiers import BoxUnavailable
+from grader.course.course import Chapter
+from grader.evidence.store import Store
+from grader.inside.process import syscalls
 from grader.nbgrader.gradebook import Marks, marks_of
 from grader.nbgrader.run import INTAKE, Run, Terms, grade_notebook, take_notebook
 

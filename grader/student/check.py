@@ -9,16 +9,17 @@ from pathlib import Path
 
 import torch
 
-from grader.core import inside, journal
-from grader.core.course import Chapter
-from grader.core.fork import Fork
-from grader.core.grading import ExerciseGrader
-from grader.core.live import PRACTICE_SEED
-from grader.core.probe import Probe, load_probes
-from grader.core.variant import shown
-from grader.core.verdict import Verdict
-from grader.engine.budget import Budget, changed
+from grader.box.fork import Fork
+from grader.course.course import Chapter
+from grader.course.parameters import shown
+from grader.inside import serve
+from grader.inside.probe import Probe, load_probes
+from grader.inside.process.budget import Budget, changed
+from grader.student import journal
+from grader.student.live import PRACTICE_SEED
 from grader.student.work import Work
+from grader.verdict.grading import ExerciseGrader
+from grader.verdict.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Checker:
 
     def _probes_of(self, chapter: Chapter) -> dict[str, Probe]:
         if chapter.id not in self._probes:
-            inside.prepare(chapter.probes, chapter.preload)
+            serve.prepare(chapter.probes, chapter.preload)
             self._probes[chapter.id] = load_probes(chapter.probes)
         return self._probes[chapter.id]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from grader.core.course import Course
-from grader.core.whole import write_whole
+from grader.course.course import Course
+from grader.files import write_whole
 from grader.student.folder import Folder
 from grader.student.progress import NOT_BEGUN, PASSED, TRIED, UNCHECKED, Progress
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.core.course import Course
-from grader.core.journal import STATE
-from grader.core.whole import write_whole
+from grader.course.course import Course
+from grader.files import write_whole
 from grader.student.folder import Folder
+from grader.student.journal import STATE
 
 
 def fill_folder(course: Course, folder: Path) -> list[Path]:

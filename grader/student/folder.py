@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from grader.core.course import Chapter, CourseError
-from grader.core.journal import STATE
+from grader.course.course import Chapter, CourseError
+from grader.student.journal import STATE
 
 NAME = "my"
 """What `undertorch learn` calls the folder unless it is told another name."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from grader.core.answers import Role, read_answers
-from grader.core.course import Chapter, read_reference
+from grader.course.answers import Role, read_answers
+from grader.course.course import Chapter, read_reference
 
 _HINT = re.compile(
     r"<details>\s*<summary>\s*Hint\s+(\d+):\s*(.*?)</summary>(.*?)</details>", re.DOTALL

@@ -6,10 +6,10 @@ import json
 import sys
 from pathlib import Path
 
-from grader.core.course import Course
-from grader.core.journal import STATE
+from grader.course.course import Course
 from grader.student.contents import NAME
 from grader.student.folder import Folder
+from grader.student.journal import STATE
 
 _WORKSPACE = "undertorch"
 

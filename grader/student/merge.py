@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.core.program import is_stub
-from grader.core.submission import find_solution
 from grader.student.notebooks import role_of
+from grader.submission.program import is_stub
+from grader.submission.rebuild import find_solution
 
 Cells = list[dict[str, Any]]
 

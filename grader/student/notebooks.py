@@ -1,6 +1,6 @@
 """A student's notebook as JSON: read whole, changed in one place, written as Jupyter writes it.
 
-Unlike `grader.core.submission`, which takes from a notebook what may be graded, this keeps
+Unlike `grader.submission.rebuild`, which takes from a notebook what may be graded, this keeps
 everything: outputs, attachments, metadata that nobody here knows.
 """
 
@@ -10,8 +10,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from grader.core.course import Chapter, CourseError, source_of
-from grader.core.recognise import other_variants
+from grader.course.cells import source_of
+from grader.course.course import Chapter, CourseError
+from grader.submission.grade_call import other_variants
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from grader.core import journal
-from grader.core.course import Chapter, Course, CourseError
+from grader.course.course import Chapter, Course, CourseError
+from grader.student import journal
 from grader.student.folder import Folder
 from grader.student.work import read_work
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from grader.core.course import Chapter, CourseError
-from grader.core.files import holds_place
-from grader.core.program import is_stub
-from grader.core.submission import find_solution
-from grader.core.whole import write_whole
+from grader.course.course import Chapter, CourseError
+from grader.files import write_whole
 from grader.student.folder import Folder
 from grader.student.notebooks import dump, load, refuse_other_variant, role_of
+from grader.submission.program import is_stub
+from grader.submission.rebuild import find_solution
+from grader.submission.solution_files import holds_place
 
 
 def reset(folder: Folder, chapter: Chapter, exercise: str) -> list[Path]:

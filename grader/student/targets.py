@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from grader.core.course import Chapter, Course, CourseError
-from grader.core.submission import Unreadable, read_notebook
+from grader.course.course import Chapter, Course, CourseError
 from grader.student.folder import Folder, find_folder, shown
+from grader.submission.rebuild import Unreadable, read_notebook
 
 
 @dataclass(frozen=True)

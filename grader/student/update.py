@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.core.course import Chapter, CourseError
-from grader.core.whole import write_whole
+from grader.course.course import Chapter, CourseError
+from grader.files import write_whole
 from grader.student.folder import Folder
 from grader.student.merge import Report, lost, merge
 from grader.student.notebooks import dump, load, refuse_other_variant

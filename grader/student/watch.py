@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.core.course import CourseError
+from grader.course.course import CourseError
 from grader.student.targets import Target
 from grader.student.work import Work, read_work
 

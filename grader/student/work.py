@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.core.course import Chapter, CourseError
-from grader.core.files import with_files
-from grader.core.grading import Attempt
-from grader.core.program import is_stub
-from grader.core.recognise import variant_in
-from grader.core.submission import Unreadable, read_notebook, rebuild
-from grader.core.variant import Values
+from grader.course.course import Chapter, CourseError
+from grader.course.parameters import Values
+from grader.submission.grade_call import variant_in
+from grader.submission.program import is_stub
+from grader.submission.rebuild import Unreadable, read_notebook, rebuild
+from grader.submission.solution_files import with_files
+from grader.verdict.grading import Attempt
 
 
 @dataclass(frozen=True)

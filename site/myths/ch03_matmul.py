@@ -15,7 +15,7 @@ except RuntimeError as error:
 # `mm` is faster than `matmul` for matrices.
 #
 # For two matrices both are the same one operation.
-from grader.instruments.ops import watch_ops
+from grader import watch_ops
 
 a, b = torch.zeros(8, 8), torch.zeros(8, 8)
 for product in (torch.mm, torch.matmul):
@@ -27,7 +27,7 @@ for product in (torch.mm, torch.matmul):
 # Batches of matrices need `bmm`.
 #
 # `matmul` calls it for you. Where the right side is one matrix, and the left lies in memory batch by batch, it does better: one `mm` for all.
-from grader.instruments.ops import watch_ops
+from grader import watch_ops
 
 for b in (torch.zeros(8, 5, 3), torch.zeros(5, 3)):
     with watch_ops() as ops:
@@ -38,7 +38,7 @@ for b in (torch.zeros(8, 5, 3), torch.zeros(5, 3)):
 # Broadcasting in a product costs nothing, as everywhere.
 #
 # `bmm` has one batch dim. Two broadcast ones cannot be merged in place, so `matmul` first writes both operands out.
-from grader.instruments.ops import watch_ops
+from grader import watch_ops
 
 with watch_ops() as ops:
     torch.zeros(2, 1, 4, 5) @ torch.zeros(1, 8, 5, 3)
@@ -57,7 +57,7 @@ except RuntimeError as error:
 # `einsum` is an engine of its own, slower than products.
 #
 # It permutes, reshapes and calls `bmm`. Where nothing is summed it multiplies.
-from grader.instruments.ops import watch_ops
+from grader import watch_ops
 
 a, b = torch.zeros(2, 3), torch.zeros(3, 4)
 with watch_ops() as ops:

@@ -5,7 +5,7 @@
 #
 # Every rank has all of it. What is shared out is the data, and you do that yourself.
 import torch._dynamo  # what DDP would import in each rank
-from grader.instruments.ranks import on_ranks  # forks, joined by gloo
+from grader import on_ranks  # forks, joined by gloo
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -22,7 +22,7 @@ print(on_ranks(2, body))
 #
 # It averages them. Where SGD's learning rate was tuned for a sum, each step is now smaller, by the number of ranks.
 import torch._dynamo
-from grader.instruments.ranks import on_ranks
+from grader import on_ranks
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -40,7 +40,7 @@ print(on_ranks(2, body))
 #
 # If each loss is a mean, all ranks have equally many samples, and no layer mixes samples, as BatchNorm does. A mean of means is not the mean.
 import torch._dynamo
-from grader.instruments.ranks import on_ranks
+from grader import on_ranks
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -60,7 +60,7 @@ print(on_ranks(2, body), "instead of", torch.cat(shards).mean().item())
 #
 # The forward pass decides. Around `backward` alone it comes too late.
 import torch._dynamo
-from grader.instruments.ranks import on_ranks
+from grader import on_ranks
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -85,7 +85,7 @@ print(on_ranks(2, body))
 #
 # And without its work: gradients stay as each rank has them, and nobody says so.
 import torch._dynamo
-from grader.instruments.ranks import on_ranks
+from grader import on_ranks
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -103,7 +103,7 @@ print(on_ranks(2, body))
 #
 # It waits for their gradients, and says so at the next forward pass. `find_unused_parameters=True` looks for them first.
 import torch._dynamo
-from grader.instruments.ranks import on_ranks
+from grader import on_ranks
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -133,7 +133,7 @@ print(on_ranks(2, body)[0])
 #
 # Its keys begin with `module.`. Save `ddp.module.state_dict()`.
 import torch._dynamo
-from grader.instruments.ranks import on_ranks
+from grader import on_ranks
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -162,7 +162,7 @@ print(mean_of_variances.item(), x.var(unbiased=False).item())
 #
 # The optimizer's states alone: Adam's two moments, here. Weights and gradients stay whole.
 import torch._dynamo
-from grader.instruments.ranks import on_ranks
+from grader import on_ranks
 from torch import nn
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel as DDP
@@ -189,7 +189,7 @@ print(on_ranks(2, body)[0])
 #
 # Every rank runs it whole, on its own data. What is shared out is the reduced gradient, by a reduce-scatter.
 import torch.distributed as dist
-from grader.instruments.ranks import on_ranks
+from grader import on_ranks
 
 
 def body(rank):

@@ -1371,8 +1371,7 @@ predict(..., lambda: len(torch.arange(5).chunk(4)))
 # Matrix multiplication takes the strides of a transpose as they are:
 
 # %%
-from grader.instruments.memory import watch_memory
-from grader.instruments.ops import watch_ops
+from grader import watch_memory, watch_ops
 
 a, b = torch.ones(32, 64), torch.ones(16, 32)
 for name, multiply in [
@@ -1810,7 +1809,7 @@ grade("windows")
 # Pooling is now a reduction over the last two dimensions, and convolution a contraction:
 
 # %%
-from grader.instruments.memory import watch_memory
+from grader import watch_memory
 
 x = torch.arange(2 * 3 * 8 * 8).reshape(2, 3, 8, 8).remainder(7).float()
 weight = torch.arange(4 * 3 * 3 * 3).reshape(4, 3, 3, 3).remainder(5).float()

@@ -36,10 +36,7 @@ from collections.abc import Iterable
 import torch
 import torch.nn.functional as F
 
-from grader import grade, predict
-from grader.instruments.flops import watch_flops
-from grader.instruments.memory import watch_memory
-from grader.instruments.ops import watch_ops
+from grader import grade, predict, watch_flops, watch_memory, watch_ops
 
 # %% [markdown]
 # ## The family

@@ -54,8 +54,7 @@ from torch.utils.data import (
     get_worker_info,
 )
 
-from grader import grade, predict
-from grader.instruments.events import watch_events
+from grader import grade, predict, watch_events
 
 WORKERS = {"multiprocessing_context": "fork", "timeout": 30}
 # more workers than cores are no trouble in so small examples

@@ -50,9 +50,7 @@ import torch.distributed as dist
 import torch.distributed.optim
 from torch import nn
 
-from grader import grade, predict
-from grader.instruments.collectives import watch_collectives
-from grader.instruments.ranks import RanksHung, on_ranks
+from grader import RanksHung, grade, on_ranks, predict, watch_collectives
 
 # %% [markdown]
 # ## Ranks

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.core.tensors import DTYPES
+from grader.evidence.wire.tensors import DTYPES
 from tests import references
 
 reference = partial(references.reference, "ch01_formats")

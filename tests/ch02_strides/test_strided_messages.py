@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from grader.ch02_strides.test_StridedTensor import compare as compare_programs
-from grader.core.compare import Mismatch
-from grader.core.course import Course
-from grader.core.probe import load_probes
+from grader.course.course import Course
+from grader.inside.probe import load_probes
+from grader.verdict.compare import Mismatch
 from tests import ROOT
 from tests.references import reference
 

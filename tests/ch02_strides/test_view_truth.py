@@ -9,8 +9,8 @@ import torch
 
 from grader.ch02_strides.strided_programs import expected, plain, random_program
 from grader.ch02_strides.view_inputs import draw, layouts, reached, values
-from grader.core.course import Course
-from grader.core.probe import load_probes
+from grader.course.course import Course
+from grader.inside.probe import load_probes
 from tests import ROOT, references
 
 reference = partial(references.reference, "ch02_strides")

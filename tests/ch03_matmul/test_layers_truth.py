@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from grader.instruments.memory import watch_memory
+from grader.inside.instruments.memory import watch_memory
 from tests import references
 
 names_of = partial(references.program, "ch03_matmul")

@@ -10,7 +10,7 @@ import torch
 from grader.ch03_matmul.equations import any_equation
 from grader.ch03_matmul.operands import awkward
 from grader.ch03_matmul.shapes import any_pair, true_shape
-from grader.instruments.flops import watch_flops
+from grader.inside.instruments.flops import watch_flops
 from tests import references
 
 reference = partial(references.reference, "ch03_matmul")

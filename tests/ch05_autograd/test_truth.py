@@ -14,8 +14,8 @@ from grader.ch05_autograd.probes.checkpoints import run_part
 from grader.ch05_autograd.probes.edits import EDITS
 from grader.ch05_autograd.probes.graphs import build_all, build_graph
 from grader.ch05_autograd.probes.training import OPTIMIZERS, Watched
-from grader.core.course import Course, read_reference
-from grader.core.program import slice_program
+from grader.course.course import Course, read_reference
+from grader.submission.program import slice_program
 from tests import ROOT
 
 CHAPTER = Course(ROOT).chapter("ch05_autograd")

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 from torch.utils.data._utils import worker as torch_worker
 
 from grader.ch06_dataloader.timelines import play
-from grader.instruments.apart import apart
+from grader.inside.instruments.apart import apart
 from tests import references
 
 reference = partial(references.reference, "ch06_dataloader")

@@ -11,7 +11,7 @@ from grader.ch07_compile.captured_programs import BREAKS, LINES, counted, random
 from grader.ch07_compile.guard_rules import FACTS, LIMIT, predicted, random_calls
 from grader.ch07_compile.probes.counting import written_function
 from grader.ch07_compile.probes.mini_dynamo import calls_of_captured
-from grader.instruments.dynamo import fresh_dynamo
+from grader.inside.instruments.dynamo import fresh_dynamo
 from tests import references
 
 reference = partial(references.reference, "ch07_compile")

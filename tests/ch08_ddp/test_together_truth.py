@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from grader.ch08_ddp.pipeline import ends, most_held
-from grader.instruments.ranks import on_ranks
+from grader.inside.instruments.ranks import on_ranks
 from tests import references
 
 reference = partial(references.reference, "ch08_ddp")

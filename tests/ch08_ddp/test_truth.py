@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from grader.ch08_ddp.probes.accumulation import loss_of_output
 from grader.ch08_ddp.probes.unused import used_in
-from grader.instruments.ranks import on_ranks
+from grader.inside.instruments.ranks import on_ranks
 from tests import references
 
 reference = partial(references.reference, "ch08_ddp")

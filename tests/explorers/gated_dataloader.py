@@ -18,7 +18,7 @@ from typing import Any
 
 from torch.utils.data import get_worker_info
 
-from grader.instruments.events import Events, watch_events
+from grader.inside.instruments.events import Events, watch_events
 from tests.explorers.golden_dataloader import Event, Knobs
 
 PATIENCE = 20  # seconds for what takes milliseconds

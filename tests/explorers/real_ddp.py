@@ -15,8 +15,8 @@ from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
-from grader.instruments.collectives import watch_collectives
-from grader.instruments.ranks import on_ranks
+from grader.inside.instruments.collectives import watch_collectives
+from grader.inside.instruments.ranks import on_ranks
 from tests.explorers.golden_ddp import nbytes, start, state_bytes
 
 SECONDS = 30

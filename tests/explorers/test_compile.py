@@ -14,7 +14,7 @@ import pytest
 import torch
 from playwright.sync_api import Page
 
-from grader.core.layers import place
+from grader.feedback.graph_placement import place
 from tests.explorers.harness import EXPLORERS, ROOT, assert_right, compare
 
 FOLDER = EXPLORERS / "compile"
@@ -92,7 +92,7 @@ LAYERS = """return (i) => {
 
 
 def laid_out(reads: list[list[int]], widths: list[int], last: list[int]) -> str:
-    """Return a graph with what `grader.core.layers` makes of it."""
+    """Return a graph with what `grader.feedback.graph_placement` makes of it."""
     named = {str(i): [str(j) for j in read] for i, read in enumerate(reads)}
     sized = {str(i): width for i, width in enumerate(widths)}
     found = place(named, sized, [str(i) for i in last])

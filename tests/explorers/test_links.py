@@ -20,10 +20,10 @@ from grader.ch01_formats import (
 )
 from grader.ch03_matmul import test_matmul_shape
 from grader.ch03_matmul.operands import assert_exact
-from grader.core.compare import bits
-from grader.core.outcome import Outcome
-from grader.core.render import SITE, to_html
-from grader.core.verdict import CheckResult, State, Verdict, message_for
+from grader.evidence.outcome import Outcome
+from grader.feedback.render import SITE, to_html
+from grader.verdict.compare import bits
+from grader.verdict.verdict import CheckResult, State, Verdict, message_for
 from tests.browser import Watch
 from tests.explorers.harness import fragment
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.course import COURSE_FILE
+from grader.course.course import COURSE_FILE
 from tests.scale.course import Forked
 
 CHAPTER = "ch01_formats"

@@ -2,9 +2,10 @@
 
 import pytest
 
-from grader.core.course import Course, CourseError, source_of
-from grader.core.needs import needs, provides
+from grader.course.cells import source_of
+from grader.course.course import Course, CourseError
 from grader.instructor.cut import cut
+from grader.submission.needs import needs, provides
 from tests import ROOT
 
 COURSE = Course(ROOT)

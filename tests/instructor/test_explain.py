@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from grader.core.course import Course, CourseError
+from grader.course.course import Course, CourseError
 from grader.instructor.debugger import CheckDebugger
 from grader.instructor.explain import explain
 from grader.instructor.explain_text import explanation_text

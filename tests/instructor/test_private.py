@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from grader.core.course import COURSE_FILE, CourseError, course_at
+from grader.course.course import COURSE_FILE, CourseError, course_at
 from grader.instructor.folder import apply_course, new_course
 
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from grader.core.course import Course, CourseError
+from grader.course.course import Course, CourseError
 from grader.instructor.classroom import Classroom, Result, Submission, read_classrooms
 from grader.instructor.report import group_of, report_on
 from grader.instructor.report_files import report_page
-from grader.nbgrader.standing import Person
+from grader.nbgrader.results import Person
 from tests.browser import PHONE
 from tests.scale.course import CHAPTER, TinyCourse
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.core.course import CourseError
+from grader.course.course import CourseError
 from grader.instructor.roster import compare, read_roster
 from grader.nbgrader.coursebook import Student
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from grader.core.course import Course
+from grader.course.course import Course
 from grader.instructor.fingerprint import read
 from grader.instructor.similar import RARE, Attempt, alike, crowds, ranked
 from tests.scale.course import CHAPTER

@@ -9,9 +9,9 @@ import sys
 import pytest
 from playwright.sync_api import expect
 
-from grader.authoring.sample import answers_of, reference_sources
-from grader.core.answers import Role
-from grader.core.course import Course
+from grader.building.sample import answers_of, reference_sources
+from grader.course.answers import Role
+from grader.course.course import Course
 from grader.nbgrader import commands_on_path
 from tests import ROOT
 from tests.jupyter import PATIENCE, Notebook, at_home, jupyter, solution_of

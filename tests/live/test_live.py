@@ -6,10 +6,10 @@ from html import unescape
 import nbformat
 import pytest
 
-from grader.authoring.kernel import run_notebook
-from grader.authoring.sample import answers_of, reference_sources
-from grader.core.answers import Role
-from grader.core.course import Course
+from grader.building.kernel import run_notebook
+from grader.building.sample import answers_of, reference_sources
+from grader.course.answers import Role
+from grader.course.course import Course
 from tests import ROOT
 
 CHAPTER = Course(ROOT).chapter("ch01_formats")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from grader.authoring.sample import answers_of
-from grader.core.answers import Role
-from grader.core.course import Course
+from grader.building.sample import answers_of
+from grader.course.answers import Role
+from grader.course.course import Course
 from grader.student.fill import fill_folder
 from tests import ROOT
 from tests.browser import DESK, PHONE

@@ -8,7 +8,7 @@ import sys
 import time
 from contextlib import contextmanager
 
-from grader.engine import syscalls
+from grader.inside.process import syscalls
 
 TEMPERATE = {
     **os.environ,
@@ -27,7 +27,7 @@ class Dask:
         file = folder / "scheduler.json"
         self.scheduler = self._start(
             "dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", file,
-            "--preload", "grader.nbgrader.station",
+            "--preload", "grader.nbgrader.dask_worker",
         )  # fmt: skip
         deadline = time.monotonic() + 900
         while not file.exists() or not file.read_text().endswith("}"):
@@ -49,7 +49,7 @@ class Dask:
         """Start a worker, without a nanny who would start another when it is killed."""
         worker = self._start(
             "dask_worker", self.address, "--nthreads", threads, "--no-nanny",
-            "--local-directory", self.folder, "--preload", "grader.nbgrader.station",
+            "--local-directory", self.folder, "--preload", "grader.nbgrader.dask_worker",
         )  # fmt: skip
         self.workers.append(worker)
         return worker

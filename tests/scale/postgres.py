@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from grader.engine import syscalls
+from grader.inside.process import syscalls
 
 FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=16MB")
 

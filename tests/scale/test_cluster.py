@@ -7,7 +7,7 @@ from distributed import Client
 from distributed.comm import CommClosedError
 
 from grader.nbgrader import cluster as cluster_module
-from grader.nbgrader.station import differences, identity
+from grader.nbgrader.dask_worker import differences, identity
 from tests.scale.course import CHAPTER, HALF, TinyCourse
 from tests.scale.dask import cluster
 from tests.scale.test_interrupt import until

@@ -5,7 +5,7 @@ import threading
 import pytest
 from nbgrader.api import Gradebook
 
-from grader.core.course import CourseError
+from grader.course.course import CourseError
 from grader.nbgrader import gradebook as gradebook_rows
 from grader.nbgrader.gradebook import (
     GradebookBusy,

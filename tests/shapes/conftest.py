@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.build import build_chapter, install, sources
-from grader.core.course import Course
+from grader.building.build import build_chapter, install, sources
+from grader.course.course import Course
 
 collect_ignore = ["course"]  # its checks are no tests of ours: they judge submissions
 

@@ -17,10 +17,10 @@ from html import unescape
 import nbformat
 import pytest
 
-from grader.authoring.kernel import run_notebook
-from grader.authoring.sample import fill, hand_in, reference_sources
-from grader.core.answers import Role, read_answers
-from grader.core.course import source_of
+from grader.building.kernel import run_notebook
+from grader.building.sample import fill, hand_in, reference_sources
+from grader.course.answers import Role, read_answers
+from grader.course.cells import source_of
 
 SHAPES = {
     "transposed": "a view",

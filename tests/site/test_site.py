@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext
 
-from grader.authoring.myths import read_myths
-from grader.authoring.reading import reading_lists
-from grader.core.course import find_course
+from grader.building.myths import read_myths
+from grader.building.reading import reading_lists
+from grader.course.course import find_course
 from tests.browser import ROOT, Watch
 from tests.conftest import build_site
 

@@ -7,8 +7,8 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
-from grader.cli import app
-from grader.core.course import Course
+from grader.commands.main import app
+from grader.course.course import Course
 from grader.student.fill import fill_folder
 from tests.scale.course import CHAPTER, RIGHT, TinyCourse
 

@@ -8,11 +8,11 @@ import time
 import nbformat
 import pytest
 
-from grader.authoring.kernel import run_notebook
-from grader.core import journal
-from grader.core.course import Course
-from grader.core.render import to_html
-from grader.core.verdict import Verdict
+from grader.building.kernel import run_notebook
+from grader.course.course import Course
+from grader.feedback.render import to_html
+from grader.student import journal
+from grader.verdict.verdict import Verdict
 from tests.scale.course import CHAPTER, HALF, RIGHT, SQUARES
 
 EXITS = "import os\ndef double(x):\n    os._exit(0)\n"

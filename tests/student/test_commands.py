@@ -9,8 +9,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from grader.core import journal
-from grader.core.course import Course
+from grader.course.course import Course
+from grader.student import journal
 from grader.student.hints import hints_of, reference_of
 from grader.student.targets import find_targets
 from grader.student.watch import Watcher
@@ -62,7 +62,7 @@ def test_watch_waits_for_a_file_to_be_whole(student, tiny):
 
 
 def test_watch_in_a_terminal(student):
-    command = [sys.executable, "-u", "-m", "grader.cli", "watch"]
+    command = [sys.executable, "-u", "-m", "grader.commands.main", "watch"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=student.home)
     try:
         assert process.stdout.readline().startswith(f"Watching {CHAPTER}.")

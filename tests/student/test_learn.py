@@ -2,9 +2,9 @@
 
 import json
 
-from grader.core.course import Course
-from grader.core.journal import STATE
+from grader.course.course import Course
 from grader.student.folder import Folder
+from grader.student.journal import STATE
 from grader.student.lab import lab_command
 from tests.scale.course import CHAPTER, RIGHT
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.core.program import is_stub
-from grader.core.submission import rebuild
 from grader.student.merge import lost, merge
+from grader.submission.program import is_stub
+from grader.submission.rebuild import rebuild
 
 STUB = 'def {name}(x):\n    """Return {what}."""\n    raise NotImplementedError'
 

@@ -5,9 +5,9 @@ import json
 import nbformat
 import pytest
 
-from grader.core.course import Course
-from grader.core.journal import STATE
+from grader.course.course import Course
 from grader.student import update as updating
+from grader.student.journal import STATE
 from tests.scale.course import CHAPTER, DOUBLE, HALF, RIGHT, TinyCourse
 
 NEWS = "The course has news."

@@ -2,8 +2,8 @@
 
 import nbformat
 
-from grader.authoring.build import build_chapter, install
-from grader.core.course import Course
+from grader.building.build import build_chapter, install
+from grader.course.course import Course
 from tests.scale.course import CHAPTER, ROOT, TinyCourse
 
 SOURCE = '''

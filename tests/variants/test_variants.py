@@ -7,12 +7,12 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
-from grader.authoring.source import SourceError, read_source
-from grader.authoring.validate import MISTAKES, prove
-from grader.authoring.variants import drawn
-from grader.cli import app
-from grader.core.course import Course
-from grader.core.live import grade
+from grader.building.source import SourceError, read_source
+from grader.building.variants import drawn
+from grader.commands.main import app
+from grader.course.course import Course
+from grader.proving.validate import MISTAKES, prove
+from grader.student.live import grade
 from tests.scale.course import CHAPTER
 from tests.variants.course import SOURCE, Private, Public
 

@@ -6,8 +6,7 @@ import weakref
 import torch
 from torch import nn
 
-from grader import probe
-from grader.instruments.saved import watch_saved
+from grader import probe, watch_saved
 
 from .alive import fresh_garbage
 

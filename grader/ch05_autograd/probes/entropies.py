@@ -4,9 +4,7 @@ import gc
 
 import torch
 
-from grader import probe
-from grader.instruments.memory import watch_memory
-from grader.instruments.saved import watch_saved
+from grader import probe, watch_memory, watch_saved
 
 
 @probe

@@ -5,8 +5,7 @@ import builtins
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from grader import probe
-from grader.instruments.apart import apart
+from grader import apart, probe
 
 from .running import PATIENCE
 

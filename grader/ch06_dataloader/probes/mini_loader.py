@@ -10,9 +10,7 @@ import threading
 import torch
 from torch.utils.data import Dataset
 
-from grader import probe
-from grader.instruments.events import watch_events
-from grader.instruments.patience import pause
+from grader import pause, probe, watch_events
 
 from .running import bounded, noted, optional, until
 

@@ -5,11 +5,7 @@ import os
 import torch
 from torch.utils.data import Dataset
 
-from grader import probe
-from grader.instruments.apart import apart
-from grader.instruments.events import watch_events
-from grader.instruments.ops import watch_ops
-from grader.instruments.patience import pause
+from grader import apart, pause, probe, watch_events, watch_ops
 
 from .running import PATIENCE, noted, optional, until
 

@@ -5,9 +5,7 @@ import json
 import torch
 from torch.utils.data import Dataset
 
-from grader import probe
-from grader.instruments.apart import apart
-from grader.instruments.events import watch_events
+from grader import apart, probe, watch_events
 
 from .augmenting import Listed, draw_one
 from .running import PATIENCE, noted, optional

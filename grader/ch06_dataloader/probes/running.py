@@ -3,7 +3,7 @@
 import time
 from weakref import WeakKeyDictionary
 
-from grader.instruments.apart import Hung, apart
+from grader import Hung, apart
 
 HANGS = WeakKeyDictionary()
 """How often programs that use a class of the student's have hung. After three, a fourth would

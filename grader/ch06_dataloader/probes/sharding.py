@@ -4,8 +4,7 @@ import itertools
 
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from grader import probe
-from grader.instruments.apart import apart
+from grader import apart, probe
 
 from .running import PATIENCE
 

@@ -3,8 +3,7 @@
 import torch
 from torch import fx, nn
 
-from grader import probe
-from grader.instruments.memory import watch_memory
+from grader import probe, watch_memory
 
 from .fx_steps import graph_from_steps, steps_of_graph
 

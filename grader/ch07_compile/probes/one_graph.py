@@ -4,9 +4,7 @@ from typing import Any
 
 import torch
 
-from grader import probe
-from grader.instruments.dynamo import fresh_dynamo
-from grader.instruments.flops import watch_flops
+from grader import fresh_dynamo, probe, watch_flops
 
 
 class TakenArms(torch.fx.Interpreter):

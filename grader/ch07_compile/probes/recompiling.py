@@ -2,8 +2,7 @@
 
 import torch
 
-from grader import probe
-from grader.instruments.dynamo import fresh_dynamo
+from grader import fresh_dynamo, probe
 
 
 @probe

@@ -9,9 +9,7 @@ from functorch.compile import make_boxed_func
 from torch._dynamo.backends.common import aot_autograd
 from torch._subclasses import FakeTensorMode
 
-from grader import probe
-from grader.instruments.dynamo import fresh_dynamo
-from grader.instruments.saved import watch_saved
+from grader import fresh_dynamo, probe, watch_saved
 
 
 @functools.cache

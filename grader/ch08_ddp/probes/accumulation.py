@@ -4,9 +4,7 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from grader import probe
-from grader.instruments.collectives import watch_collectives
-from grader.instruments.ranks import on_ranks
+from grader import on_ranks, probe, watch_collectives
 
 from .waiting import SECONDS
 

@@ -5,10 +5,7 @@ import os
 import torch
 from torch import nn
 
-from grader import probe
-from grader.instruments.collectives import watch_collectives
-from grader.instruments.patience import wait_for
-from grader.instruments.ranks import on_ranks
+from grader import on_ranks, probe, wait_for, watch_collectives
 
 from .waiting import PATIENCE, SECONDS
 

@@ -4,9 +4,7 @@ import os
 
 from torch import nn
 
-from grader import probe
-from grader.instruments.collectives import watch_collectives
-from grader.instruments.ranks import on_ranks
+from grader import on_ranks, probe, watch_collectives
 
 from .models import Weighted, gradients_of
 from .waiting import SECONDS, signals

@@ -3,8 +3,7 @@
 import torch
 import torch.distributed as dist
 
-from grader import probe
-from grader.instruments.ranks import on_ranks
+from grader import on_ranks, probe
 
 from .waiting import SECONDS
 

@@ -2,9 +2,7 @@
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from grader import probe
-from grader.instruments.collectives import watch_collectives
-from grader.instruments.ranks import on_ranks
+from grader import on_ranks, probe, watch_collectives
 
 from .replicas import same
 from .waiting import SECONDS

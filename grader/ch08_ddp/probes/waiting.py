@@ -2,7 +2,7 @@
 
 import os
 
-from grader.instruments.patience import wait_for
+from grader import wait_for
 
 SECONDS = 5.0
 """Longest life of ranks here: what a program that waits for ever costs, once per probe. A right one

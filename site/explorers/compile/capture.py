@@ -32,7 +32,7 @@ from torch._functorch.partitioners import (
     min_cut_rematerialization_partition,
 )
 
-from grader.core.graph import Node, graph_facts, nodes_of
+from grader.evidence.wire.graph import Node, graph_facts, nodes_of
 
 WHERE = Path(__file__).with_name("captures.js")
 BUDGETS = tuple(step / 10 for step in range(11))

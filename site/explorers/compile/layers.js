@@ -1,5 +1,5 @@
 // Where the nodes of a graph stand: layers from top to bottom, few crossings, nothing over anything.
-// The same steps as grader/core/layers.py, which explains them; a test compares the two.
+// The same steps as grader/feedback/graph_placement.py, which explains them; a test compares the two.
 
 const SWEEPS = 12;
 const TURNS = 24;

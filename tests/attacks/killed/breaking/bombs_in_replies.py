@@ -2,7 +2,7 @@
 # %% solution decode
 import sys
 
-inside = sys.modules["grader.core.inside"]
+inside = sys.modules["grader.inside.serve"]
 send, pack = inside.send_frame, inside.encode
 # hash(n * (2**61 - 1)) is 0 for every n: a dict of them takes time that grows with its square
 BOMB = {n * (2**61 - 1): 0 for n in range(2)}
@@ -16,7 +16,7 @@ def decode(pattern, exponent_bits, mantissa_bits):
 # %% solution round_to_bf16
 import sys
 
-inside = sys.modules["grader.core.inside"]
+inside = sys.modules["grader.inside.serve"]
 TEXT = b'{"tree":{"size":[' + b"9" * 4000 + b']},"buffers":[],"storages":[]}'
 inside.encode = lambda value, known=(): b"UT01" + len(TEXT).to_bytes(4, "big") + TEXT
 

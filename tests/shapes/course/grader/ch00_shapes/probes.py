@@ -9,9 +9,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
-from grader import probe
-from grader.instruments.dynamo import fresh_dynamo
-from grader.instruments.ranks import on_ranks
+from grader import fresh_dynamo, on_ranks, probe
 
 
 @probe

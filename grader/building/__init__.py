@@ -1,0 +1,1 @@
+"""Makes notebooks, site pages, variants and sample classes from the chapters' sources."""

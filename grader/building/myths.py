@@ -1,0 +1,179 @@
+"""The page of myths: what is often said of PyTorch, and short programs that show otherwise.
+
+One file per chapter in `site/myths/`, in Jupytext's percent format. A cell is a myth:
+
+    # %% an-anchor exercise_or_section
+    # The claim, as people say it.
+    #
+    # What is true, in a sentence or two.
+    print("a program that shows it")
+
+The programs run when the page is built, each in names of its own, and what they print stands below
+them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import io
+import json
+import re
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import torch
+from markdown.extensions.toc import slugify
+
+from grader.building.source import SourceError
+from grader.course.course import Course
+
+PAGE = Path("site/myths.md")
+SECONDS = 400
+"""Longest run of all programs. They take under a minute where nobody else works."""
+
+_DAY = re.compile(r"on (\d{4}-\d{2}-\d{2})\b")
+
+_HEAD = """\
+---
+title: Myths
+description: What is often said of PyTorch, and short programs that show otherwise
+---
+
+<!-- Built by `undertorch build` from site/myths; edits here are lost. -->
+
+# What everybody knows, and is not so
+
+{count} things that are often said of PyTorch, in tutorials, in answers, at work. Each was believed by somebody sensible, mostly because it was true once, or is true nearly always. Guess first what the program below a claim prints; then open it.
+
+Every program on this page ran when the page was built: with torch {version}, on {day}, on a CPU. Each needs the `import` lines that it shows, `import torch`, and nothing else unless it says so.
+"""
+
+
+@dataclass(frozen=True)
+class Myth:
+    """One claim and the program that refutes it."""
+
+    anchor: str
+    section: str
+    claim: str
+    truth: str
+    code: str
+
+
+def read_myths(path: Path) -> tuple[str, list[Myth]]:
+    """Return a file's heading and its myths. Raises `SourceError`."""
+    head, *cells = re.split(r"^# %% (.+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    myths = []
+    for marks, body in zip(cells[::2], cells[1::2], strict=True):
+        anchor, _, section = marks.strip().partition(" ")
+        comment = re.match(r"(?:#.*\n)+", body)
+        if comment is None:
+            raise SourceError(f"{path}: {anchor} must begin with its claim, as a comment")
+        text = re.sub(r"^# ?", "", comment[0], flags=re.MULTILINE)
+        claim, _, truth = text.strip().partition("\n\n")
+        if not truth:
+            raise SourceError(f"{path}: {anchor} says no truth below its claim")
+        code = body[comment.end() :].strip()
+        myths.append(Myth(anchor, section, _flowed(claim), _flowed(truth), code))
+    title = head.removeprefix("#").partition(":")[0].strip()
+    return title, myths
+
+
+def _flowed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def myths_page(course: Course) -> str | None:
+    """Run all myths and return their page; None where a course has none.
+
+    The day in it changes only when something else does.
+    """
+    files = sorted((course.root / "site" / "myths").glob("*.py"))
+    if not files:
+        return None
+    blocks, count = [], 0
+    for path, outputs in zip(files, _outputs(course, files), strict=True):
+        title, myths = read_myths(path)
+        count += len(myths)
+        sections = _sections(course.root / "site" / "chapters" / f"{path.stem}.md")
+        blocks.append(f"## {title}")
+        for myth, output in zip(myths, outputs, strict=True):
+            if not output.strip() or re.search(r"0x[0-9a-f]{8,}", output):
+                raise SourceError(f"{path}: {myth.anchor} prints nothing, or an address")
+            if sections and myth.section and myth.section not in sections:
+                raise SourceError(
+                    f"{path}: {myth.anchor}: no section {myth.section} in the chapter"
+                )
+            heading = sections.get(myth.section)
+            link = f"[{heading}](chapters/{path.stem}.md#{myth.section})" if heading else ""
+            blocks.append(_block(myth, output, link))
+    version = torch.__version__.split("+")[0]
+    old = course.root / PAGE
+    before = old.read_text(encoding="utf-8") if old.is_file() else ""
+    known = _DAY.search(before)
+
+    def page(day: str) -> str:
+        head = _HEAD.format(count=count, version=version, day=day)
+        return "\n\n".join([head.rstrip(), *blocks]) + "\n"
+
+    if known and page(known[1]) == before:
+        return before
+    return page(datetime.datetime.now(tz=datetime.UTC).date().isoformat())
+
+
+def _sections(page: Path) -> dict[str, str]:
+    """Return the second-level headings of a chapter's page, by anchor; {} where there is no page."""
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    headings = re.findall(r"^## (.+?)(?: \{ #(\w+) \})?$", text, flags=re.MULTILINE)
+    return {anchor or slugify(title, "-"): title for title, anchor in headings}
+
+
+def _outputs(course: Course, files: list[Path]) -> list[list[str]]:
+    command = [sys.executable, "-W", "ignore", "-m", "grader.building.myths", *map(str, files)]
+    done = subprocess.run(
+        command, cwd=course.root, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    if done.returncode != 0:
+        raise SourceError(f"A myth's program raised.\n{done.stderr[-2000:]}")
+    outputs: list[list[str]] = json.loads(done.stdout.splitlines()[-1])
+    return outputs
+
+
+def _block(myth: Myth, output: str, link: str) -> str:
+    more = f" See *{link}*." if link else ""
+    shown = f"```python\n{myth.code}\n```\n\n```text\n{output.rstrip()}\n```"
+    folded = "\n".join(f"    {line}".rstrip() for line in shown.splitlines())
+    return (
+        f"**“{myth.claim}”**{{ #{myth.anchor} .myth }}\n\n"
+        f'{myth.truth}{more}\n\n??? note "See for yourself"\n\n{folded}'
+    )
+
+
+def _run(path: Path) -> list[str]:
+    outputs = []
+    for myth in read_myths(path)[1]:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(
+                compile(myth.code, f"{path.name}: {myth.anchor}", "exec"),
+                {"__name__": "__main__", "torch": torch},
+            )
+        outputs.append(printed.getvalue())
+    return outputs
+
+
+def _run_apart(path: Path) -> list[str]:
+    """Run a file's programs in a fork, so that no chapter finds what another left behind."""
+    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
+        return pool.submit(_run, path).result()
+
+
+if __name__ == "__main__":
+    import torch._dynamo  # once, before the forks: some of them need it
+
+    print(json.dumps([_run_apart(Path(name)) for name in sys.argv[1:]]))

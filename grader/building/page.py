@@ -1,0 +1,136 @@
+"""A chapter's page for the site: prose, exercises, hints folded, solutions behind a click."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nbformat import NotebookNode
+
+from grader.building.reading import source_link
+
+_GENERATED = "<!-- Built by `undertorch build` from solutions/{chapter}; edits here are lost. -->"
+
+
+def chapter_page(
+    reference: NotebookNode,
+    released: NotebookNode,
+    chapter: str,
+    explorer: str | None,
+    reading: Mapping[str, Sequence[str]],
+) -> str:
+    """Return the Markdown page of an executed reference notebook.
+
+    `released` gives the stubs that are shown in place of solutions. `explorer` is the name of the
+    explorer's page that belongs to the chapter, if there is one. `reading` says for an exercise
+    where PyTorch does the same.
+    """
+    stubs = {cell.id: cell.source for cell in released.cells}
+    cards = {cell.id: cell.metadata["undertorch"] for cell in reference.cells if _solves(cell)}
+    card = reference.metadata["undertorch"]
+    head = ["---", f"title: {card['title']}", f"description: {_first_sentence(card['summary'])}"]
+    blocks = ["\n".join([*head, "---", "", _GENERATED.format(chapter=chapter)])]
+    for number, cell in enumerate(reference.cells):
+        blocks += _blocks(cell, stubs, cards, reading)
+        if number == 0:  # after title and summary
+            blocks += [_contents(cards)] if cards else []
+            if explorer is not None:
+                blocks.append(f"[Try it in the explorer](../explorers/{explorer}.md).")
+    return _styled_once("\n\n".join(block for block in blocks if block)) + "\n"
+
+
+def _first_sentence(text: str) -> str:
+    sentence = re.split(r"(?<=\.)\s", text.strip(), maxsplit=1)[0]
+    return '"' + re.sub(r'[`"\\]', "", sentence) + '"'
+
+
+def _solves(cell: NotebookNode) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get("solution"))
+
+
+def _contents(cards: Mapping[str, Mapping[str, Any]]) -> str:
+    """What awaits: the exercises, folded, under their number and the time they take."""
+    minutes = sum(card["minutes"] for card in cards.values())
+    points = sum(card["points"] for card in cards.values())
+    title = f"{len(cards)} exercises · about {round(minutes / 60)} hours · {points} points"
+    rows = ["| exercise | minutes | difficulty | after |", "|---|--:|---|---|"]
+    for name, card in cards.items():
+        level = "●" * card["difficulty"] + "○" * (5 - card["difficulty"])
+        after = _after(card["prerequisites"], cards)
+        rows.append(f"| [{card['title']}](#{name}) | {card['minutes']} | {level} | {after} |")
+    return _folded("note", title, "\n".join(rows))
+
+
+def _after(names: Sequence[str], cards: Mapping[str, object]) -> str:
+    """Name exercises, with links to those of this chapter."""
+    return ", ".join(f"[`{name}`](#{name})" if name in cards else f"`{name}`" for name in names)
+
+
+def _blocks(
+    cell: NotebookNode,
+    stubs: Mapping[str, str],
+    cards: Mapping[str, Mapping[str, Any]],
+    reading: Mapping[str, Sequence[str]],
+) -> list[str]:
+    if cell.cell_type == "markdown":
+        name = cell.id.removesuffix("-card") if cell.id.endswith("-card") else ""
+        source = _with_anchor(cell.source, name)
+        if name in cards and cards[name]["prerequisites"]:
+            plain = ", ".join(f"`{other}`" for other in cards[name]["prerequisites"])
+            after = _after(cards[name]["prerequisites"], cards)
+            source = source.replace(f"after {plain}", f"after {after}", 1)
+        return [source]
+    if _solves(cell):
+        solution = _code(_bare(cell.source))
+        return [_code(stubs[cell.id]), _folded("success", "Reference solution", solution)]
+    blocks = [_code(cell.source), *(_output(output) for output in cell.outputs)]
+    if cell.metadata.get("nbgrader", {}).get("grade"):
+        links = [source_link(entry) for entry in reading.get(cell.id.removesuffix("-grade"), ())]
+        if links:
+            blocks.append(f"*In PyTorch:* {', '.join(links)}")
+    return blocks
+
+
+def _with_anchor(source: str, anchor: str) -> str:
+    source = source.replace("<details>", '<details markdown="1">')
+    if not anchor:
+        return source
+    return re.sub(r"^(## .*)$", rf"\1 {{ #{anchor} }}", source, count=1, flags=re.MULTILINE)
+
+
+def _styled_once(page: str) -> str:
+    """Drop the styles that outputs bring along, except where each is seen first."""
+    seen: set[str] = set()
+
+    def keep(match: re.Match[str]) -> str:
+        again = match[0] in seen
+        seen.add(match[0])
+        return "" if again else match[0]
+
+    return re.sub(r"<style>.*?</style>", keep, page, flags=re.DOTALL)
+
+
+def _bare(source: str) -> str:
+    lines = source.splitlines()
+    return "\n".join(line for line in lines if not re.match(r"\s*### (BEGIN|END) SOLUTION", line))
+
+
+def _code(source: str, language: str = "python") -> str:
+    return f"```{language}\n{source.strip(chr(10))}\n```"
+
+
+def _folded(kind: str, title: str, body: str) -> str:
+    return f'??? {kind} "{title}"\n\n{textwrap.indent(body, "    ")}'
+
+
+def _output(output: NotebookNode) -> str:
+    if output.output_type == "stream":
+        return _code(output.text, "text")
+    data = output.get("data", {})
+    if "text/html" in data:
+        return f'<div class="output" markdown="0">{data["text/html"]}</div>'
+    if "image/svg+xml" in data:
+        return f'<div class="output" markdown="0">{data["image/svg+xml"]}</div>'
+    return _code(data.get("text/plain", ""), "text")

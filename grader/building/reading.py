@@ -1,0 +1,80 @@
+"""Where PyTorch itself does what an exercise asks: links to its source, at the pinned version.
+
+`site/reading.yml` names files and symbols. Each symbol is looked up in the installed torch, so a
+link that would point to nothing stops the build.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import torch
+import yaml
+
+from grader.course.course import Course
+
+VERSION = torch.__version__.split("+")[0]
+_TREE = f"https://github.com/pytorch/pytorch/blob/v{VERSION}"
+
+
+def reading_lists(course: Course) -> dict[str, list[str]]:
+    """Return what to read after each exercise, e.g. "torch/nn/modules/module.py Module.apply"."""
+    path = course.root / "site" / "reading.yml"
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def source_link(entry: str) -> str:
+    """Return a Markdown link to a file's symbol; ValueError if the installed torch has none such."""
+    file, _, symbol = entry.partition(" ")
+    line = _line_in_python(file, symbol) if file.endswith(".py") else _line_in_header(file, symbol)
+    return f"[`{symbol}` in `{file}`]({_TREE}/{file}#L{line})"
+
+
+def _line_in_python(file: str, symbol: str) -> int:
+    scope: list[ast.stmt] = _parsed(file).body
+    line = 0
+    for name in symbol.split("."):
+        found = [node for node in _statements(scope) if getattr(node, "name", None) == name]
+        if not found:
+            raise ValueError(f"{file} defines no {symbol} in torch {VERSION}")
+        node = found[-1]
+        decorators = getattr(node, "decorator_list", [])
+        line = decorators[0].lineno if decorators else node.lineno
+        scope = getattr(node, "body", [])
+    return line
+
+
+def _statements(scope: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield a scope's statements, also those under `if` and `else`."""
+    for node in scope:
+        yield node
+        if isinstance(node, ast.If):
+            yield from _statements([*node.body, *node.orelse])
+
+
+@cache
+def _parsed(file: str) -> ast.Module:
+    return ast.parse(_installed(Path(torch.__file__).parents[1] / file).read_text(encoding="utf-8"))
+
+
+def _line_in_header(file: str, symbol: str) -> int:
+    include = Path(torch.__file__).parent / "include"
+    # ATen's headers are installed without the folders that hold them in the repository.
+    path = include / file.removeprefix("aten/src/")
+    lines = _installed(path).read_text(encoding="utf-8").splitlines()
+    defines = re.compile(rf"^(?:struct|class) .*\b{symbol}\b.*\{{")
+    for wanted in (defines, re.compile(rf"\b{symbol}\b")):
+        for number, line in enumerate(lines, 1):
+            if wanted.search(line):
+                return number
+    raise ValueError(f"{file} does not mention {symbol} in torch {VERSION}")
+
+
+def _installed(path: Path) -> Path:
+    if not path.is_file():
+        raise ValueError(f"torch {VERSION} is installed without {path.name}")
+    return path

@@ -1,0 +1,259 @@
+"""Reads a chapter's source (`*.pct.py`) into a notebook with nbgrader's metadata.
+
+The source is Jupytext's percent format. Four kinds of cell carry a mark:
+
+    # %% [markdown] chapter="ch01_formats"      YAML: title, summary, preload
+    # %% [markdown] exercise="round_to_bf16"    YAML: the exercise's card
+    # %% solution="round_to_bf16"               with ### BEGIN SOLUTION and ### END SOLUTION
+    # %% grade="round_to_bf16"                  grade("round_to_bf16")
+
+All else follows from these: nbgrader's metadata, ids, points.
+
+From a card to its grade cell, `{{name}}` stands for the value of one of the card's parameters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+import yaml
+from nbformat import NotebookNode
+
+from grader.course.course import CourseError
+from grader.course.parameters import (
+    Parameter,
+    Values,
+    public_values,
+    read_parameters,
+    render,
+)
+from grader.course.rules import describe_rule, parse_rule
+from grader.inside.process.budget import Budget, changed
+from grader.submission.grade_call import grade_call
+
+Variant = Mapping[str, Values]
+"""A private variant of a chapter: the values of its exercises' parameters, by exercise id."""
+
+
+class SourceError(CourseError):
+    """A source that cannot be built; the message says where and what to do."""
+
+
+CARD = {
+    "title": str,
+    "minutes": int,
+    "difficulty": int,
+    "points": int,
+    "prerequisites": list,
+    "teaches": str,
+    "leaves out": str,
+    "off limits": list,
+}
+"""What every exercise's card declares. Difficulty runs from 1 to 5.
+
+Two keys may be left out. `budget` is what the exercise may spend where that differs from the
+course's limits, by the names of `grader.inside.process.budget.Budget`: `budget: {cpu_seconds: 60}`.
+`parameters` are what private variants change: see `grader.course.parameters`.
+"""
+
+_METADATA = {
+    "kernelspec": {
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+        "name": "python3",
+    },
+    # no version: it would differ between machines
+    "language_info": {
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "pygments_lexer": "ipython3",
+    },
+}
+
+
+def read_source(path: Path, variant: Variant | None = None) -> NotebookNode:
+    """Return the notebook of a source, not executed: of a private variant, or the public one.
+
+    Raises `SourceError`.
+    """
+    read = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
+    notebook = nbformat.v4.new_notebook(metadata=_METADATA)
+    notebook.nbformat_minor = 5
+    cards: dict[str, dict[str, Any]] = {}
+    ids = _Ids()
+    for cell in _filled_in(path, read.cells, variant or {}):
+        notebook.cells.append(_convert(path, cell, cards, ids, notebook.metadata))
+    if "undertorch" not in notebook.metadata:
+        raise SourceError(f'{path}: the first cell must be marked [markdown] chapter="…"')
+    return notebook
+
+
+def _filled_in(path: Path, cells: list[NotebookNode], variant: Variant) -> Iterator[NotebookNode]:
+    """Yield the cells, with the values of its parameters in each exercise's texts.
+
+    A card keeps its templates as metadata: rules of what is off limits are filled in where they
+    are read, because a live notebook may be of another variant than the course around it.
+    """
+    values: Values = {}
+    for cell in cells:
+        marks = cell.metadata
+        if "exercise" in marks:
+            name = marks["exercise"]
+            declared = _yaml(path, cell.source, f"card of {name}")
+            parameters = _parameters(path, name, declared)
+            values = variant.get(name) or public_values(parameters)
+            marks["declared"] = declared
+            if name in variant:
+                marks["variant"] = variant[name]
+        try:
+            cell.source = render(cell.source, values)
+        except ValueError as error:
+            first = cell.source.strip().split("\n")[0]
+            raise SourceError(f"{path}: in the cell that begins {first!r}: {error}") from None
+        if "grade" in marks:
+            cell.source = grade_call(marks["grade"], variant.get(marks["grade"]))
+            values = {}
+        yield cell
+
+
+def _parameters(path: Path, name: str, declared: Mapping[str, Any]) -> tuple[Parameter, ...]:
+    try:
+        return read_parameters(declared.get("parameters", {}))
+    except ValueError as error:
+        raise SourceError(f"{path}: the card of {name} has wrong parameters: {error}") from None
+
+
+def _convert(
+    path: Path,
+    cell: NotebookNode,
+    cards: dict[str, dict[str, Any]],
+    ids: _Ids,
+    metadata: dict[str, Any],
+) -> NotebookNode:
+    marks = cell.metadata
+    if "chapter" in marks:
+        declared = _yaml(path, cell.source, "chapter card")
+        metadata["undertorch"] = {"chapter": marks["chapter"], "preload": [], **declared}
+        return _markdown(ids.take("title"), f"# {declared['title']}\n\n{declared['summary']}")
+    if "exercise" in marks:
+        name = marks["exercise"]
+        card = _card(path, name, _yaml(path, cell.source, f"card of {name}"))
+        cards[name] = {**card, "off_limits": marks["declared"]["off limits"]}
+        if "parameters" in card:
+            cards[name]["parameters"] = marks["declared"]["parameters"]
+        if "variant" in marks:
+            cards[name]["variant"] = dict(marks["variant"])
+        ids.section = name
+        return _markdown(ids.take(f"{name}-card"), _card_markdown(name, card))
+    for role in ("solution", "grade"):
+        if role in marks:
+            return _graded(path, role, marks[role], cell.source, cards, ids)
+    if cell.cell_type == "markdown":
+        ids.enter(cell.source)
+        return _markdown(ids.take(), cell.source)
+    return _code(ids.take(), cell.source, {})
+
+
+def _graded(
+    path: Path,
+    role: str,
+    name: str,
+    source: str,
+    cards: Mapping[str, dict[str, Any]],
+    ids: _Ids,
+) -> NotebookNode:
+    if name not in cards:
+        raise SourceError(f"{path}: {name} has no card before its {role} cell")
+    solution = role == "solution"
+    nbgrader: dict[str, Any] = {
+        "grade": not solution,
+        "grade_id": name if solution else f"{name}-grade",
+        "locked": not solution,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
+    metadata: dict[str, Any] = {"nbgrader": nbgrader}
+    if solution:
+        metadata["undertorch"] = cards[name]
+    else:
+        nbgrader["points"] = cards[name]["points"]
+    return _code(ids.take(nbgrader["grade_id"]), source, metadata)
+
+
+def _yaml(path: Path, text: str, what: str) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise SourceError(f"{path}: the {what} is no YAML: {error}") from None
+    if not isinstance(data, dict) or "title" not in data:
+        raise SourceError(f"{path}: the {what} needs at least a title")
+    return data
+
+
+def _card(path: Path, name: str, declared: dict[str, Any]) -> dict[str, Any]:
+    for key, kind in CARD.items():
+        if not isinstance(declared.get(key), kind):
+            raise SourceError(f"{path}: the card of {name} needs `{key}`, a {kind.__name__}")
+    unknown = sorted(set(declared) - set(CARD) - {"budget", "parameters"})
+    if unknown:
+        raise SourceError(f"{path}: the card of {name} has unknown keys: {', '.join(unknown)}")
+    try:
+        changed(Budget(), declared.get("budget", {}))
+    except ValueError as error:
+        raise SourceError(f"{path}: the card of {name} has a wrong budget: {error}") from None
+    try:
+        for rule in declared["off limits"]:
+            parse_rule(str(rule))
+    except ValueError as error:
+        raise SourceError(f"{path}: the card of {name}, off limits: {error}") from None
+    return {key.replace(" ", "_"): value for key, value in declared.items()}
+
+
+def _card_markdown(name: str, card: Mapping[str, Any]) -> str:
+    level = "●" * card["difficulty"] + "○" * (5 - card["difficulty"])
+    facts = [f"**{card['minutes']} minutes**", f"{card['points']} points", f"difficulty {level}"]
+    if card["prerequisites"]:
+        facts.append("after " + ", ".join(f"`{other}`" for other in card["prerequisites"]))
+    lines = [f"## {card['title']}", "", " · ".join(facts), ""]
+    lines += [f"*You learn* {card['teaches']}  ", f"*Left out:* {card['leaves_out']}"]
+    if card["off_limits"]:
+        rules = ", ".join(describe_rule(parse_rule(rule)) for rule in card["off_limits"])
+        lines[-1] += "  "
+        lines.append(f"*Off limits:* {rules}")
+    return "\n".join(lines)
+
+
+def _markdown(id: str, source: str) -> NotebookNode:
+    return nbformat.v4.new_markdown_cell(source, id=id)
+
+
+def _code(id: str, source: str, metadata: dict[str, Any]) -> NotebookNode:
+    return nbformat.v4.new_code_cell(source, id=id, metadata=metadata)
+
+
+class _Ids:
+    """Hands out cell ids that depend on the source alone: the section and a number in it."""
+
+    def __init__(self) -> None:
+        self.section = "start"
+        self._count: dict[str, int] = {}
+
+    def enter(self, markdown: str) -> None:
+        """Start a new section where the cell begins with a second-level heading."""
+        heading = re.match(r"##\s+(.+)", markdown)
+        if heading:
+            self.section = re.sub(r"[^a-z0-9]+", "-", heading.group(1).lower()).strip("-")[:48]
+
+    def take(self, id: str = "") -> str:
+        """Return `id`, or the next one of the section."""
+        if id:
+            return id
+        self._count[self.section] = self._count.get(self.section, 0) + 1
+        return f"{self.section}-{self._count[self.section]}"

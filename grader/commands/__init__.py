@@ -1,0 +1,1 @@
+"""The command line: every `undertorch` command, and nothing else."""

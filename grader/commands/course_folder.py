@@ -1,0 +1,156 @@
+"""The commands of a course folder: `undertorch course new`, `apply` and `roster`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from grader.commands.arguments import AsJson
+from grader.course.course import COURSE_FILE, CourseError
+from grader.course.parameters import shown
+
+if TYPE_CHECKING:
+    from grader.instructor.folder import Applied, Report
+
+app = typer.Typer(
+    no_args_is_help=True, help="Set up and keep a course of chosen chapters and exercises."
+)
+out = Console(highlight=False)
+
+
+@app.command()
+def new(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The new folder.")],
+    chapters: Annotated[
+        str, typer.Option(help="Whole chapters, by commas: ch01_formats,ch02_strides.")
+    ] = "",
+    exercises: Annotated[
+        str, typer.Option(help="Single exercises, by commas: decode,ch02_strides/view_of.")
+    ] = "",
+    private: Annotated[
+        bool,
+        typer.Option("--private", help="Draw variants that the public solutions do not answer."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a course folder with chosen chapters and exercises; all of them if none is chosen.
+
+    Points, due dates, the policy for late work and extensions are in its undertorch.toml: edit
+    that and run `undertorch course apply`.
+
+    Exit status: 0 it is there, 2 nothing was written.
+    """
+    from grader.instructor.folder import new_course
+
+    new_course(folder, _listed(chapters), _listed(exercises), private=private)
+    _apply(folder, overwrite=False, as_json=as_json)
+    if not as_json:
+        out.print(f"Next: edit {folder / COURSE_FILE}, then, in {folder}: undertorch course apply")
+
+
+@app.command()
+def apply(
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Write edited source notebooks anew; yours go to kept/."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the folder in line with its undertorch.toml: notebooks, points, due dates, penalties.
+
+    Exit status: 0 it is, 2 the file is wrong or nbgrader refused; the message says what to do.
+    """
+    _apply(_course_folder(), overwrite=overwrite, as_json=as_json)
+
+
+@app.command()
+def roster(
+    students: Annotated[
+        Path, typer.Argument(metavar="CSV", help="Columns: id, first name, last name, email.")
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show it, change nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add the students of a class list to the gradebook and change those that differ.
+
+    Nobody is removed.
+
+    Exit status: 0 the gradebook agrees with the list, 2 a line is wrong and nothing was imported.
+    """
+    from grader.instructor.roster import import_roster
+
+    changes = import_roster(_course_folder(), students, dry=dry_run)
+    if as_json:
+        typer.echo(json.dumps(asdict(changes)))
+        return
+    for id in changes.added:
+        _say(f"new      {id}")
+    for id, said in changes.changed.items():
+        _say(f"changed  {id}: {'; '.join(said)}")
+    for id in changes.absent:
+        _say(
+            f"absent   {id}: in the gradebook, not in the list. To remove someone who left: "
+            f"nbgrader db student remove {id}"
+        )
+    _say(
+        f"{len(changes.added)} new, {len(changes.changed)} changed, {changes.unchanged} as before, "
+        f"{len(changes.absent)} not in the list." + (" Nothing was written." if dry_run else "")
+    )
+
+
+def _listed(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _course_folder() -> Path:
+    """Return the course folder around the working directory."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / COURSE_FILE).is_file():
+            return folder
+    raise CourseError(f"No course folder here: no {COURSE_FILE}. Make one: undertorch course new")
+
+
+def _apply(folder: Path, *, overwrite: bool, as_json: bool) -> None:
+    from grader.instructor.folder import apply_course
+
+    if as_json:
+        report = apply_course(folder, overwrite=overwrite)
+        typer.echo(json.dumps({**asdict(report), "folder": str(report.folder)}))
+        return
+    with out.status("Reading the chapters"):
+        report = apply_course(folder, _say_chapter, overwrite=overwrite)
+    _say_rest(report)
+
+
+def _say_chapter(applied: Applied) -> None:
+    exercises = f"{applied.exercises} exercise{'s' * (applied.exercises != 1)}"
+    due = ", new due date" if applied.due_changed else ""
+    _say(f"{applied.chapter}: {exercises}, {applied.points:g} points, {applied.state}{due}")
+    for name, values in applied.variant.items():
+        _say(f"  {name} asks for {shown(values)}.")
+    for name, user in applied.given.items():
+        _say(f"  The course's answer to {name} is in the notebook: {user} uses it.")
+    for name, lacks in applied.missing.items():
+        _say(f"  {name} builds on {', '.join(lacks)}, not chosen: its text may refer to it.")
+    if applied.state == "edited here":
+        _say("  Its source notebook was changed by hand and stays. To write it anew: --overwrite")
+
+
+def _say_rest(report: Report) -> None:
+    for changed in report.penalties:
+        _say(
+            f"{changed.student}, {changed.chapter}: late penalty {changed.after:g}, "
+            f"was {changed.before:g}"
+        )
+    for name in report.others:
+        _say(f"{name} is in source/ and not in the file: it was left alone.")
+
+
+def _say(line: str) -> None:
+    out.print(line, markup=False, soft_wrap=True)

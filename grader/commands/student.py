@@ -1,0 +1,426 @@
+"""The commands of a student, which `undertorch` lists beside its others."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from grader.commands import completion
+from grader.commands.printing import (
+    Working,
+    as_data,
+    err,
+    out,
+    passed,
+    refuse,
+    show_code,
+    show_head,
+    show_summary,
+    show_update,
+    show_verdict,
+)
+from grader.course.course import CourseError, find_course
+
+if TYPE_CHECKING:
+    from grader.student.check import Checked, Checker
+    from grader.student.folder import Folder
+    from grader.student.targets import Target
+    from grader.student.work import Work
+
+app = typer.Typer()
+
+PANEL = "For students"
+
+
+What = Annotated[
+    list[str] | None,
+    typer.Argument(
+        autocompletion=completion.anything,
+        metavar="NOTEBOOK|CHAPTER|EXERCISE",
+        help="A notebook's path, a `.py` file beside one, a chapter (`ch01_formats`, `ch01`, "
+        "`formats`) or an exercise (`decode`). All your notebooks if left out; in a chapter's "
+        "folder, that chapter.",
+    ),
+]
+OneExercise = Annotated[
+    str,
+    typer.Argument(
+        metavar="EXERCISE", autocompletion=completion.exercises, help="An exercise, e.g. `decode`."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for a script, and nothing else.")]
+
+
+@app.command(rich_help_panel=PANEL)
+def learn(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Your copy of the notebooks.")
+    ] = Path("my"),
+    open_lab: Annotated[bool, typer.Option("--open/--no-open", help="Open JupyterLab.")] = True,
+) -> None:
+    """Copy the chapters into a folder of your own and open them. Never overwrites a file.
+
+    JupyterLab opens on chapter 1, with its table of contents at the side and your progress in a
+    second tab; later, as you left it. The notebooks work in VS Code and Notebook 7, too: open them
+    there and choose this Python as the kernel. A new version of the course: `undertorch update`.
+
+    Exit status: 0 done, 2 the folder cannot be used; JupyterLab's own if it was opened.
+    """
+    import subprocess
+
+    from grader.student.contents import write_contents
+    from grader.student.fill import fill_folder
+    from grader.student.folder import Folder
+    from grader.student.lab import lab_command
+    from grader.student.progress import progress
+
+    course, mine = find_course(), Folder(folder)
+    if not course.chapters():
+        refuse(f"{course.root} holds no chapters. Run: undertorch build")
+    try:
+        for path in fill_folder(course, folder):
+            out.print(f"new: {path}", soft_wrap=True)
+        write_contents(course, mine, progress(course, mine))
+        command = lab_command(course, mine)
+    except OSError as error:
+        refuse(f"{folder} cannot be used: {error.strerror}.")
+    if open_lab:
+        raise typer.Exit(subprocess.call(command))
+
+
+@app.command(rich_help_panel=PANEL)
+def check(what: What = None, as_json: Json = False) -> None:
+    """Grade your work here in the terminal, with the verdicts that the notebook gives.
+
+    What counts is what is saved. An answer may also stand in a file of its own beside the notebook,
+    named after the exercise (my/ch01_formats/decode.py); it is graded while the cell holds its
+    stub, and the verdict says so. Your code runs on this machine as it is, without a sandbox.
+
+    Exit status: 0 all that was checked passed, 1 something did not (what is not written yet
+    has not passed), 2 called wrongly, or a file is missing or broken.
+    """
+    from grader.student.targets import find_targets
+
+    try:
+        targets = find_targets(find_course(), what or [])
+    except CourseError as error:
+        refuse(str(error), as_json)
+    checked, troubles = _check_all(targets, quiet=as_json)
+    if as_json:
+        typer.echo(json.dumps(as_data(checked, troubles), indent=1))
+    else:
+        show_summary(checked)
+    for trouble in troubles:
+        err.print(Text("undertorch: ", "red") + Text(trouble), soft_wrap=True)
+    if troubles:
+        raise typer.Exit(2)
+    if not all(passed(item) for item in checked):
+        raise typer.Exit(1)
+
+
+def _check_all(targets: Sequence[Target], quiet: bool) -> tuple[list[Checked], list[str]]:
+    """Check every target and show each verdict as it comes; return them, and what went wrong."""
+    with Working(quiet) as working:
+        working.on("loading PyTorch")
+        from grader.student.check import Checker
+        from grader.student.work import read_work
+
+        checker, checked, troubles = Checker(), [], []
+        for target in targets:
+            alone = target.named and target.notebook.with_name(f"{target.exercises[0]}.py").exists()
+            try:
+                work = read_work(target.chapter, target.notebook, alone=alone)
+            except CourseError as error:
+                troubles.append(str(error))
+                continue
+            if not quiet:
+                working.off()
+                show_head(
+                    work.notebook if work.notebook.exists() else work.judged(target.exercises[0])
+                )
+            verdicts = checker.check(work, target.exercises)
+            for number, exercise in enumerate(target.exercises, 1):
+                working.on(f"checking {exercise} ({number} of {len(target.exercises)})")
+                item = next(verdicts)
+                checked.append(item)
+                working.off()
+                if not quiet:
+                    show_verdict(item, whole=target.named)
+    return checked, troubles
+
+
+@app.command(rich_help_panel=PANEL)
+def watch(what: What = None) -> None:
+    """Check again whenever you save: only the answers that changed.
+
+    Leave it running beside your editor. An answer changed when its cell, its file, or something of
+    yours that it uses did. Ctrl-C ends it.
+
+    Exit status: 2 called wrongly, 130 when you end it.
+    """
+    from grader.student.targets import find_targets
+
+    try:
+        targets = find_targets(find_course(), what or [])
+    except CourseError as error:
+        refuse(str(error))
+    with Working() as working:
+        working.on("loading PyTorch")
+        from grader.student.check import Checker
+        from grader.student.watch import Watcher
+
+        checker, watcher = Checker(), Watcher(targets)
+    _tell_round(checker, *watcher.look())
+    names = ", ".join(dict.fromkeys(target.chapter.id for target in targets))
+    out.print(f"Watching {names}. Save, and what changed is checked. Ctrl-C ends.", soft_wrap=True)
+    while True:
+        _tell_round(checker, *watcher.look())
+        time.sleep(LOOK_SECONDS)
+
+
+LOOK_SECONDS = 0.3
+"""How long a saved answer waits: less than the way from the editor to the terminal."""
+
+
+def _tell_round(
+    checker: Checker, changed: Sequence[tuple[Work, list[str]]], troubles: Sequence[str]
+) -> None:
+    """Check what changed and show it in full; say what cannot be read."""
+    for work, names in changed:
+        out.print(Text(f"\n{time.strftime('%H:%M:%S')}  {work.notebook.parent.name}", "dim"))
+        for item in checker.check(work, names):
+            show_verdict(item, whole=str(item.verdict.outcome) != "passed")
+    for trouble in troubles:
+        err.print(Text("undertorch: ", "red") + Text(trouble), soft_wrap=True)
+
+
+@app.command("progress", rich_help_panel=PANEL)
+def show_progress(
+    chapter: Annotated[
+        str,
+        typer.Argument(
+            metavar="CHAPTER",
+            autocompletion=completion.chapters,
+            help="A chapter, to see its exercises; all chapters if left out.",
+        ),
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """Show how far you are: exercises passed, tried and not begun, and points.
+
+    It reads your saved notebooks and the verdicts that you saw, here or in a notebook. It runs
+    nothing. An answer that was changed after its verdict counts as tried and has no points until it
+    is checked again.
+
+    Exit status: 0 shown, 2 there is no folder of yours here, or no such chapter.
+    """
+    from grader.student.contents import write_contents
+    from grader.student.folder import find_folder
+    from grader.student.progress import progress
+    from grader.student.tables import chapter_table, chapters_table
+    from grader.student.targets import find_chapter
+
+    try:
+        course = find_course()
+        chosen = find_chapter(course, chapter).id if chapter else ""
+        folder = find_folder()
+        found = progress(course, folder)
+    except CourseError as error:
+        refuse(str(error), as_json)
+    write_contents(course, folder, found)
+    shown = [one for one in found if one.chapter == chosen or not chosen]
+    if as_json:
+        typer.echo(json.dumps([one.to_data() for one in shown], indent=1))
+        return
+    out.print(chapter_table(shown[0]) if chosen else chapters_table(shown))
+    for one in shown:
+        if one.trouble:
+            out.print(Text(one.trouble, "red"), soft_wrap=True)
+    if any(one.count("not checked") for one in shown):
+        out.print("Some answers were not checked as they stand. To do so: undertorch check")
+
+
+@app.command(rich_help_panel=PANEL)
+def hint(
+    exercise: OneExercise,
+    number: Annotated[
+        int,
+        typer.Argument(
+            metavar="N", min=0, help="Which hint; the next one if left out.", show_default=False
+        ),
+    ] = 0,
+) -> None:
+    """Show the next hint of an exercise, from vague to plain; it remembers which you saw.
+
+    Exit status: 0 shown, 1 there is no further hint, 2 no such exercise or hint.
+    """
+    from rich.markdown import Markdown
+
+    from grader.student import journal
+    from grader.student.hints import hints_of
+    from grader.student.targets import find_exercise
+
+    try:
+        chapter, exercise = find_exercise(find_course(), exercise)
+    except CourseError as error:
+        refuse(str(error))
+    hints, folder = hints_of(chapter, exercise), _folder_or_none()
+    log = journal.read(folder.root) if folder else []
+    seen = [e.number for e in log if (e.kind, e.exercise) == ("hint", exercise)]
+    wanted = number or max(seen, default=0) + 1
+    if number > len(hints):
+        refuse(f"{exercise} has {len(hints)} hints.")
+    if not hints:
+        out.print(f"{exercise} has no hints.")
+        raise typer.Exit(1)
+    if wanted > len(hints):
+        out.print(f"You have seen all {len(hints)} hints. One again: undertorch hint {exercise} 1")
+        out.print(f"After an attempt: undertorch solution {exercise}")
+        raise typer.Exit(1)
+    chosen = hints[wanted - 1]
+    out.print(Text(f"Hint {wanted} of {len(hints)}: {chosen.title}\n", "bold"))
+    out.print(Markdown(chosen.text))
+    if folder:
+        journal.write(
+            folder.root, [journal.Entry("hint", chapter.id, exercise, time.time(), number=wanted)]
+        )
+
+
+def _folder_or_none() -> Folder | None:
+    from grader.student.folder import find_folder
+
+    try:
+        return find_folder()
+    except CourseError:
+        return None
+
+
+@app.command(rich_help_panel=PANEL)
+def solution(
+    exercise: OneExercise,
+    others: Annotated[
+        bool, typer.Option("--others", help="Also other right answers, by other roads.")
+    ] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Without an attempt of yours.")] = False,
+) -> None:
+    """Show the reference solution, once you have tried.
+
+    An attempt is an answer of yours that was checked once, here or in the notebook; it need not
+    have passed.
+
+    Exit status: 0 shown, 1 there was no attempt yet, 2 no such exercise, or no folder of yours.
+    """
+    from rich.syntax import Syntax
+
+    from grader.student import journal
+    from grader.student.folder import find_folder
+    from grader.student.hints import alternates_of, reference_of
+    from grader.student.targets import find_exercise
+
+    try:
+        chapter, exercise = find_exercise(find_course(), exercise)
+        folder = _folder_or_none() if anyway else find_folder()
+    except CourseError as error:
+        refuse(str(error))
+    log = journal.read(folder.root) if folder else []
+    seen = [entry for entry in log if entry.exercise == exercise]
+    tried = any(e.kind == "verdict" and e.outcome != "not attempted" for e in seen)
+    if not tried and not anyway:
+        out.print(f"You have not tried {exercise} yet: no answer of yours was checked.")
+        out.print(f"Write one and run `undertorch check {exercise}`, or grade it in the notebook.")
+        out.print(f"A first step: undertorch hint {exercise}. To see it all the same: --anyway")
+        raise typer.Exit(1)
+    if not tried:
+        out.print(
+            "Without an attempt, then. Close it when you have understood it, and write it from "
+            "memory: that is the exercise now.\n",
+            soft_wrap=True,
+        )
+    answers = [("", reference_of(chapter, exercise))]
+    answers += alternates_of(chapter, exercise) if others else []
+    for words, source in answers:
+        if words:
+            out.print(Text(f"\n{words}\n"), soft_wrap=True)
+        show_code(source, Syntax)
+    if folder:
+        journal.write(folder.root, [journal.Entry("solution", chapter.id, exercise, time.time())])
+
+
+@app.command(rich_help_panel=PANEL)
+def reset(
+    exercise: OneExercise,
+) -> None:
+    """Put an exercise back to its stub. What you wrote is kept, and it says where.
+
+    A file of yours beside the notebook (decode.py) is moved there, too. Close the notebook first,
+    or reload it from disk afterwards: Jupyter holds its own copy.
+
+    Exit status: 0 done, 2 no such exercise or notebook.
+    """
+    from grader.student.folder import find_folder, shown
+    from grader.student.reset import reset as put_back
+    from grader.student.targets import find_exercise
+
+    try:
+        chapter, exercise = find_exercise(find_course(), exercise)
+        folder = find_folder()
+        kept = put_back(folder, chapter, exercise)
+    except CourseError as error:
+        refuse(str(error))
+    if not kept:
+        out.print(f"{exercise} already holds its stub.")
+        return
+    out.print(
+        f"{exercise} holds its stub again. If the notebook is open, reload it from disk.",
+        soft_wrap=True,
+    )
+    for path in kept:
+        out.print(f"Your text is kept: {shown(path)}", soft_wrap=True)
+
+
+@app.command(rich_help_panel=PANEL)
+def update(
+    chapters: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CHAPTER", autocompletion=completion.chapters, help="All if left out."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would happen, change nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Bring your notebooks to the course's new version. Nothing of yours is lost.
+
+    New and changed text comes in; your answers, your own cells, and cells that you edited stay.
+    Where you and the course changed the same cell, both are there and it is said. The notebook as
+    it was is kept, and it says where. Save and close your notebooks first.
+
+    Exit status: 0 every notebook is up to date now, 2 one could not be updated and is as it was.
+    """
+    from grader.student.folder import find_folder
+    from grader.student.targets import find_chapter
+    from grader.student.update import TROUBLE
+    from grader.student.update import update as bring_up
+
+    try:
+        course, folder = find_course(), find_folder()
+        chosen = [find_chapter(course, word) for word in chapters or []] or course.chapters()
+    except CourseError as error:
+        refuse(str(error), as_json)
+    found = [bring_up(folder, chapter, dry=dry_run) for chapter in chosen]
+    if as_json:
+        typer.echo(json.dumps([asdict(one) for one in found], indent=1, default=str))
+    else:
+        for one in found:
+            show_update(one, dry_run)
+    if any(one.state == TROUBLE for one in found):
+        raise typer.Exit(2)

@@ -1,0 +1,1 @@
+"""What a course holds: chapters, exercises, cards, rules, parameters, known answers."""

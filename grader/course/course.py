@@ -1,0 +1,289 @@
+"""What a course holds, read from its released notebooks: chapters, exercises, what they declare."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from grader.course.cells import Cell, given_cells, source_of
+from grader.course.parameters import (
+    Parameter,
+    Values,
+    checked_values,
+    public_values,
+    read_parameters,
+    render,
+)
+from grader.course.rules import Rule, parse_rule
+
+
+class CourseError(Exception):
+    """Something of the course is missing or wrong; the message says what mends it."""
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One function or class that the student writes, and what its card declares."""
+
+    id: str
+    title: str
+    points: float
+    minutes: int
+    difficulty: int
+    prerequisites: tuple[str, ...]
+    teaches: str
+    leaves_out: str
+    off_limits: tuple[Rule, ...]
+    stub: str
+    budget: Mapping[str, float] = field(default_factory=dict)
+    """What differs from the course's limits, by the names of `grader.inside.process.budget.Budget`."""
+    chapter: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    values: Values = field(default_factory=dict)
+    """The values that its parameters have here."""
+
+    @property
+    def variant(self) -> Values:
+        """The values, if they are those of a private variant; else nothing."""
+        return {} if self.values == public_values(self.parameters) else self.values
+
+    @property
+    def grade_id(self) -> str:
+        """The id of the exercise's grade cell."""
+        return f"{self.id}-grade"
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One nbgrader assignment. `root` is the course's folder, `origin` where its graders are,
+    if they are elsewhere.
+    """
+
+    root: Path
+    id: str
+    origin: Path | None = None
+
+    @cached_property
+    def released(self) -> Path:
+        """The notebook that students get."""
+        return self._notebook(_released_in(self.origin))
+
+    @cached_property
+    def reference(self) -> Path:
+        """The notebook with the reference solutions."""
+        return self._notebook("source" if self.origin else "solutions")
+
+    @property
+    def name(self) -> str:
+        """The notebook's name without its ending; nbgrader's notebook id."""
+        return self.released.stem
+
+    @property
+    def graders(self) -> Path:
+        """The folder with the probes, `test_<exercise>.py` and `answers/`."""
+        return (self.origin or self.root) / "grader" / self.id
+
+    @property
+    def probes(self) -> Path:
+        """The only part of the chapter that enters a box: `probes.py`, or a folder of modules."""
+        return probes_in(self.graders)
+
+    def checks(self, exercise: str) -> Path:
+        """The checks of one exercise."""
+        return self.graders / f"test_{exercise}.py"
+
+    def answers(self, exercise: str) -> Path:
+        """The known answers to one exercise: mistakes and alternates."""
+        return self.graders / "answers" / f"{exercise}.py"
+
+    @cached_property
+    def notebook(self) -> dict[str, Any]:
+        """The released notebook, as read from its file."""
+        return _read(self.released)
+
+    @property
+    def card(self) -> Mapping[str, Any]:
+        """What the chapter declares of itself: title, summary, preload."""
+        declared: Mapping[str, Any] = self.notebook["metadata"].get("undertorch", {})
+        return declared
+
+    @property
+    def preload(self) -> tuple[str, ...]:
+        """Modules that the box imports before the first fork."""
+        return tuple(self.card.get("preload", ()))
+
+    @cached_property
+    def exercises(self) -> tuple[Exercise, ...]:
+        """The exercises, in the notebook's order."""
+        cells = self.notebook["cells"]
+        return tuple(_exercise(cell, self.id) for cell in cells if "undertorch" in cell["metadata"])
+
+    def exercise(self, id: str, variant: Values | None = None) -> Exercise:
+        """Return one exercise, of a variant that a notebook names; else of the course's own.
+
+        Raises `CourseError` if there is none of that id, or no such variant.
+        """
+        for exercise in self.exercises:
+            if exercise.id == id:
+                return self._of_variant(exercise, variant) if variant else exercise
+        known = ", ".join(exercise.id for exercise in self.exercises)
+        raise CourseError(f"{self.id} has no exercise {id!r}. It has: {known}.")
+
+    def _of_variant(self, exercise: Exercise, variant: Values) -> Exercise:
+        cells = self.notebook["cells"]
+        cell = next(c for c in cells if _grade_id(c) == exercise.id)
+        try:
+            return _exercise(cell, self.id, checked_values(exercise.parameters, variant))
+        except ValueError as error:
+            raise CourseError(
+                f"This version of the course does not know your variant of {exercise.id}: {error}. "
+                "Ask your instructor which version of Undertorch your notebook is for."
+            ) from None
+
+    def _notebook(self, folder: str) -> Path:
+        found = sorted((self.root / folder / self.id).glob("*.ipynb"))
+        if not found:
+            mend = "course apply" if self.origin else "build"
+            raise CourseError(f"{folder}/{self.id} holds no notebook. Run: undertorch {mend}")
+        return found[0]
+
+
+@dataclass(frozen=True)
+class Course:
+    """A folder with `solutions/`, `chapters/` and `grader/`.
+
+    Or an instructor's course folder, with nbgrader's `source/` and `release/`: `origin` is then
+    the course whose chapters it chose from and whose graders it uses.
+    """
+
+    root: Path
+    origin: Path | None = None
+
+    def chapters(self) -> tuple[Chapter, ...]:
+        """All chapters that have been released, in order."""
+        released = self.root / _released_in(self.origin)
+        found = sorted(path.parent.name for path in released.glob("*/*.ipynb"))
+        chapters = (Chapter(self.root, name, self.origin) for name in dict.fromkeys(found))
+        if self.origin is None:
+            return tuple(chapters)
+        # an instructor's assignments of another kind lie beside ours
+        return tuple(chapter for chapter in chapters if chapter.probes.exists())
+
+    def chapter(self, id: str) -> Chapter:
+        """Return one chapter. Raises `CourseError` if there is none of that id."""
+        for chapter in self.chapters():
+            if chapter.id == id:
+                return chapter
+        known = ", ".join(chapter.id for chapter in self.chapters()) or "none"
+        raise CourseError(f"There is no chapter {id!r} in {self.root}. Chapters: {known}.")
+
+    def chapter_of(self, exercise: str) -> Chapter:
+        """Return the chapter that has an exercise of that id."""
+        for chapter in self.chapters():
+            if any(known.id == exercise for known in chapter.exercises):
+                return chapter
+        raise CourseError(f"There is no exercise {exercise!r} in any chapter of {self.root}.")
+
+
+COURSE_FILE = "undertorch.toml"
+"""What makes a folder an instructor's course folder; `grader.course.course_file` reads it."""
+
+
+def find_course(start: Path | None = None) -> Course:
+    """Return the course around `start` (the working directory), else the installed one.
+
+    `UNDERTORCH_COURSE` names another. An instructor's course folder around `start` comes first:
+    for it, `UNDERTORCH_COURSE` is where its chapters and graders are from.
+    """
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / COURSE_FILE).is_file():
+            return course_at(folder)
+    named = os.environ.get("UNDERTORCH_COURSE")
+    if named:
+        return course_at(Path(named).resolve())
+    for folder in (here, *here.parents, INSTALLED):
+        if (folder / "chapters").is_dir() and (folder / "grader").is_dir():
+            return Course(folder)
+    raise CourseError("No course here: no folder above this one has chapters/ and grader/.")
+
+
+def course_at(root: Path) -> Course:
+    """Return the course in the folder `root`, an instructor's or a whole one."""
+    if (root / COURSE_FILE).is_file():
+        return Course(root, origin())
+    return Course(root)
+
+
+def origin() -> Path:
+    """Return the folder of the course that instructors choose from."""
+    named = Path(os.environ.get("UNDERTORCH_COURSE") or INSTALLED).resolve()
+    return INSTALLED if (named / COURSE_FILE).is_file() else named
+
+
+INSTALLED = Path(__file__).resolve().parents[2]
+"""The folder that holds the `grader` package; in a checkout, the whole course."""
+
+
+def _released_in(origin: Path | None) -> str:
+    """Return the folder of released notebooks: nbgrader's own name in an instructor's folder."""
+    return "release" if origin else "chapters"
+
+
+def probes_in(graders: Path) -> Path:
+    """Return where a chapter's probes are: the package `probes`, else `probes.py`, there or not."""
+    package = graders / "probes"
+    return package if (package / "__init__.py").is_file() else graders / "probes.py"
+
+
+def public_answer(chapter: Chapter, exercise: str) -> str:
+    """Return the reference solution of an exercise's public variant."""
+    for cell in _read(chapter.reference)["cells"]:
+        if _grade_id(cell) == exercise:
+            card = cell["metadata"].get("undertorch", {})
+            return str(card.get("public_answer") or cell["source"])
+    raise CourseError(f"{chapter.reference} has no solution of {exercise}. Build it again.")
+
+
+def read_reference(chapter: Chapter) -> list[Cell]:
+    """Return the code cells of the reference notebook."""
+    return given_cells(_read(chapter.reference))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return a notebook of the course, its cells' text as one string each."""
+    notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        cell["source"] = source_of(cell)
+    return notebook
+
+
+def _grade_id(cell: Mapping[str, Any]) -> object:
+    return cell["metadata"].get("nbgrader", {}).get("grade_id")
+
+
+def _exercise(cell: Mapping[str, Any], chapter: str, values: Values | None = None) -> Exercise:
+    card = cell["metadata"]["undertorch"]
+    parameters = read_parameters(card.get("parameters", {}))
+    values = values or card.get("variant") or public_values(parameters)
+    return Exercise(
+        id=cell["metadata"]["nbgrader"]["grade_id"],
+        title=card["title"],
+        points=float(card["points"]),
+        minutes=int(card["minutes"]),
+        difficulty=int(card["difficulty"]),
+        prerequisites=tuple(card["prerequisites"]),
+        teaches=card["teaches"],
+        leaves_out=card["leaves_out"],
+        off_limits=tuple(parse_rule(render(rule, values)) for rule in card["off_limits"]),
+        stub=source_of(cell),
+        budget=card.get("budget", {}),
+        chapter=chapter,
+        parameters=parameters,
+        values=values,
+    )

@@ -1,1 +1,0 @@
-"""Boxes in which code that is not ours runs: a warm process per chapter, an isolated fork per exercise."""

@@ -1,0 +1,334 @@
+"""One encoding for inputs and evidence: a JSON tree and raw buffers. Data only, never pickle.
+
+Layout of a message: four bytes `UT01`, the header's length (4 bytes, big-endian), the header
+(JSON: tree, buffer lengths, storages), then the buffers one after another. Tensors keep dtype,
+sizes, strides, offset, overlap, conj and neg bits; tensors that share a storage share it after
+decoding too. A storage may be one the reader already has (`known`): so aliasing crosses.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import torch
+
+from grader.evidence.wire.tensors import (
+    DTYPES,
+    Malformed,
+    Refused,
+    describe,
+    rebuild,
+    storage_bytes,
+    storage_from,
+)
+
+MESSAGE_LIMIT = 48 * 2**20
+"""Largest message in bytes, below the channel's frame limit."""
+
+HEADER_LIMIT = 8 * 2**20
+"""Largest JSON header in bytes: a million small numbers, and no bomb."""
+
+DEPTH_LIMIT = 40
+"""Deepest nesting; deeper than any evidence, shallower than the interpreter's recursion limit."""
+
+KEY_LIMIT = 10_000
+"""Most keys and members of a message that are not text or bytes. Hashes of numbers can be made to
+collide, and then n of them take n² comparisons: this many take a second, a header full an hour."""
+
+_MAGIC = b"UT01"
+_NAMES: dict[str, object] = {
+    str(value): value
+    for value in (
+        torch.contiguous_format, torch.preserve_format, torch.channels_last,
+        torch.channels_last_3d, torch.strided,
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Named:
+    """Something that crossed by its name alone, e.g. a member of an enum."""
+
+    kind: str
+    name: str
+
+
+def encode(value: object, known: Sequence[torch.UntypedStorage] = ()) -> bytes:
+    """Return `value` as bytes. Raises `Refused`, naming what is not plain data or too large.
+
+    `known` are storages that the reader has under the same numbers; they are not written again.
+    """
+    writer = _Writer(known)
+    tree = writer.node(value, 0)
+    header = {
+        "tree": tree,
+        "buffers": [len(buffer) for buffer in writer.buffers],
+        "storages": writer.storages,
+    }
+    text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode("ascii")
+    if len(text) > HEADER_LIMIT:
+        raise Refused(f"more than {HEADER_LIMIT} bytes of numbers and text")
+    return b"".join([_MAGIC, struct.pack(">I", len(text)), text, *writer.buffers])
+
+
+def decode(data: bytes, known: Sequence[torch.UntypedStorage] = ()) -> Any:
+    """Return the value that `data` encodes. Raises `Malformed` for anything else."""
+    return decode_with_storages(data, known)[0]
+
+
+def decode_with_storages(
+    data: bytes, known: Sequence[torch.UntypedStorage] = ()
+) -> tuple[Any, list[torch.UntypedStorage]]:
+    """Return the value and its storages, in the order in which the message numbers them."""
+    try:
+        return _decode(data, known)
+    except Malformed:
+        raise
+    except Exception as error:
+        # json, int() and torch's own checks; whatever they say, the sender's bytes are wrong
+        raise Malformed(f"{type(error).__name__}: {error}") from None
+
+
+class _Writer:
+    def __init__(self, known: Sequence[torch.UntypedStorage]) -> None:
+        self.buffers: list[bytes] = []
+        self.storages: list[dict[str, int]] = []
+        self._known = {_identity(storage): index for index, storage in enumerate(known)}
+        self._seen: dict[tuple[int, int], int] = {}
+        self._keep: list[torch.UntypedStorage] = []  # an address means nothing once it is freed
+        self._room = MESSAGE_LIMIT
+        self._keys = 0
+
+    def node(self, value: object, depth: int) -> Any:
+        if depth > DEPTH_LIMIT:
+            raise Refused(f"data nested more than {DEPTH_LIMIT} deep, or within itself")
+        if value is None or type(value) in (bool, str):
+            return value
+        if type(value) is int:
+            if value.bit_length() > 4096:  # json's own limit lies at 4300 digits
+                raise Refused("a whole number of more than 4096 bits")
+            return value
+        if isinstance(value, list):
+            # here and below the base class's own methods: a subclass crosses as what it is made of
+            return [self.node(item, depth + 1) for item in list.__iter__(value)]
+        return self._tagged(value, depth)
+
+    def _tagged(self, value: object, depth: int) -> dict[str, Any]:
+        def nodes(items: Any) -> list[Any]:
+            return [self.node(item, depth + 1) for item in items]
+
+        if isinstance(value, torch.Tensor):
+            return {"tensor": describe(value, self._storage, lambda v: self.node(v, depth + 1))}
+        if isinstance(value, Enum):
+            kind = type(value)
+            return {"enum": f"{kind.__module__}.{kind.__qualname__}.{value.name}"}
+        if isinstance(value, torch.Size):
+            return {"size": list(value)}
+        if isinstance(value, float):
+            if math.isfinite(value):
+                return {"f": float(value)}
+            return {"f": struct.pack(">d", value).hex()}
+        if isinstance(value, complex):
+            return {"complex": nodes([value.real, value.imag])}
+        if isinstance(value, tuple):
+            return {"tuple": nodes(tuple.__iter__(value))}
+        if isinstance(value, dict):
+            pairs = list(dict.items(value))
+            self._count_keys(key for key, _ in pairs)
+            return {"dict": [nodes(pair) for pair in pairs]}
+        if isinstance(value, frozenset):
+            return {"frozenset": self._members(list(frozenset.__iter__(value)), depth)}
+        if isinstance(value, set):
+            return {"set": self._members(list(set.__iter__(value)), depth)}
+        if isinstance(value, bytes | bytearray):
+            return {"bytes": self._buffer(bytes(value))}
+        if isinstance(value, torch.dtype):
+            return {"dtype": str(value).removeprefix("torch.")}
+        if isinstance(value, torch.device):
+            return {"device": str(value)}
+        if isinstance(value, torch.memory_format | torch.layout) and str(value) in _NAMES:
+            return {"torch": str(value)}
+        if isinstance(value, slice):
+            return {"slice": nodes([value.start, value.stop, value.step])}
+        if isinstance(value, range):
+            return {"range": [value.start, value.stop, value.step]}
+        if value is Ellipsis:
+            return {"...": True}
+        raise Refused(f"a {type(value).__module__}.{type(value).__qualname__}")
+
+    def _members(self, members: list[object], depth: int) -> list[Any]:
+        self._count_keys(members)
+        return sorted((self.node(member, depth + 1) for member in members), key=json.dumps)
+
+    def _count_keys(self, keys: Iterable[object]) -> None:
+        self._keys += sum(type(key) not in (str, bytes) for key in keys)
+        if self._keys > KEY_LIMIT:
+            raise Refused(f"more than {KEY_LIMIT} keys or members of sets that are not text")
+
+    def _storage(self, storage: torch.UntypedStorage) -> int:
+        identity = _identity(storage)
+        if identity in self._seen and storage.nbytes():
+            return self._seen[identity]
+        if identity in self._known and storage.nbytes():
+            entry = {"known": self._known[identity]}
+        else:
+            entry = {"buffer": self._buffer(storage_bytes(storage))}
+        self._keep.append(storage)
+        self.storages.append(entry)
+        self._seen[identity] = len(self.storages) - 1
+        return self._seen[identity]
+
+    def _buffer(self, data: bytes) -> int:
+        self._room -= len(data)
+        if self._room < 0:
+            raise Refused(f"more than {MESSAGE_LIMIT} bytes")
+        self.buffers.append(data)
+        return len(self.buffers) - 1
+
+
+def _identity(storage: torch.UntypedStorage) -> tuple[int, int]:
+    return storage.data_ptr(), storage.nbytes()
+
+
+def _decode(
+    data: bytes, known: Sequence[torch.UntypedStorage]
+) -> tuple[Any, list[torch.UntypedStorage]]:
+    if data[:4] != _MAGIC:
+        raise Malformed("not a message of ours")
+    (length,) = struct.unpack(">I", data[4:8])
+    if length > HEADER_LIMIT or 8 + length > len(data):
+        raise Malformed("a header longer than its message")
+    header = json.loads(data[8 : 8 + length])
+    buffers = _buffers(header["buffers"], data, 8 + length)
+    storages = _storages(header["storages"], buffers, known)
+    value = _Reader(buffers, storages).value(header["tree"], 0)
+    return value, [storage for storage, _ in storages]
+
+
+def _storages(
+    entries: Any, buffers: list[bytes], known: Sequence[torch.UntypedStorage]
+) -> list[tuple[torch.UntypedStorage, int | None]]:
+    """Return storages, each with its number among the known ones, or None."""
+    storages: list[tuple[torch.UntypedStorage, int | None]] = []
+    taken: set[int] = set()
+    for entry in entries:
+        if "known" in entry:
+            index = _index(entry["known"], len(known))
+            storages.append((known[index], index))
+            continue
+        index = _index(entry["buffer"], len(buffers))
+        if index in taken:
+            raise Malformed("two storages in one buffer")  # each would be a copy: a bomb
+        taken.add(index)
+        storages.append((storage_from(buffers[index]), None))
+    return storages
+
+
+def _buffers(lengths: Any, data: bytes, start: int) -> list[bytes]:
+    buffers = []
+    for length in lengths:
+        if type(length) is not int or length < 0 or start + length > len(data):
+            raise Malformed("a buffer longer than its message")
+        buffers.append(data[start : start + length])
+        start += length
+    if start != len(data):
+        raise Malformed("bytes left over")
+    return buffers
+
+
+def _index(value: object, count: int) -> int:
+    if type(value) is not int or not 0 <= value < count:
+        raise Malformed("a number that points nowhere")
+    return value
+
+
+class _Reader:
+    def __init__(
+        self, buffers: list[bytes], storages: list[tuple[torch.UntypedStorage, int | None]]
+    ) -> None:
+        self._buffers = buffers
+        self._storages = storages
+        self._keys = 0
+
+    def value(self, node: Any, depth: int) -> Any:
+        if depth > DEPTH_LIMIT + 1:
+            raise Malformed("nested too deep")
+        if node is None or isinstance(node, bool | int | str):
+            return node
+        if isinstance(node, list):
+            return [self.value(item, depth + 1) for item in node]
+        if not isinstance(node, dict) or len(node) != 1:
+            raise Malformed("a node that is neither a value nor one tagged value")
+        ((tag, body),) = node.items()
+        return self._tagged(tag, body, depth)
+
+    def _tagged(self, tag: str, body: Any, depth: int) -> Any:
+        def values() -> list[Any]:
+            if not isinstance(body, list):
+                raise Malformed(f"a {tag} without a list")
+            return [self.value(item, depth + 1) for item in body]
+
+        match tag:
+            case "tensor":
+                return rebuild(body, self._storages, lambda node: self.value(node, depth + 1))
+            case "f":
+                return body if type(body) is float else _odd_float(body)
+            case "complex":
+                return complex(*values())
+            case "tuple":
+                return tuple(values())
+            case "dict":
+                pairs = values()
+                if not all(type(pair) is list and len(pair) == 2 for pair in pairs):
+                    raise Malformed("a dict of what are no pairs")
+                return dict(self._hashed(pairs, [key for key, _ in pairs]))
+            case "set":
+                members = values()
+                return set(self._hashed(members, members))
+            case "frozenset":
+                members = values()
+                return frozenset(self._hashed(members, members))
+            case "bytes":
+                return self._buffers[_index(body, len(self._buffers))]
+            case "size":
+                return torch.Size(values())
+            case "dtype":
+                return DTYPES[body]
+            case "device":
+                return torch.device(_text(body))
+            case "torch":
+                return _NAMES[body]
+            case "enum":
+                return Named("enum", _text(body))
+            case "slice":
+                return slice(*values())
+            case "range":
+                return range(*values())
+            case "...":
+                return Ellipsis
+        raise Malformed(f"an unknown kind of node: {tag[:40]!r}")
+
+    def _hashed(self, values: list[Any], keys: list[Any]) -> list[Any]:
+        self._keys += sum(type(key) not in (str, bytes) for key in keys)
+        if self._keys > KEY_LIMIT:
+            raise Malformed("too many keys")
+        return values
+
+
+def _text(body: object) -> str:
+    if not isinstance(body, str):
+        raise Malformed("a name that is no text")
+    return body
+
+
+def _odd_float(body: object) -> float:
+    if not isinstance(body, str) or len(body) != 16:
+        raise Malformed("a float that is none")
+    number: float = struct.unpack(">d", bytes.fromhex(body))[0]
+    return number

@@ -1,0 +1,1 @@
+"""A verdict and its pictures, for people."""

@@ -1,0 +1,67 @@
+"""Whether student code replaced something that grading leans on inside its own process.
+
+Judging happens elsewhere, so a patched `torch.equal` gains nothing; but someone should look at
+code that tries. This is a claim: it is made beside the code that it is about.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+
+import torch
+
+_WATCHED: Mapping[str, tuple[str, ...]] = {
+    "builtins": ("abs", "all", "any", "isinstance", "len", "max", "min", "open", "print", "type"),
+    "json": ("dumps", "loads"),
+    "torch": ("allclose", "equal", "isclose", "manual_seed", "rand", "randn", "randint", "tensor"),
+    "torch.testing": ("assert_close",),
+    "grader.evidence.wire.channel": ("receive_frame", "send_frame"),
+    "grader.evidence.wire.codec": ("decode", "encode"),
+    "grader.inside.tripwire": ("Tripwire",),
+    "grader.inside.serve": ("Inside", "encode", "decode_with_storages", "send_frame"),
+}
+_METHODS = ("__torch_function__", "detach", "storage_offset", "stride", "untyped_storage", "view")
+
+_INSTRUMENTS = "grader.inside.instruments."
+"""What they see is evidence that stands on them alone, so all of theirs is watched."""
+
+
+def snapshot() -> dict[str, object]:
+    """Return the watched objects by name, as they are now."""
+    found: dict[str, object] = {}
+    for module, names in _WATCHED.items():
+        loaded = importlib.import_module(module)
+        found |= {f"{module}.{name}": getattr(loaded, name, None) for name in names}
+    found |= {f"torch.Tensor.{name}": getattr(torch.Tensor, name, None) for name in _METHODS}
+    for module, loaded in list(sys.modules.items()):
+        if module.startswith(_INSTRUMENTS):
+            found.update(_made_in(loaded))
+    found["an active torch function mode"] = torch._C._len_torch_function_stack()
+    found["an active torch dispatch mode"] = torch._C._len_torch_dispatch_stack()
+    return found
+
+
+def _made_in(module: ModuleType) -> Iterator[tuple[str, object]]:
+    """Yield a module's own functions and classes, with their methods, by full name."""
+    for name, value in list(vars(module).items()):
+        if getattr(value, "__module__", None) != module.__name__:
+            continue
+        yield f"{module.__name__}.{name}", value
+        if isinstance(value, type):
+            for member, method in list(vars(value).items()):
+                if callable(method) or isinstance(method, property):
+                    yield f"{module.__name__}.{name}.{member}", method
+
+
+def replaced(before: Mapping[str, object]) -> list[str]:
+    """Return the names of what is no longer what it was."""
+    now = snapshot()
+    return [name for name, value in before.items() if not _same(value, now.get(name))]
+
+
+def _same(before: object, now: object) -> bool:
+    # methods of C types are made anew at each look, and equal
+    return before is now or (type(before) is type(now) and before == now)

@@ -1,0 +1,1 @@
+"""The warm process of a box and what keeps its children within their limits."""

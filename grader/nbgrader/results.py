@@ -1,0 +1,178 @@
+"""What the gradebook says of a class: who is in it, what was handed in and when, which points stand.
+
+A score given by hand counts before ours, as everywhere in nbgrader. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbgrader.api import (
+    Assignment,
+    BaseCell,
+    Grade,
+    Gradebook,
+    Student,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
+from sqlalchemy.engine import make_url
+
+from grader.course.course import CourseError
+from grader.nbgrader.commands import autograde_app
+from grader.nbgrader.gradebook import must_open
+
+
+@dataclass(frozen=True)
+class Person:
+    """A student as the gradebook knows one; what it does not know is empty."""
+
+    id: str
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+    lms_user_id: str = ""
+
+    @property
+    def name(self) -> str:
+        """First and last name; empty if neither is known."""
+        return f"{self.first_name} {self.last_name}".strip()
+
+    @property
+    def sortable_name(self) -> str:
+        """`Last, First`, as learning management systems sort; the id if no name is known."""
+        return ", ".join(part for part in (self.last_name, self.first_name) if part) or self.id
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One grade cell of a submission. `points` is None where nobody knows them yet."""
+
+    points: float | None
+    by_hand: bool
+    needs_review: bool
+
+
+@dataclass
+class HandedIn:
+    """One submission: its cells by grade id, seconds late, points that lateness costs."""
+
+    late_seconds: float
+    penalty: float = 0.0
+    cells: dict[str, Cell] = field(default_factory=dict)
+
+    @property
+    def points(self) -> float | None:
+        """All points, lateness counted; None while a cell has none."""
+        return total((cell.points for cell in self.cells.values()), self.penalty)
+
+
+def total(points: Iterable[float | None], penalty: float) -> float | None:
+    """Return the sum less the penalty, at least 0; None while one is unknown: a part would look like
+    a whole.
+    """
+    known = list(points)
+    if not known or None in known:
+        return None
+    return max(0.0, sum(one or 0.0 for one in known) - penalty)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A class in one chapter. `handed_in` is by student id; who handed in nothing is not in it."""
+
+    people: tuple[Person, ...]
+    handed_in: dict[str, HandedIn]
+    max_points: float
+
+
+@contextmanager
+def open_gradebook(root: Path) -> Iterator[Gradebook]:
+    """Open the course's gradebook.
+
+    Raises `CourseError` if it cannot be opened, or there is none: opening would make it.
+    """
+    before = Path.cwd()
+    try:
+        directory = autograde_app(root, "").coursedir
+    finally:
+        os.chdir(before)
+    url = make_url(directory.db_url)
+    if url.get_backend_name() == "sqlite" and not Path(root, url.database or "").is_file():
+        raise CourseError(
+            f"There is no gradebook at {root / (url.database or '')}: nothing is graded yet. "
+            "Run: undertorch grade CHAPTER"
+        )
+    must_open(directory.db_url)
+    with Gradebook(directory.db_url, directory.course_id) as gradebook:
+        yield gradebook
+
+
+def read_standing(gradebook: Gradebook, chapter: str) -> Standing:
+    """Return the class's standing in a chapter: three queries, however large the class."""
+    people = gradebook.db.query(
+        Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id
+    )
+    handed_in = _handed_in(gradebook, chapter)
+    _add_cells(gradebook, chapter, handed_in)
+    known = gradebook.db.query(Assignment).filter(Assignment.name == chapter).one_or_none()
+    return Standing(
+        tuple(Person(*(value or "" for value in row)) for row in people.order_by(Student.id)),
+        handed_in,
+        float(known.max_score) if known else 0.0,
+    )
+
+
+def _handed_in(gradebook: Gradebook, chapter: str) -> dict[str, HandedIn]:
+    rows = (
+        gradebook.db.query(
+            SubmittedAssignment.student_id,
+            SubmittedAssignment.timestamp,
+            SubmittedAssignment.extension,
+            Assignment.duedate,
+        )
+        .join(Assignment, SubmittedAssignment.assignment_id == Assignment.id)
+        .filter(Assignment.name == chapter)
+    )
+    found = {}
+    for student, handed, extension, due in rows:
+        late = 0.0
+        if handed is not None and due is not None:
+            due = due + extension if extension is not None else due
+            late = max(0.0, (handed - due).total_seconds())
+        found[student] = HandedIn(late)
+    return found
+
+
+def _add_cells(gradebook: Gradebook, chapter: str, handed_in: dict[str, HandedIn]) -> None:
+    rows = (
+        gradebook.db.query(
+            SubmittedAssignment.student_id,
+            SubmittedNotebook.id,
+            SubmittedNotebook.late_submission_penalty,
+            BaseCell.name,
+            Grade.auto_score,
+            Grade.manual_score,
+            Grade.extra_credit,
+            Grade.needs_manual_grade,
+        )
+        .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        .join(Assignment, SubmittedAssignment.assignment_id == Assignment.id)
+        .join(Grade, Grade.notebook_id == SubmittedNotebook.id)
+        .join(BaseCell, Grade.cell_id == BaseCell.id)
+        .filter(Assignment.name == chapter)
+    )
+    notebooks = set()
+    for student, notebook, penalty, name, automatic, manual, extra, review in rows:
+        submission = handed_in[student]
+        if notebook not in notebooks:
+            notebooks.add(notebook)
+            submission.penalty += penalty or 0.0
+        points = automatic if manual is None else manual
+        if points is not None:
+            points += extra or 0.0
+        submission.cells[name] = Cell(points, manual is not None, bool(review))

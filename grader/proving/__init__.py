@@ -1,0 +1,1 @@
+"""The course checks itself: known answers, mutants, the trial."""

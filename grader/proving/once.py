@@ -1,0 +1,78 @@
+"""Processes that are asked each question once, however often an answer is judged.
+
+To prove an exercise, every known mistake is judged, and compared with every other one: the same
+programs get the same questions again and again, and some take seconds to answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from types import TracebackType
+
+from grader.evidence.outcome import Ended
+from grader.evidence.wire.channel import Transport
+from grader.verdict.grading import OpenTransport
+
+
+class Once:
+    """Opens transports that share what was answered to the same questions in the same order.
+
+    A process stays where it stands, for the next who comes that far, until this is closed.
+    """
+
+    def __init__(self, open_transport: OpenTransport) -> None:
+        self._open = open_transport
+        self._replies: dict[bytes, bytes | Ended] = {}
+        self._standing: dict[bytes, Transport] = {}
+
+    def __enter__(self) -> Once:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for transport in self._standing.values():
+            transport.close()
+
+    def open(self) -> Transport:
+        """Return a transport to a process that was asked nothing yet."""
+        return _Asking(self)
+
+    def reply(self, requests: list[bytes], keys: list[bytes]) -> bytes:
+        """Return the reply to the last of the requests. Raises `Ended` where the process ended.
+
+        `keys[n]` tells the first n requests from all others.
+        """
+        if keys[-1] not in self._replies:
+            transport = self._standing.pop(keys[-2], None)
+            asked = len(requests) - 1
+            if transport is None:
+                transport, asked = self._open(), 0
+            for request, key in zip(requests[asked:], keys[asked + 1 :], strict=True):
+                try:
+                    self._replies[key] = transport.ask(request)
+                except Ended as ended:
+                    self._replies[key] = ended
+            self._standing[keys[-1]] = transport
+        reply = self._replies[keys[-1]]
+        if isinstance(reply, Ended):
+            raise reply
+        return reply
+
+
+class _Asking:
+    def __init__(self, once: Once) -> None:
+        self._once = once
+        self._requests: list[bytes] = []
+        self._keys = [b""]
+
+    def ask(self, request: bytes) -> bytes:
+        self._requests.append(request)
+        self._keys.append(hashlib.sha256(self._keys[-1] + request).digest())
+        return self._once.reply(self._requests, self._keys)
+
+    def close(self) -> None:
+        """The process stays, for others."""

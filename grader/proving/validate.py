@@ -1,0 +1,206 @@
+"""The course checks itself: every known answer gets the verdict that it must get.
+
+What is missing or wrong is said with the file, or the command, that mends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import nbformat
+
+from grader.box.fork import Fork
+from grader.course.answers import Answer, Role
+from grader.course.course import Chapter, Exercise, read_reference
+from grader.evidence.outcome import Outcome
+from grader.inside.probe import load_probes
+from grader.inside.serve import prepare
+from grader.proving.once import Once
+from grader.verdict.grading import ExerciseGrader, OpenTransport
+from grader.verdict.verdict import Verdict
+
+HINTS = 3
+"""Hints that every exercise has: where to look, how to go about it, the trap."""
+
+MISTAKES = 4
+"""Fewest mistakes of an exercise."""
+
+TRIVIAL = {
+    "returns None": "return None",
+    "returns its first argument": "return args[0]",
+    "returns zeros": "import torch\n    return torch.zeros_like(args[0])",
+    "returns 0.0": "return 0.0",
+    "returns an empty list": "return []",
+}
+"""Answers that know nothing, as bodies of a function; each must score 0."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with an exercise, and what mends it."""
+
+    where: str
+    what: str
+    mend: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}\n    mend: {self.mend}"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was found of one exercise."""
+
+    exercise: Exercise
+    checks: int
+    mistakes: int
+    alternates: int
+    problems: tuple[Problem, ...]
+
+
+def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
+    """Run every known answer of an exercise, and look over its parts."""
+    prepare(chapter.probes, chapter.preload)
+    probes = load_probes(chapter.probes)
+    grader = ExerciseGrader(chapter, exercise, probes)
+    with Once(lambda: Fork(probes)) as once:
+        judged = _Judge(chapter, grader, once.open, seed)
+        problems = [*_parts(chapter, exercise, grader), *judged.problems()]
+    roles = [answer.role for answer in grader.answers]
+    return Proof(
+        exercise,
+        sum(1 for check in grader.suite.checks if check.weight),
+        roles.count(Role.MISTAKE),
+        roles.count(Role.ALTERNATE),
+        tuple(problems),
+    )
+
+
+class _Judge:
+    """Judges answers to one exercise and says which verdicts are not as they must be."""
+
+    def __init__(
+        self, chapter: Chapter, grader: ExerciseGrader, open_transport: OpenTransport, seed: int
+    ) -> None:
+        self._chapter = chapter
+        self._grader = grader
+        self._open = open_transport
+        self._seed = seed
+
+    def verdict(self, source: str) -> Verdict:
+        attempt = self._grader.attempt_with(source)
+        return self._grader.grade(attempt, self._open, self._seed, self._open)
+
+    def problems(self) -> Iterator[Problem]:
+        exercise = self._grader.exercise
+        checks = f"grader/{self._chapter.id}/test_{exercise.id}.py"
+        stub = self.verdict(exercise.stub)
+        if stub.outcome is not Outcome.NOT_ATTEMPTED or stub.points:
+            yield Problem(exercise.id, f"the stub is {stub.outcome}, not `not attempted`", checks)
+        reference = next(
+            cell.source for cell in read_reference(self._chapter) if cell.label == exercise.id
+        )
+        yield from self._full("reference", self.verdict(reference))
+        for answer in self._grader.answers:
+            yield from self._known(answer)
+        for name, body in TRIVIAL.items():
+            verdict = self.verdict(f"def {exercise.id}(*args, **kwargs):\n    {body}\n")
+            if verdict.points:
+                passed = ", ".join(c.name for c in verdict.checks if c.earned)
+                yield Problem(
+                    exercise.id,
+                    f"an answer that {name} scores {verdict.points:g} ({passed})",
+                    f"make what it passes a @gate, or ask more of it, in {checks}",
+                )
+
+    def _known(self, answer: Answer) -> Iterator[Problem]:
+        exercise = self._grader.exercise.id
+        answers = f"grader/{self._chapter.id}/answers/{exercise}.py"
+        where = f"{exercise}, {answer.role.value} {answer.name}"
+        verdict = self.verdict(answer.source)
+        if answer.role is Role.ALTERNATE:
+            yield from self._full(f"alternate {answer.name}", verdict)
+        elif answer.role is Role.BLOCKED:
+            if verdict.outcome is not Outcome.BLOCKED or verdict.points:
+                yield Problem(
+                    where, f"is {verdict.outcome}", "add what it uses to `off limits` in its card"
+                )
+        elif verdict.outcome in (Outcome.PASSED, Outcome.BLOCKED, Outcome.NOT_ATTEMPTED):
+            yield Problem(where, f"is {verdict.outcome}", "write a check that it fails")
+        elif verdict.mistake != answer.name:
+            other = f"that of {verdict.mistake}" if verdict.mistake else "none"
+            yield Problem(
+                where,
+                f"its diagnosis is {other}.{_first_failure(verdict)}",
+                f"make the checks tell them apart, or merge them, in {answers}",
+            )
+
+    def _full(self, name: str, verdict: Verdict) -> Iterator[Problem]:
+        if verdict.outcome is Outcome.PASSED and verdict.points == verdict.max_points:
+            return
+        yield Problem(
+            f"{self._grader.exercise.id}, {name}",
+            f"is {verdict.outcome}, {verdict.points:g} of {verdict.max_points:g}.{_first_failure(verdict)}",
+            "correct the answer, or the check if the answer is right",
+        )
+
+
+def _first_failure(verdict: Verdict) -> str:
+    """Return " rubric: what was said" of the first check that failed, or why none was run."""
+    failed = next((c for c in verdict.checks if c.message), None)
+    reason = verdict.summary or (failed.message if failed else None)
+    said = f" {failed.rubric}" if failed else ""
+    return said + (f" {reason.what} {dict(reason.rows)}" if reason else "")
+
+
+def _parts(chapter: Chapter, exercise: Exercise, grader: ExerciseGrader) -> Iterator[Problem]:
+    answers = f"grader/{chapter.id}/answers/{exercise.id}.py"
+    source = f"solutions/{chapter.id}/{chapter.name}.pct.py"
+    hints = _section(chapter, exercise).count("<details><summary>Hint")
+    if hints != HINTS:
+        yield Problem(exercise.id, f"has {hints} hints, not {HINTS}", source)
+    roles = [answer.role for answer in grader.answers]
+    if roles.count(Role.MISTAKE) < MISTAKES:
+        yield Problem(exercise.id, f"has fewer than {MISTAKES} mistakes", answers)
+    if Role.ALTERNATE not in roles:
+        yield Problem(exercise.id, "has no alternate", answers)
+    if exercise.off_limits and (not roles or roles[0] is not Role.BLOCKED):
+        yield Problem(exercise.id, "its first known answer is not a `blocked` one", answers)
+    if not exercise.off_limits and Role.BLOCKED in roles:
+        yield Problem(exercise.id, "has blocked answers and nothing off limits", source)
+    names = [answer.name for answer in grader.answers]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield Problem(exercise.id, f"has two known answers named {name}", answers)
+    known = [other.id for other in chapter.exercises]
+    for other in exercise.prerequisites:
+        if other not in known[: known.index(exercise.id)]:
+            yield Problem(exercise.id, f"its prerequisite {other} does not come before it", source)
+
+
+def _section(chapter: Chapter, exercise: Exercise) -> str:
+    """Return the prose between an exercise's card and its solution cell."""
+    text: list[str] = []
+    inside = False
+    for cell in nbformat.read(chapter.released, as_version=4).cells:
+        inside = inside or cell.id == f"{exercise.id}-card"
+        if cell.id == exercise.id:
+            break
+        if inside and cell.cell_type == "markdown":
+            text.append(cell.source)
+    return "\n".join(text)
+
+
+def orphans(chapter: Chapter) -> Iterator[Problem]:
+    """Find files of a chapter's graders that belong to no exercise, and exercises without files."""
+    known = {exercise.id for exercise in chapter.exercises}
+    for path in sorted(chapter.graders.glob("test_*.py")):
+        if path.stem.removeprefix("test_") not in known:
+            yield Problem(str(path.name), "belongs to no exercise", "remove it, or write its card")
+    for path in sorted((chapter.graders / "answers").glob("*.py")):
+        if path.stem not in known:
+            yield Problem(str(path.name), "belongs to no exercise", "remove it, or write its card")
+    for exercise in chapter.exercises:
+        if not chapter.checks(exercise.id).is_file():
+            mend = f"undertorch new exercise {chapter.id} {exercise.id}"
+            yield Problem(exercise.id, "has no checks", mend)

@@ -1,0 +1,1 @@
+"""A student's notebook, read without trust, and the programs that follow from it."""

@@ -1,0 +1,1 @@
+"""From questions and evidence to points, outcomes and the diagnosis."""

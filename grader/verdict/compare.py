@@ -1,0 +1,338 @@
+"""Comparisons for checks. Each says what was expected, what came, where; and leaves a record.
+
+The record is what diagnosis works with: a known mistake explains a failure only where it fails
+the same comparison with the same value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from grader.evidence.layout import Layout, effective, layout_of, reach
+from grader.evidence.wire.graph import nodes_of
+
+
+class Mismatch(AssertionError):
+    """A comparison that failed, in parts that can be shown apart.
+
+    `what` is a sentence; `rows` are pairs of a label and a text, e.g. ("expected", "0x3F81").
+    `link` is an explorer's state that shows it, e.g. "formats.html#format=bf16&fp32=3f808000".
+    `layouts` are pairs of a label and a tensor's layout, `graphs` of a label and what `graph_facts`
+    gave, to be drawn.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        rows: tuple[tuple[str, str], ...] = (),
+        link: str = "",
+        layouts: tuple[tuple[str, Layout], ...] = (),
+        graphs: Sequence[tuple[str, object]] = (),
+    ) -> None:
+        super().__init__(what, rows)
+        self.what = what
+        self.rows = rows
+        self.link = link
+        self.layouts = layouts
+        self.graphs = tuple((label, nodes_of(graph)) for label, graph in graphs)
+
+    def __str__(self) -> str:
+        return "\n".join([self.what, *(f"{label}: {text}" for label, text in self.rows)])
+
+
+@contextmanager
+def about(*rows: tuple[str, str], of: str = "") -> Iterator[None]:
+    """Say what comparisons within are about: `of` before the sentence of one that fails, `rows` before its rows."""
+    try:
+        yield
+    except Mismatch as mismatch:
+        mismatch.what = f"{of}{mismatch.what}"
+        mismatch.rows = (*rows, *mismatch.rows)
+        raise
+
+
+__tracebackhide__ = True  # pytest shows the check, not the comparison's inside
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One value as a check saw it, with what decides whether another value counts as the same."""
+
+    kind: str
+    got: Any
+    tolerance: tuple[float, float] = (0.0, 0.0)
+
+    def same(self, other: Comparison) -> bool:
+        """Say whether `other` is the same evidence, by this comparison's own standard."""
+        if (self.kind, self.tolerance) != (other.kind, other.tolerance):
+            return False
+        mine, theirs = self.got, other.got
+        if not (isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor)):
+            return type(mine) is type(theirs) and bool(_equal(mine, theirs))
+        if mine.dtype != theirs.dtype or mine.shape != theirs.shape:
+            return False
+        if self.kind == "close":
+            rtol, atol = self.tolerance
+            return torch.allclose(mine, theirs, rtol, atol, equal_nan=True)
+        return torch.equal(bits(mine), bits(theirs))
+
+
+@dataclass
+class Record:
+    """The comparisons that one check made, in order."""
+
+    comparisons: list[Comparison] = field(default_factory=list)
+
+
+recording: ContextVar[Record | None] = ContextVar("recording", default=None)
+
+
+def _note(kind: str, got: object, tolerance: tuple[float, float] = (0.0, 0.0)) -> None:
+    record = recording.get()
+    if record is not None:
+        record.comparisons.append(Comparison(kind, got, tolerance))
+
+
+def compared(got: object) -> None:
+    """Record what a check of your own compares bit by bit, so that a diagnosis can match it."""
+    _note("bits", got)
+
+
+_WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor's bit patterns as whole numbers of the same width, densely laid out."""
+    dense = tensor.detach().resolve_conj().resolve_neg().contiguous()
+    if dense.dtype.is_complex:
+        dense = torch.view_as_real(dense)
+    if dense.dtype is torch.bool or not dense.dtype.is_floating_point:
+        return dense
+    return dense.view(_WHOLE[dense.dtype.itemsize])
+
+
+def pattern(tensor: torch.Tensor) -> str:
+    """Return the bits of a one-element tensor in hexadecimal, e.g. "0x3F80"."""
+    size = tensor.element_size()
+    number = int(bits(tensor.reshape(1))) & (2 ** (8 * size) - 1)
+    return f"0x{number:0{2 * size}X}"
+
+
+def show(tensor: torch.Tensor) -> str:
+    """Return a one-element tensor as bits and value, e.g. "0x3F80 = 1.0"."""
+    if tensor.dtype.is_floating_point:
+        return f"{pattern(tensor)} = {float(tensor):.9g}"
+    return str(tensor.item())
+
+
+NOTHING = "Your function returned None. Did you forget a `return`?"
+DIFFERS = "The result differs."
+
+
+def assert_tensor(
+    got: object,
+    *,
+    dtype: torch.dtype | None = None,
+    shape: torch.Size | tuple[int, ...] | None = None,
+) -> None:
+    """Fail unless `got` is a tensor of that dtype and shape."""
+    _note("kind", _kind(got))
+    if got is None:
+        raise Mismatch(NOTHING)
+    if not isinstance(got, torch.Tensor):
+        raise Mismatch(f"Expected a torch.Tensor, got {_a(got)}.")
+    if dtype is not None and got.dtype is not dtype:
+        raise Mismatch(
+            "The dtype is not the one asked for.",
+            (("expected", str(dtype)), ("got", str(got.dtype))),
+        )
+    if shape is not None and tuple(got.shape) != tuple(shape):
+        raise Mismatch(
+            "The shape is not the one asked for.",
+            (("expected", str(tuple(shape))), ("got", str(tuple(got.shape)))),
+        )
+
+
+def assert_same_bits(
+    got: object, expected: torch.Tensor, *, of: torch.Tensor | None = None, link: str = ""
+) -> None:
+    """Fail unless `got` has the dtype, shape and every bit of `expected`.
+
+    `of` holds the input of each element; of the failing ones the simplest is shown:
+    nearest to one in size, then with the fewest set bits.
+    `link` may hold `{bits}`, which becomes that input's pattern.
+    """
+    assert_tensor(got, dtype=expected.dtype, shape=expected.shape)
+    assert isinstance(got, torch.Tensor)
+    _note("bits", got)
+    wrong = (bits(got) != bits(expected)).reshape(-1)
+    if not bool(wrong.any()):
+        return
+    where = _simplest(wrong, of)
+    rows = [
+        ("expected", show(expected.reshape(-1)[where])),
+        ("got", show(got.detach().reshape(-1)[where])),
+    ]
+    if of is not None:
+        chosen = of.reshape(-1)[where]
+        rows.insert(0, ("input", show(chosen)))
+        link = link.format(bits=pattern(chosen)[2:].lower())
+    count = int(wrong.sum())
+    raise Mismatch(f"{count} of {wrong.numel()} results differ. The simplest:", tuple(rows), link)
+
+
+def _simplest(wrong: torch.Tensor, of: torch.Tensor | None) -> int:
+    indices = wrong.nonzero().reshape(-1)
+    if of is None:
+        return int(indices[0])
+    chosen = of.detach().reshape(-1)[indices]
+    width = 2 ** (8 * of.element_size())
+    patterns = [pattern % width for pattern in bits(chosen).tolist()]
+    # for a person, numbers near one are simpler than tiny or huge ones
+    wide = chosen.double().abs()
+    far = torch.where(wide > 0, wide.log2().floor().abs(), 2000.0).nan_to_num(2000.0, 2000.0)
+    keys = [(size, p.bit_count(), p) for size, p in zip(far.tolist(), patterns, strict=True)]
+    return int(indices[keys.index(min(keys))])
+
+
+def assert_close(
+    got: object, expected: torch.Tensor, *, rtol: float, atol: float, because: str
+) -> None:
+    """Fail unless `got` lies within `atol + rtol * |expected|` of `expected`, NaN equal to NaN.
+
+    `because` says in a few words where the tolerance comes from; the student reads it.
+    """
+    assert_tensor(got, dtype=expected.dtype, shape=expected.shape)
+    assert isinstance(got, torch.Tensor)
+    _note("close", got, (rtol, atol))
+    wrong = ~torch.isclose(got.detach(), expected.detach(), rtol, atol, equal_nan=True).reshape(-1)
+    if not bool(wrong.any()):
+        return
+    where = int(wrong.nonzero()[0])
+    raise Mismatch(
+        f"{int(wrong.sum())} of {wrong.numel()} results are too far off.",
+        (
+            ("expected", f"{float(expected.reshape(-1)[where]):.9g}"),
+            ("got", f"{float(got.detach().reshape(-1)[where]):.9g}"),
+            ("allowed", f"{rtol:g} relative + {atol:g} absolute: {because}"),
+        ),
+    )
+
+
+def assert_same_layout(got: object, expected: torch.Tensor) -> None:
+    """Fail unless `got` has the size, stride and storage offset of `expected`; draw both if not.
+
+    Only numbers that lead to an element count: the stride of a dimension of size 1 may be any, and
+    of an empty tensor only the size is compared. Where a rule about just those numbers is the
+    exercise, compare `stride()` by `assert_equal`. Values, dtype and whose storage it is are not
+    compared; `facts(got).aliases` tells the last.
+    """
+    _note("kind", type(got).__name__)
+    if got is None:
+        raise Mismatch(NOTHING)
+    if not isinstance(got, torch.Tensor):
+        raise Mismatch(f"Expected a torch.Tensor, got {_a(got)}.")
+    ours, theirs = layout_of(expected, 0), layout_of(got, 1)
+    _note("equal", effective(theirs))
+    if effective(ours) == effective(theirs):
+        return
+    parts = [
+        ("size", ours.size, theirs.size),
+        ("stride", ours.stride, theirs.stride),
+        ("storage offset", ours.offset, theirs.offset),
+    ]
+    wrong = [part for part in parts if part[1] != part[2]]
+    names = " and ".join(part[0] for part in wrong)
+    rows = [
+        (f"{who} {name}", str(value))
+        for name, *values in wrong
+        for who, value in zip(("expected", "got"), values, strict=True)
+    ]
+    raise Mismatch(
+        f"The layout is not the one asked for: {names} {'differs' if len(wrong) == 1 else 'differ'}.",
+        tuple(rows),
+        _explored(theirs),
+        (("expected", ours), ("got", theirs)),
+    )
+
+
+def _explored(layout: Layout) -> str:
+    """Return the state of the strides explorer that shows a layout; empty if it is too large."""
+    cells = max(reach(layout), layout.offset)
+    if (
+        len(layout.size) > 6
+        or layout.numel > 256
+        or cells > 128
+        or max(layout.stride, default=0) > 9_999
+    ):
+        return ""
+    size, stride = ("x".join(map(str, numbers)) for numbers in (layout.size, layout.stride))
+    start = f"&offset={layout.offset}" if layout.offset else ""
+    return f"strides.html#shape={size}&stride={stride}{start}&cells={min(layout.cells, 128)}"
+
+
+def assert_equal(
+    got: object,
+    expected: object,
+    what: str = DIFFERS,
+    *,
+    graphs: Sequence[tuple[str, object]] = (),
+) -> None:
+    """Fail unless plain data `got` equals `expected`; 1, 1.0 and True are not told apart.
+
+    `graphs` are drawn in the verdict: pairs of a label and what `graph_facts` gave.
+    """
+    _note("equal", got)
+    if got is None and expected is not None and what == DIFFERS:
+        raise Mismatch(NOTHING)  # a check with words of its own may compare a part of the answer
+    if isinstance(got, torch.Tensor) or not _equal(got, expected):
+        rows = (("expected", _short(expected)), ("got", _short(got)))
+        raise Mismatch(what, rows, graphs=graphs)
+
+
+def assert_holds(holds: bool, what: str, *rows: tuple[str, str]) -> None:
+    """Fail unless `holds`. `what` says what is wrong where it does not, `rows` what shows it.
+
+    For what a comparison would tell as "expected True, got False".
+    """
+    _note("equal", holds)
+    if not holds:
+        raise Mismatch(what, rows)
+
+
+def _equal(left: object, right: object) -> bool:
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(_equal, left, right))
+    if isinstance(left, float) and isinstance(right, float) and left != left:
+        return right != right
+    if isinstance(left, torch.Tensor) or isinstance(right, torch.Tensor):
+        return (
+            isinstance(left, torch.Tensor)
+            and isinstance(right, torch.Tensor)
+            and left.dtype == right.dtype
+            and left.shape == right.shape
+            and torch.equal(bits(left), bits(right))
+        )
+    return bool(left == right)
+
+
+def _kind(got: object) -> tuple[str, ...]:
+    if isinstance(got, torch.Tensor):
+        return ("tensor", str(got.dtype), str(tuple(got.shape)))
+    return (type(got).__name__,)
+
+
+def _a(value: object) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}: {_short(value)}"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:200] + "…"

@@ -1,0 +1,257 @@
+"""From an attempt at one exercise to its verdict, wherever the student's code runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import IPython.core.inputtransformer2  # noqa: F401 (program.py wants it; here, before any fork)
+
+from grader.course.answers import Answer, Role, read_answers
+from grader.course.cells import Cell, Kind
+from grader.course.course import Chapter, Exercise, public_answer, read_reference
+from grader.course.parameters import phrase, public_values
+from grader.course.rules import Rule, describe_rule
+from grader.evidence.outcome import Ended, Outcome
+from grader.evidence.wire.channel import Transport
+from grader.inside.probe import Probe
+from grader.submission.program import Program, is_stub, judged_text, slice_program
+from grader.submission.scan import scan
+from grader.verdict.checks import CheckRun, Suite
+from grader.verdict.compare import NOTHING, Mismatch
+from grader.verdict.diagnosis import diagnose, may_explain
+from grader.verdict.interview import Interview, StudentRaised
+from grader.verdict.torch_internals import other_torch
+from grader.verdict.verdict import Message, Verdict, raised_message, score, without_checks
+
+OpenTransport = Callable[[], Transport]
+
+PUBLIC_ANSWER = "public_answer"
+"""The known mistake to hand in the public solution where a private variant is asked for."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One student's attempt: the program to load and the solution cell's text.
+
+    `loaded` says that the names already exist, as in a live kernel.
+    """
+
+    program: Program
+    source: str | None
+    loaded: bool = False
+
+
+class ExerciseGrader:
+    """Grades attempts at one exercise; keeps what it learned of the exercise's known mistakes."""
+
+    def __init__(self, chapter: Chapter, exercise: Exercise, probes: dict[str, Probe]) -> None:
+        self.chapter = chapter
+        self.exercise = exercise
+        self._probes = probes
+        self._known: dict[tuple[str, int], list[CheckRun]] = {}
+
+    @cached_property
+    def suite(self) -> Suite:
+        """The exercise's checks."""
+        return Suite(self.chapter.checks(self.exercise.id), self._probes, self.exercise.values)
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """The exercise's known answers. To a private variant, the public answer is a mistake."""
+        exercise = self.exercise
+        known = read_answers(self.chapter.answers(exercise.id), exercise.values)
+        return (*known, self._public_answer()) if exercise.variant else known
+
+    def _public_answer(self) -> Answer:
+        exercise = self.exercise
+        ours = phrase(exercise.parameters, exercise.values)
+        public = phrase(exercise.parameters, public_values(exercise.parameters))
+        words = f"This is the answer to the public exercise: yours asks for {ours}, not {public}."
+        source = public_answer(self.chapter, exercise.id)
+        return Answer(Role.MISTAKE, PUBLIC_ANSWER, words, source)
+
+    def attempt_with(self, source: str) -> Attempt:
+        """Return an attempt with this solution cell, among the reference's other cells."""
+        cells = [
+            Cell(Kind.SOLUTION, cell.label, source) if cell.label == self.exercise.id else cell
+            for cell in read_reference(self.chapter)
+        ]
+        names = [exercise.id for exercise in self.chapter.exercises]
+        return Attempt(slice_program(self.exercise.id, names, cells), source)
+
+    def grade(
+        self, attempt: Attempt, open_transport: OpenTransport, seed: int, open_known: OpenTransport
+    ) -> Verdict:
+        """Return the verdict on an attempt.
+
+        `open_transport` starts the process for the student's code, `open_known` those for the
+        exercise's known mistakes.
+        """
+        return self.interview(attempt, open_transport, seed, open_known)[0]
+
+    def interview(
+        self, attempt: Attempt, open_transport: OpenTransport, seed: int, open_known: OpenTransport
+    ) -> tuple[Verdict, dict[str, bytes]]:
+        """Return the verdict on an attempt and the replies it rests on, by probe and inputs."""
+        exercise = self.exercise
+        if attempt.source is not None and is_stub(attempt.source, exercise.stub):
+            return self._not_attempted(), {}
+        broken = scan(judged_text(attempt.program), exercise.off_limits)
+        if broken:
+            return self._blocked(broken), {}
+        interview = Interview(open_transport(), exercise.off_limits, seed)
+        try:
+            if not attempt.loaded:
+                interview.load(attempt.program)
+            runs = self.suite.run(interview, seed)
+        except Ended as ended:
+            summary = Message(ended.detail)
+            return without_checks(exercise, ended.outcome, summary), interview.replies
+        finally:
+            interview.close()
+        return self._judge(runs, interview, seed, open_known), interview.replies
+
+    def _judge(
+        self,
+        runs: list[CheckRun],
+        interview: Interview,
+        seed: int,
+        open_known: OpenTransport,
+    ) -> Verdict:
+        if interview.tripped:
+            return self._blocked([(rule, "while it ran") for rule in interview.tripped])
+        outcome = _outcome(runs, interview)
+        if outcome is Outcome.NOT_ATTEMPTED:
+            return self._not_attempted()
+        checks = score(self.exercise, runs)
+        verdict = Verdict(
+            self.exercise.id,
+            self.exercise.title,
+            0.0 if _gate_failed(runs) else round(sum(check.earned for check in checks), 2),
+            self.exercise.points,
+            outcome,
+            _summary(self.exercise, runs, interview),
+            checks,
+            notes=_notes(runs, interview),
+            review=_review(interview),
+            chapter=self.exercise.chapter,
+        )
+        if outcome is Outcome.PASSED:
+            return verdict
+        mistake = diagnose(runs, self._known_runs(runs, seed, open_known))
+        if mistake is None:
+            return verdict
+        return replace(verdict, diagnosis=mistake.explanation, mistake=mistake.name)
+
+    def _known_runs(
+        self, runs: list[CheckRun], seed: int, open_known: OpenTransport
+    ) -> list[tuple[Answer, list[CheckRun]]]:
+        """Return the known mistakes, each run at least as far as it may explain `runs`.
+
+        The first time it stops there: someone may be waiting in a notebook. The second time it is
+        run to its end, for all who come after.
+        """
+        found = []
+        for answer in self.answers:
+            if answer.role is not Role.MISTAKE:
+                continue
+            key = answer.name, seed
+            known = self._known.get(key)
+            if known is None:
+                known = self.run_answer(
+                    answer, seed, open_known, stop=lambda theirs: not may_explain(theirs, runs)
+                )
+            elif len(known) < len(runs) and may_explain(known, runs):
+                known = self.run_answer(answer, seed, open_known)
+            self._known[key] = known
+            found.append((answer, known))
+        return found
+
+    def run_answer(
+        self,
+        answer: Answer,
+        seed: int,
+        open_known: OpenTransport,
+        *,
+        stop: Callable[[list[CheckRun]], bool] = lambda runs: False,
+    ) -> list[CheckRun]:
+        """Run the checks against a known answer, until `stop` says that it is enough."""
+        interview = Interview(open_known(), self.exercise.off_limits, seed)
+        try:
+            interview.load(self.attempt_with(answer.source).program)
+            return self.suite.run(interview, seed, stop=stop)
+        except Ended as ended:
+            return [CheckRun(check, ended, ()) for check in self.suite.checks]
+        finally:
+            interview.close()
+
+    def _not_attempted(self) -> Verdict:
+        message = Message("Nothing here yet: the cell still holds its stub.")
+        return without_checks(self.exercise, Outcome.NOT_ATTEMPTED, message)
+
+    def _blocked(self, broken: Sequence[tuple[Rule, str]]) -> Verdict:
+        rows = tuple((describe_rule(rule), line) for rule, line in broken)
+        message = Message(
+            "This uses what the exercise asks you to build. "
+            "The card above the exercise lists what is off limits.",
+            rows,
+        )
+        words = ", ".join(describe_rule(rule) for rule, _ in broken)
+        review = f"Used what is off limits: {words}."
+        return without_checks(self.exercise, Outcome.BLOCKED, message, review)
+
+
+def _outcome(runs: Sequence[CheckRun], interview: Interview) -> Outcome:
+    if interview.ended is not None:
+        return interview.ended.outcome
+    errors = [run.error for run in runs]
+    if not any(errors):
+        return Outcome.PASSED
+    return Outcome.NOT_ATTEMPTED if all(map(_of_a_stub, errors)) else Outcome.FAILED
+
+
+def _of_a_stub(error: BaseException | None) -> bool:
+    """Say whether a stub raised this. PyTorch's own `NotImplementedError` says what is missing."""
+    return (
+        isinstance(error, StudentRaised)
+        and error.raised.is_a("NotImplementedError")
+        and not error.raised.message
+    )
+
+
+def _review(interview: Interview) -> str:
+    """Say what the code replaced. It gains nothing by that; a person should know."""
+    if not interview.tampered:
+        return ""
+    return f"While it ran, the code replaced {', '.join(interview.tampered)}."
+
+
+def _notes(runs: Sequence[CheckRun], interview: Interview) -> tuple[str, ...]:
+    """Say what returning means to someone who printed the answer; and if torch is another one."""
+    notes = [note] if (note := other_torch()) else []
+    wrong = [run.error for run in runs if isinstance(run.error, Mismatch)]
+    nothing = any(error.what == NOTHING or ("got", "None") in error.rows for error in wrong)
+    if nothing and interview.printed:
+        notes.append("Your code prints something. `print` shows a value; `return` hands it back.")
+    return tuple(notes)
+
+
+def _gate_failed(runs: Sequence[CheckRun]) -> bool:
+    return any(run.error is not None and run.check.weight == 0 for run in runs)
+
+
+def _summary(exercise: Exercise, runs: Sequence[CheckRun], interview: Interview) -> Message | None:
+    """Say what stopped the solution cell, if that is why its name is missing."""
+    if interview.ended is not None:
+        return Message(interview.ended.detail)
+    stopped = interview.stopped.get(exercise.id)
+    missing = any(
+        isinstance(run.error, StudentRaised) and run.error.raised.type == "MissingName"
+        for run in runs
+    )
+    if stopped is None or not missing:
+        return None
+    message = raised_message(stopped)
+    return replace(message, what=f"The solution cell stopped before it was done. {message.what}")

@@ -1,0 +1,268 @@
+"""Evidence as checks see it, and the interview that brings it from beside the student's code."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from grader.course.rules import Rule
+from grader.evidence.outcome import Ended, Outcome
+from grader.evidence.reply import checked_reply
+from grader.evidence.transcript import ENDED, TRANSCRIPT_LIMIT, request_key
+from grader.evidence.wire.channel import Transport
+from grader.evidence.wire.codec import decode, decode_with_storages, encode
+from grader.evidence.wire.tensors import Malformed, facts, storage_from
+from grader.inside.probe import Probe
+from grader.submission.program import Program
+from grader.verdict.compare import Comparison, Mismatch, recording
+
+REPLIES_LIMIT = 256 * 2**20
+"""Most bytes of all replies of one interview, which are kept until it is judged."""
+
+
+MESSAGE_CHARACTERS = 2000
+"""Most of an exception's message that is read; `inside` sends no more."""
+
+NAME_CHARACTERS = 200
+"""Most of a class's or a function's name and of a line of source."""
+
+WHERE_LIMIT = 8
+"""Most source lines of an exception, and most classes that it descends from."""
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception of the student's code.
+
+    `where` are its own lines: (function, number, text); `notes` says on which inputs, where known.
+    """
+
+    type: str
+    kinds: tuple[str, ...]
+    message: str
+    where: tuple[tuple[str, int, str], ...]
+    notes: str = ""
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Raised:
+        """Return the exception that `inside` reported, shortened to what anyone reads."""
+        return cls(
+            _clean(data["type"]),
+            tuple(_clean(name) for name in data["mro"][:WHERE_LIMIT]),
+            _clean(data["message"], MESSAGE_CHARACTERS),
+            tuple(
+                (_clean(name), int(line), _clean(text))
+                for name, line, text in data["where"][-WHERE_LIMIT:]
+            ),
+            _clean(data.get("notes", ""), MESSAGE_CHARACTERS),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+    def is_a(self, name: str) -> bool:
+        """Say whether the exception is, or descends from, the class of that name."""
+        return name in self.kinds
+
+
+def _clean(text: object, limit: int = NAME_CHARACTERS) -> str:
+    """Return text without what a terminal obeys, turns around, or no file can hold."""
+    shown = (
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+        for c in str(text)[:limit]
+    )
+    return "".join(shown)
+
+
+class StudentRaised(AssertionError):
+    """A check wanted a value and the student's code had raised."""
+
+    def __init__(self, raised: Raised) -> None:
+        super().__init__(str(raised))
+        self.raised = raised
+
+
+class Evidence:
+    """What one probe brought back for one set of inputs."""
+
+    def __init__(self, probe: Probe, inputs: bytes, reply: Mapping[str, Any]) -> None:
+        self.probe = probe
+        self._inputs = inputs
+        self._reply = reply
+
+    @property
+    def raised(self) -> Raised | None:
+        """The exception that the student's code raised, or None."""
+        data = self._reply["raised"]
+        raised = None if data is None else Raised.from_data(data)
+        record = recording.get()
+        if record is not None:
+            record.comparisons.append(Comparison("raised", raised and raised.type))
+        return raised
+
+    @cached_property
+    def value(self) -> Any:
+        """What the probe returned. Fails the check if there is no such value, or at a price."""
+        raised = self.raised
+        if raised is not None:
+            raise StudentRaised(raised)
+        if self._reply["refused"] is not None:
+            what = _clean(self._reply["refused"])
+            raise Mismatch(f"Your code gave {what}, where plain data is needed.")
+        self._check_inputs()
+        try:
+            return decode(self._reply["value"], known=self._after[1])
+        except Malformed:
+            raise Mismatch("What your code's process sent cannot be read.") from None
+
+    @property
+    def inputs_after(self) -> dict[str, Any]:
+        """The inputs as they were when the student's code had returned."""
+        after: dict[str, Any] = self._after[0]
+        return after
+
+    @property
+    def warnings(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of category and message."""
+        return tuple((str(kind), str(text)) for kind, text in self._reply["warnings"])
+
+    @property
+    def stdout(self) -> str:
+        """What was printed, its first 20,000 characters."""
+        return str(self._reply["stdout"])
+
+    @cached_property
+    def _after(self) -> tuple[dict[str, Any], list[torch.UntypedStorage]]:
+        inputs, storages = decode_with_storages(self._inputs)
+        for index, data in self._reply["changed"].items():
+            storage = storages[index] if index < len(storages) else None
+            if storage is None or len(data) != storage.nbytes():
+                raise Mismatch("Your code resized the storage of an input.")
+            storage.copy_(storage_from(data))
+        return inputs, storages
+
+    def _check_inputs(self) -> None:
+        for name, value in self.inputs_after.items():
+            if name in self.probe.in_place:
+                continue
+            if any(
+                facts(tensor).storage in self._reply["changed"] for tensor in _tensors_in(value)
+            ):
+                raise Mismatch(
+                    f"Your code changed its input `{name}` in place. "
+                    "Work on a copy, or build a new tensor."
+                )
+
+
+def _tensors_in(value: object) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors_in(item)
+
+
+def assert_raises(
+    evidence: Evidence, kinds: str | tuple[str, ...], what: str, *rows: tuple[str, str]
+) -> None:
+    """Fail unless the student's code raised one of `kinds`, or what descends from it.
+
+    `what` is the sentence where it did not, `rows` say on what.
+    """
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    raised = evidence.raised
+    if raised is None or not any(map(raised.is_a, kinds)):
+        got = str(raised or "nothing was raised")
+        raise Mismatch(what, (*rows, ("expected", " or ".join(kinds)), ("got", got)))
+
+
+class Interview:
+    """Asks one process about one program, remembers every answer, and counts what was broken.
+
+    `replies` is the transcript: each reply by its request, and under `ENDED` how it ended early.
+    """
+
+    def __init__(self, transport: Transport, off_limits: tuple[Rule, ...], seed: int) -> None:
+        self._transport = transport
+        self._off_limits = off_limits
+        # The run's seed stays on this side: whoever has it can draw every hidden input.
+        self._seed = int.from_bytes(hashlib.sha256(f"inside/{seed}".encode()).digest()[:6], "big")
+        self._cache: dict[tuple[str, str], Evidence] = {}
+        self._received = 0
+        self.ended: Ended | None = None
+        self.tripped: list[Rule] = []
+        self.tampered: list[str] = []
+        self.printed = False
+        self.stopped: dict[str, Raised] = {}
+        self.replies: dict[str, bytes] = {}
+
+    def load(self, program: Program) -> None:
+        """Run the program's parts. What stops a part is remembered, not raised."""
+        reply = self._exchange({"do": "load", "parts": [list(part) for part in program.parts]})
+        self.stopped = {
+            str(label): Raised.from_data(data) for label, data in reply["stopped"].items()
+        }
+
+    def ask(self, probe: Probe, inputs: Mapping[str, Any]) -> Evidence:
+        """Return the evidence of `probe` on `inputs`, asked once. Raises `Ended`."""
+        data = encode(dict(inputs))
+        key = probe.name, hashlib.sha256(data).hexdigest()
+        if key not in self._cache:
+            request = {
+                "do": "probe",
+                "probe": probe.name,
+                "inputs": data,
+                "off_limits": [(rule.kind.value, rule.name) for rule in self._off_limits],
+                "seed": self._seed,
+            }
+            reply = self._exchange(request)
+            # what is told to a person are our own words, not the sender's
+            tripped = [rule for n, rule in enumerate(self._off_limits) if n in reply["tripped"]]
+            self.tripped += [rule for rule in tripped if rule not in self.tripped]
+            tampered = map(_clean, reply["tampered"][:20])
+            self.tampered = list(dict.fromkeys([*self.tampered, *tampered]))[:20]
+            self.printed = self.printed or bool(reply["stdout"].strip())
+            self._cache[key] = Evidence(probe, data, reply)
+        return self._cache[key]
+
+    def run_plain(self, source: str) -> Raised | None:
+        """Run a test cell of plain asserts; return what it raised."""
+        reply = self._exchange({"do": "plain", "source": source})
+        return None if reply["raised"] is None else Raised.from_data(reply["raised"])
+
+    def close(self) -> None:
+        """End the process."""
+        self._transport.close()
+
+    def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
+        if self.ended is not None:
+            raise self.ended
+        message = encode(request)
+        key = request_key(message)
+        try:
+            reply = self._transport.ask(message)
+            self._keep(key, reply)
+            return checked_reply(decode(reply), request["do"])
+        except Ended as ended:
+            self.ended = ended
+        except Malformed:
+            self.ended = Ended(
+                Outcome.KILLED, "Your code disturbed the channel that carries its results."
+            )
+        self.replies[ENDED] = encode([key, self.ended.outcome.value, self.ended.detail])
+        raise self.ended
+
+    def _keep(self, key: str, reply: bytes) -> None:
+        self._received += len(reply)
+        if self._received > REPLIES_LIMIT:
+            raise Ended(Outcome.KILLED, "Your code's results are too large, all together.")
+        if self._received <= TRANSCRIPT_LIMIT:
+            self.replies[key] = reply

@@ -1,0 +1,70 @@
+"""A fork of this process: an interrupt that comes meanwhile is not lost, and nothing outlives it."""
+
+import gc
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+
+import psutil
+import pytest
+
+from grader.box.fork import Fork
+from grader.evidence.outcome import Ended
+from grader.inside.instruments.ranks import on_ranks
+from grader.inside.probe import Probe
+from grader.verdict.interview import Interview
+
+interrupted = []
+
+
+def interrupt():
+    """Be the hook of Python's that a Ctrl-C comes in: what is raised there goes nowhere."""
+    if interrupted:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+os.register_at_fork(after_in_parent=interrupt)  # there is no way to take it back
+
+
+@pytest.mark.alone  # xdist's threads take signals that the main thread holds back
+def test_an_interrupt_while_python_forks_is_raised_afterwards():
+    before = set(psutil.Process().children())
+    interrupted.append(True)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Fork({})
+    finally:
+        interrupted.clear()
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    gc.collect()  # closes our end of the socket, which ends the fork
+    forks = set(psutil.Process().children()) - before
+    _gone, left = psutil.wait_procs(forks, timeout=60)
+    assert len(forks) == 1 and not left
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who belongs to a session")
+def test_ranks_end_with_the_fork_that_has_no_time_left():
+    def endless(rank):
+        while True:
+            time.sleep(0.01)
+
+    probe = Probe("ranks", lambda student: on_ranks(2, endless, seconds=600), (), frozenset())
+    fork = Fork({"ranks": probe}, wall_seconds=2)
+    session = fork._pid
+    asked = Interview(fork, (), seed=1)
+    with pytest.raises(Ended, match="no answer within 2 s"):
+        asked.ask(probe, {})
+    _gone, left = psutil.wait_procs(members(session), timeout=30)  # killed is not gone yet
+    assert not [process for process in left if process.status() != psutil.STATUS_ZOMBIE]
+
+
+def members(session):
+    """Return the processes that belong to a session."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(OSError):
+            if os.getsid(process.pid) == session:
+                found.append(process)
+    return found

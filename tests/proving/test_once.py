@@ -1,0 +1,56 @@
+"""Processes that are asked each question once."""
+
+import pytest
+
+from grader.evidence.outcome import Ended, Outcome
+from grader.proving.once import Once
+
+
+class Counting:
+    """A process that answers with the number of requests it had, and ends at `end`."""
+
+    def __init__(self, opened):
+        opened.append(self)
+        self.asked, self.closed = [], False
+
+    def ask(self, request):
+        self.asked.append(request)
+        if b"end" in self.asked:
+            raise Ended(Outcome.CRASHED, "gone")
+        return b"%d" % len(self.asked)
+
+    def close(self):
+        self.closed = True
+
+
+def ask(once, requests):
+    transport = once.open()
+    replies = [transport.ask(request) for request in requests]
+    transport.close()
+    return replies
+
+
+def test_what_was_asked_is_not_asked_again():
+    opened = []
+    with Once(lambda: Counting(opened)) as once:
+        assert ask(once, [b"a", b"b"]) == [b"1", b"2"]
+        assert ask(once, [b"a"]) == [b"1"]
+        assert ask(once, [b"a", b"b", b"c"]) == [b"1", b"2", b"3"]  # goes on where the first stood
+        assert [process.asked for process in opened] == [[b"a", b"b", b"c"]]
+        assert ask(once, [b"b"]) == [b"1"]
+        assert ask(once, [b"a", b"c"]) == [b"1", b"2"]  # another road: told all from the beginning
+    assert [process.asked for process in opened] == [[b"a", b"b", b"c"], [b"b"], [b"a", b"c"]]
+    assert all(process.closed for process in opened)
+
+
+def test_an_end_is_remembered():
+    opened = []
+    with Once(lambda: Counting(opened)) as once:
+        for _ in range(2):
+            transport = once.open()
+            transport.ask(b"a")
+            with pytest.raises(Ended, match="gone"):
+                transport.ask(b"end")
+            with pytest.raises(Ended, match="gone"):
+                transport.ask(b"more")
+    assert [process.asked for process in opened] == [[b"a", b"end", b"more"]]
