@@ -85,3 +85,13 @@ def test_checks_and_mistakes_are_not_importable(real_box):
     with real_box.open() as child:
         source = "import grader.inside\ntry:\n    import grader.ch01_formats\nexcept ImportError:\n    pass\nelse:\n    1 / 0"
         assert load(child, source)["stopped"] == {}
+
+
+def test_what_shows_something_in_a_notebook_does_nothing_in_a_box(real_box):
+    source = "from grader import grade, predict, show_graph, show_storage\n"
+    source += "def double(x):\n    show_storage(x=x)\n    grade('double')\n    return x * 2"
+    with real_box.open() as child:
+        assert load(child, source)["stopped"] == {}
+        assert decode(probe(child, "doubled", x=torch.ones(2))["value"]).tolist() == [2.0, 2.0]
+        checks = load(child, "from grader import assert_equal")["stopped"]
+        assert checks["cell"]["type"] == "ModuleNotFoundError"
