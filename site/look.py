@@ -15,7 +15,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add grader/feedback/look.css to the site's assets."""
     found = find_spec("grader")  # looked up, not imported: that would bring torch
     assert found is not None and found.origin is not None
-    sheet = Path(found.origin).parent / "core" / "look.css"
+    sheet = Path(found.origin).parent / "feedback" / "look.css"
     files.append(File.generated(config, "assets/look.css", abs_src_path=str(sheet)))
     return files
 
