@@ -59,6 +59,20 @@ class Exercise:
 
 
 @dataclass(frozen=True)
+class Folders:
+    """What a course calls the folders of its notebooks, and which command makes them."""
+
+    released: str
+    reference: str
+    made_by: str
+
+
+WHOLE = Folders("chapters", "solutions", "undertorch build")
+CHOSEN = Folders("release", "source", "undertorch course apply")
+"""An instructor's course folder: the names are nbgrader's own."""
+
+
+@dataclass(frozen=True)
 class Chapter:
     """One nbgrader assignment. `root` is the course's folder, `origin` where its graders are,
     if they are elsewhere.
@@ -68,15 +82,20 @@ class Chapter:
     id: str
     origin: Path | None = None
 
+    @property
+    def folders(self) -> Folders:
+        """What its notebooks' folders are called."""
+        return folders_of(self.origin)
+
     @cached_property
     def released(self) -> Path:
         """The notebook that students get."""
-        return self._notebook(_released_in(self.origin))
+        return self._notebook(self.folders.released)
 
     @cached_property
     def reference(self) -> Path:
         """The notebook with the reference solutions."""
-        return self._notebook("source" if self.origin else "solutions")
+        return self._notebook(self.folders.reference)
 
     @property
     def name(self) -> str:
@@ -148,8 +167,7 @@ class Chapter:
     def _notebook(self, folder: str) -> Path:
         found = sorted((self.root / folder / self.id).glob("*.ipynb"))
         if not found:
-            mend = "course apply" if self.origin else "build"
-            raise CourseError(f"{folder}/{self.id} holds no notebook. Run: undertorch {mend}")
+            raise CourseError(f"{folder}/{self.id} holds no notebook. Run: {self.folders.made_by}")
         return found[0]
 
 
@@ -166,7 +184,7 @@ class Course:
 
     def chapters(self) -> tuple[Chapter, ...]:
         """All chapters that have been released, in order."""
-        released = self.root / _released_in(self.origin)
+        released = self.root / folders_of(self.origin).released
         found = sorted(path.parent.name for path in released.glob("*/*.ipynb"))
         chapters = (Chapter(self.root, name, self.origin) for name in dict.fromkeys(found))
         if self.origin is None:
@@ -230,9 +248,9 @@ INSTALLED = Path(__file__).resolve().parents[2]
 """The folder that holds the `grader` package; in a checkout, the whole course."""
 
 
-def _released_in(origin: Path | None) -> str:
-    """Return the folder of released notebooks: nbgrader's own name in an instructor's folder."""
-    return "release" if origin else "chapters"
+def folders_of(origin: Path | None) -> Folders:
+    """Return what the folders are called in a whole course, or in one with an `origin`."""
+    return CHOSEN if origin else WHOLE
 
 
 def probes_in(graders: Path) -> Path:
