@@ -162,7 +162,7 @@ def _staging(course: Course) -> Iterator[Path]:
 
 
 def _execute(notebook: NotebookNode, folder: Path, stage: Path, source: Path) -> NotebookNode:
-    executed = nbformat.from_dict(notebook)
+    executed: NotebookNode = nbformat.from_dict(notebook)
     try:
         run_notebook(
             executed,
@@ -185,7 +185,7 @@ def _recall(notebook: NotebookNode, path: Path) -> NotebookNode:
     """Return the notebook with the outputs that its cells have in the one at `path`."""
     known = nbformat.read(path, as_version=4).cells if path.is_file() else []
     outputs = {cell.id: cell for cell in known if cell.cell_type == "code"}
-    recalled = nbformat.from_dict(notebook)
+    recalled: NotebookNode = nbformat.from_dict(notebook)
     for cell in recalled.cells:
         if cell.id in outputs and cell.source == outputs[cell.id].source:
             cell.outputs = outputs[cell.id].outputs

@@ -25,7 +25,7 @@ MOODLE_MOST = 100.0
 """Moodle's import refuses a grade above this, unless the site allows it (`unlimitedgrades`)."""
 
 
-class _Exporter(ExportPlugin):
+class _Exporter(ExportPlugin):  # type: ignore[misc]  # nbgrader is untyped
     """Writes one CSV file of all chapters, or of those that `--assignment` names."""
 
     destination = ""

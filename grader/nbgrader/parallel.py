@@ -61,7 +61,7 @@ class Halt(Exception):
     """The run cannot go on; the message says why."""
 
 
-class ParallelAutograde(Autograde):
+class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
     """Grades as nbgrader's Autograde with Undertorch's settings does, in `jobs` processes.
 
     With the address of a Dask `scheduler` its workers grade, on whatever machines they run.

@@ -152,7 +152,7 @@ def take_notebook(run: Run, path: Path, student: str, notes: list[str]) -> Noteb
         for exercise in run.chapter.exercises:
             name = f"`{printable(found.name)}`, the only notebook handed in, was graded."
             said.setdefault(exercise.id, []).append(name)
-    node = nbformat.from_dict(notebook)
+    node: NotebookNode = nbformat.from_dict(notebook)
     node.metadata[INTAKE] = intake
     return node
 
