@@ -23,6 +23,7 @@ from grader.building.myths import PAGE, myths_page
 from grader.building.page import chapter_page
 from grader.building.reading import reading_lists
 from grader.building.source import SourceError, Variant, read_source
+from grader.course.cells import role_of
 from grader.course.course import Course
 from grader.nbgrader.release import release
 
@@ -205,13 +206,15 @@ def _check_output(output: NotebookNode, stage: Path, source: Path, cell: str) ->
 def _check_grades(notebook: NotebookNode, source: Path) -> None:
     """Refuse a reference that its own checks do not give every point."""
     for cell in notebook.cells:
-        role = cell.metadata.get("nbgrader", {})
-        for output in cell.get("outputs", []) if role.get("grade") else []:
+        role = role_of(cell)
+        if role is None or not role.is_grade:
+            continue
+        for output in cell.get("outputs", []):
             got = output.get("data", {}).get("text/plain", "")
-            if got != str(float(role["points"])):
-                name = role["grade_id"].removesuffix("-grade")
+            if got != str(role.points):
+                name = role.grade_id.removesuffix("-grade")
                 raise SourceError(
-                    f"{source}: the reference of {name} gets {got or 'no'} of {role['points']} "
+                    f"{source}: the reference of {name} gets {got or 'no'} of {role.points:g} "
                     f"points. Mend it or its checks; why: undertorch validate {name}"
                 )
 

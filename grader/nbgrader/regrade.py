@@ -18,6 +18,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 from nbgrader.preprocessors import AssignLatePenalties
 
+from grader.course.cells import grade_id_of, is_grade_cell
 from grader.evidence.replay import Replay
 from grader.evidence.store import OtherSchema, Store
 from grader.files import write_whole
@@ -123,7 +124,7 @@ class Regrade:
         missing = {}
         kept = dict(zip(graded.verdicts, record["verdicts"], strict=True))
         for cell in nb.cells:
-            name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+            name = grade_id_of(cell)
             if name in replays and replays[name].missing:
                 old = Verdict.from_data(kept[name])
                 missing[old.exercise] = replays[name].missing[0]
@@ -143,12 +144,10 @@ class Regrade:
     def _follow_release(self, nb: NotebookNode) -> None:
         """Give the notebook's test cells the text, points and checksums that the gradebook has."""
         released = {
-            cell["metadata"]["nbgrader"]["grade_id"]: cell
-            for cell in self._batch.released["cells"]
-            if cell["metadata"].get("nbgrader", {}).get("grade")
+            grade_id_of(cell): cell for cell in self._batch.released["cells"] if is_grade_cell(cell)
         }
         for cell in nb.cells:
-            known = released.get(cell.metadata.get("nbgrader", {}).get("grade_id"))
+            known = released.get(grade_id_of(cell))
             if known is not None:
                 cell.source = known["source"]
                 cell.metadata.nbgrader.update(known["metadata"]["nbgrader"])

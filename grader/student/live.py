@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from grader.box.fork import Fork, Here
-from grader.course.cells import given_cells
+from grader.course.cells import code_cells, grade_id_of
 from grader.course.course import Chapter, CourseError, find_course
 from grader.course.parameters import Values, shown
 from grader.feedback.render import Report, Trouble
@@ -43,7 +43,7 @@ def grade(exercise: str, **variant: Any) -> Report | Trouble:
     except CourseError as error:
         return Trouble(str(error))
     names = vars(sys.modules["__main__"])
-    given = {cell.source.strip() for cell in given_cells(chapter.notebook)}
+    given = {cell.source.strip() for cell in code_cells(chapter.notebook)}
     attempt = live_attempt(exercise, names, given)
     threads = torch.get_num_threads()
     # as in the box; and on a busy machine two threads wait for each other, 8 ms per operation
@@ -83,11 +83,7 @@ def _stale(exercise: str, attempt: Attempt) -> tuple[str, ...]:
         cells = read_notebook(path)["cells"]
     except Unreadable:
         return ()
-    saved = [
-        cell["source"]
-        for cell in cells
-        if cell["metadata"].get("nbgrader", {}).get("grade_id") == exercise
-    ]
+    saved = [cell["source"] for cell in cells if grade_id_of(cell) == exercise]
     if not saved or saved[-1].strip() == attempt.source.strip():
         return ()
     return (

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from grader.course.cells import grade_id_of
 from grader.course.course import Chapter, Course, CourseError
 from grader.student.folder import Folder, find_folder, shown
 from grader.submission.rebuild import Unreadable, read_notebook
@@ -99,8 +100,7 @@ def _chapter_of(course: Course, path: Path) -> Chapter:
     found: Counter[str] = Counter()
     by_id = {chapter.id: chapter for chapter in course.chapters()}
     for cell in cells:
-        role = cell["metadata"].get("nbgrader")
-        name = role.get("grade_id") if isinstance(role, dict) else None
+        name = grade_id_of(cell)
         found.update(chapter.id for chapter in by_id.values() if name in _ids(chapter))
     if found:
         return by_id[found.most_common(1)[0][0]]

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from grader.course.cells import grade_id_of
 from grader.course.course import Chapter
 from grader.course.parameters import Values, phrase, shown
 
@@ -43,8 +44,8 @@ def variant_in(cells: Sequence[Mapping[str, Any]], exercise: str) -> dict[str, A
         if call and call[0] == exercise:
             return call[1]
     for cell in cells:
-        role, card = cell["metadata"].get("nbgrader"), cell["metadata"].get("undertorch")
-        if isinstance(role, dict) and isinstance(card, dict) and role.get("grade_id") == exercise:
+        card = cell["metadata"].get("undertorch")
+        if isinstance(card, dict) and grade_id_of(cell) == exercise:
             variant = card.get("variant", {})
             named = isinstance(variant, dict) and all(name.isidentifier() for name in variant)
             return variant if named else None
