@@ -17,7 +17,7 @@ from typing import Any
 
 from grader.course.cells import grade_id_of, is_grade_cell, is_solution_cell, role_of, source_of
 from grader.course.course import Chapter
-from grader.submission.needs import needs, provides
+from grader.submission.names import needs, provides
 
 _MARKER = re.compile(r"^[ \t]*###[ \t]*(BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
 

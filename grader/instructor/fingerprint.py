@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from grader.submission.program import plain_python
+from grader.submission.names import plain_python
 
 RUN = 10
 """Tokens in a run. Six are idiom with one odd word in it (`= torch.where(x,`), which strangers share;

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from grader.submission.program import plain_python
+from grader.submission.names import plain_python
 from grader.verdict.verdict import Verdict
 
 STATE = ".undertorch"

@@ -22,7 +22,8 @@ from grader.course.parameters import Values, shown
 from grader.feedback.render import Report, Trouble
 from grader.inside.probe import Probe, load_probes
 from grader.student.journal import folder_around, verdict_entry, write
-from grader.submission.program import Program, binds
+from grader.submission.names import binds
+from grader.submission.program import Program
 from grader.submission.rebuild import Unreadable, read_notebook
 from grader.verdict.grading import Attempt, ExerciseGrader
 from grader.verdict.verdict import Verdict

@@ -18,7 +18,8 @@ from typing import Any
 
 from grader.course.cells import Cell, Kind, as_code, own_cell, role_of, source_of
 from grader.course.course import Chapter
-from grader.submission.program import Program, defines, names_in, slice_program
+from grader.submission.names import defines, names_in
+from grader.submission.program import Program, slice_program
 
 NOTEBOOK_LIMIT = 25 * 2**20
 """Largest notebook in bytes: far above any with pictures in it, far below what hurts."""
