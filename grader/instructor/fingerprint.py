@@ -48,7 +48,7 @@ class Text:
             yield self.tokens[start : start + RUN], self.lines[start : start + RUN]
 
 
-def read(source: str) -> Text:
+def text_of(source: str) -> Text:
     """Return a cell's text, normalised. What is no Python is cut at white space."""
     plain = plain_python(source)
     try:

@@ -21,12 +21,12 @@ from nbgrader.preprocessors import AssignLatePenalties
 from grader.course.cells import grade_id_of, is_grade_cell
 from grader.evidence.replay import Replay
 from grader.evidence.store import OtherSchema, Store
-from grader.files import write_whole
+from grader.files import write_atomically
 from grader.inside.process.budget import Budget
 from grader.nbgrader.batch import Batch
 from grader.nbgrader.grade import GradeInBox
 from grader.nbgrader.gradebook import Place, in_one_transaction, marks_of, save
-from grader.nbgrader.run import INTAKE, Graded, Run, digest, grade_notebook, show
+from grader.nbgrader.run import INTAKE, Graded, Run, grade_notebook, notebook_digest, show
 from grader.verdict.verdict import Verdict
 
 
@@ -83,7 +83,7 @@ class Regrade:
         if record is None or not path.is_file():
             return  # not graded
         nb = nbformat.read(path, as_version=4)
-        if digest(nb) != record["submission"]:
+        if notebook_digest(nb) != record["submission"]:
             yield NeedsRun(student, "", "the autograded notebook is not the one that was graded")
             return
         before = [Verdict.from_data(data) for data in record["verdicts"]]
@@ -158,7 +158,7 @@ class Regrade:
         place = Place(self._batch.chapter.id, self._batch.chapter.name, student)
         marks = marks_of(graded.notebook, graded.verdicts)
         in_one_transaction(gradebook, lambda: save(gradebook, place, marks, self._late))
-        write_whole(path, nbformat.writes(graded.notebook, version=4) + "\n", durable=False)
+        write_atomically(path, nbformat.writes(graded.notebook, version=4) + "\n", durable=False)
         store.record(graded.record)  # last: until then the next regrade does it again
 
 

@@ -173,7 +173,7 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
     record = {
         "student": intake.pop("student"),
         "chapter": run.chapter.id,
-        "submission": digest(nb),
+        "submission": notebook_digest(nb),
         "seed": run.terms.seed,
         "tier": run.tier,
         "intake": intake,
@@ -214,7 +214,7 @@ def _tested(cell: NotebookNode) -> CellRole | None:
     return role if role and role.is_grade and not role.is_solution else None
 
 
-def digest(nb: NotebookNode) -> str:
+def notebook_digest(nb: NotebookNode) -> str:
     """Return a digest of a notebook's text."""
     text = "\0".join(cell.source for cell in nb.cells)
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()

@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 from grader.course.course import Chapter, Course, CourseError, Exercise
-from grader.files import write_whole
+from grader.files import write_atomically
 from grader.proving.digest import exercise_digest, judges_digest, python_version
 
 FILE = "proofs.json"
@@ -80,7 +80,7 @@ def write_rows(chapter: Chapter, rows: Mapping[str, Row]) -> Path:
     known = read_ledger(chapter) | dict(rows)
     kept = {e.id: asdict(known[e.id]) for e in chapter.exercises if e.id in known}
     path = chapter.graders / FILE
-    write_whole(path, json.dumps(kept, indent=1) + "\n", durable=False)
+    write_atomically(path, json.dumps(kept, indent=1) + "\n", durable=False)
     return path
 
 

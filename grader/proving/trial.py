@@ -14,7 +14,7 @@ from pathlib import Path
 from grader.box.fork import Fork
 from grader.course.course import Chapter, Course, Exercise, read_reference
 from grader.evidence.outcome import Ended
-from grader.files import write_whole
+from grader.files import write_atomically
 from grader.inside.probe import load_probes
 from grader.inside.serve import prepare
 from grader.proving.mutants import Mutant, mutants
@@ -157,7 +157,7 @@ def write_section(
         if title in sections
     ]
     page = [_HEAD.format(torch=version("torch").split("+")[0]), *shown]
-    write_whole(path, ("\n\n".join(page) + "\n").encode())
+    write_atomically(path, ("\n\n".join(page) + "\n").encode())
 
 
 def _heading(chapter: Chapter) -> str:

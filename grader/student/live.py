@@ -18,7 +18,7 @@ import torch
 from grader.box.fork import Fork, Here
 from grader.course.cells import code_cells, grade_id_of
 from grader.course.course import Chapter, CourseError, find_course
-from grader.course.parameters import Values, shown
+from grader.course.parameters import Values, as_keywords
 from grader.feedback.render import Report, Trouble
 from grader.inside.probe import Probe, load_probes
 from grader.student.journal import folder_around, verdict_entry, write
@@ -99,7 +99,7 @@ def _probes(chapter: Chapter) -> dict[str, Probe]:
 
 
 def _grader(chapter: Chapter, exercise: str, variant: Values) -> ExerciseGrader:
-    key = chapter, exercise, shown(variant)
+    key = chapter, exercise, as_keywords(variant)
     if key not in _graders:
         found = chapter.exercise(exercise, variant)
         _graders[key] = ExerciseGrader(chapter, found, _probes(chapter))

@@ -25,7 +25,7 @@ _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 @dataclass
-class Report:
+class MergeReport:
     """What a merge did. `said` are sentences on what the student should look at."""
 
     answers: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Report:
 
 def merge(
     base: Mapping[str, Any] | None, mine: Mapping[str, Any], new: Mapping[str, Any]
-) -> tuple[dict[str, Any], Report]:
+) -> tuple[dict[str, Any], MergeReport]:
     """Return the merged notebook and what was done. Without `base`, what differs is the student's.
 
     All three are as `notebooks.load` gives them; none is changed.
@@ -73,7 +73,7 @@ class _Merge:
         self, base: dict[str, dict[str, Any]], mine: Cells, new: dict[str, dict[str, Any]]
     ) -> None:
         self._base, self._mine, self._new = base, mine, new
-        self.report = Report()
+        self.report = MergeReport()
         self._known = {**base, **new}
         self._place: dict[str, int] = {}
         self._keys: dict[int, list[str]] = {}

@@ -7,7 +7,7 @@ from typing import Any
 
 from grader.course.cells import grade_id_of
 from grader.course.course import Chapter, CourseError
-from grader.files import write_whole
+from grader.files import write_atomically
 from grader.student.folder import Folder
 from grader.student.notebooks import dump, load, refuse_other_variant
 from grader.submission.program import is_stub
@@ -35,7 +35,7 @@ def reset(folder: Folder, chapter: Chapter, exercise: str) -> list[Path]:
         cell["source"] = stub
         for changed in (cell, *_grade_cells(notebook, exercise)):
             changed["outputs"], changed["execution_count"] = [], None
-        write_whole(path, dump(notebook))
+        write_atomically(path, dump(notebook))
     if file.is_file():
         kept.append(folder.keep(chapter.id, exercise, ".py", file.read_bytes()))
         file.unlink()

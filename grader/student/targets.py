@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.course.cells import grade_id_of
 from grader.course.course import Chapter, Course, CourseError
-from grader.student.folder import Folder, find_folder, shown
+from grader.student.folder import Folder, display_path, find_folder
 from grader.submission.rebuild import Unreadable, read_notebook
 
 
@@ -40,7 +40,7 @@ def find_targets(course: Course, words: Sequence[str]) -> list[Target]:
     inside = [target for target in there if target.notebook.parent.resolve() == here]
     if not there:
         raise CourseError(
-            f"{shown(folder.root)} holds no notebook. `undertorch learn` puts them there."
+            f"{display_path(folder.root)} holds no notebook. `undertorch learn` puts them there."
         )
     return inside or there
 

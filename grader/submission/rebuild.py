@@ -18,6 +18,7 @@ from typing import Any
 
 from grader.course.cells import Cell, Kind, as_code, own_cell, role_of, source_of
 from grader.course.course import Chapter
+from grader.files import as_utf8
 from grader.submission.names import defines, names_in
 from grader.submission.program import Program, slice_program
 
@@ -131,8 +132,7 @@ def _cell(number: int, cell: Any) -> dict[str, Any]:
     return {
         "cell_type": str(cell.get("cell_type")),
         "metadata": metadata if isinstance(metadata, dict) else {},
-        # half of a surrogate pair has no UTF-8, and files are written in it
-        "source": source.encode("utf-8", "replace").decode("utf-8"),
+        "source": as_utf8(source),
     }
 
 
