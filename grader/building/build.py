@@ -23,6 +23,7 @@ from grader.building.myths import PAGE, myths_page
 from grader.building.page import chapter_page
 from grader.building.reading import reading_lists
 from grader.building.source import SourceError, Variant, read_source
+from grader.course.cells import role_of
 from grader.course.course import Course
 from grader.nbgrader.release import release
 
@@ -162,7 +163,7 @@ def _staging(course: Course) -> Iterator[Path]:
 
 
 def _execute(notebook: NotebookNode, folder: Path, stage: Path, source: Path) -> NotebookNode:
-    executed = nbformat.from_dict(notebook)
+    executed: NotebookNode = nbformat.from_dict(notebook)
     try:
         run_notebook(
             executed,
@@ -185,7 +186,7 @@ def _recall(notebook: NotebookNode, path: Path) -> NotebookNode:
     """Return the notebook with the outputs that its cells have in the one at `path`."""
     known = nbformat.read(path, as_version=4).cells if path.is_file() else []
     outputs = {cell.id: cell for cell in known if cell.cell_type == "code"}
-    recalled = nbformat.from_dict(notebook)
+    recalled: NotebookNode = nbformat.from_dict(notebook)
     for cell in recalled.cells:
         if cell.id in outputs and cell.source == outputs[cell.id].source:
             cell.outputs = outputs[cell.id].outputs
@@ -205,13 +206,15 @@ def _check_output(output: NotebookNode, stage: Path, source: Path, cell: str) ->
 def _check_grades(notebook: NotebookNode, source: Path) -> None:
     """Refuse a reference that its own checks do not give every point."""
     for cell in notebook.cells:
-        role = cell.metadata.get("nbgrader", {})
-        for output in cell.get("outputs", []) if role.get("grade") else []:
+        role = role_of(cell)
+        if role is None or not role.is_grade:
+            continue
+        for output in cell.get("outputs", []):
             got = output.get("data", {}).get("text/plain", "")
-            if got != str(float(role["points"])):
-                name = role["grade_id"].removesuffix("-grade")
+            if got != str(role.points):
+                name = role.grade_id.removesuffix("-grade")
                 raise SourceError(
-                    f"{source}: the reference of {name} gets {got or 'no'} of {role['points']} "
+                    f"{source}: the reference of {name} gets {got or 'no'} of {role.points:g} "
                     f"points. Mend it or its checks; why: undertorch validate {name}"
                 )
 

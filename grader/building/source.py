@@ -83,7 +83,7 @@ def read_source(path: Path, variant: Variant | None = None) -> NotebookNode:
     Raises `SourceError`.
     """
     read = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
-    notebook = nbformat.v4.new_notebook(metadata=_METADATA)
+    notebook: NotebookNode = nbformat.v4.new_notebook(metadata=_METADATA)
     notebook.nbformat_minor = 5
     cards: dict[str, dict[str, Any]] = {}
     ids = _Ids()
@@ -231,11 +231,13 @@ def _card_markdown(name: str, card: Mapping[str, Any]) -> str:
 
 
 def _markdown(id: str, source: str) -> NotebookNode:
-    return nbformat.v4.new_markdown_cell(source, id=id)
+    cell: NotebookNode = nbformat.v4.new_markdown_cell(source, id=id)
+    return cell
 
 
 def _code(id: str, source: str, metadata: dict[str, Any]) -> NotebookNode:
-    return nbformat.v4.new_code_cell(source, id=id, metadata=metadata)
+    cell: NotebookNode = nbformat.v4.new_code_cell(source, id=id, metadata=metadata)
+    return cell
 
 
 class _Ids:

@@ -84,7 +84,7 @@ def validate(
 
     Exit status: 0 all do, 1 some do not, 2 no such exercise.
     """
-    from grader.course.parameters import shown
+    from grader.course.parameters import as_keywords
     from grader.proving.validate import orphans, prove
 
     course: Course = find_course()
@@ -94,7 +94,7 @@ def validate(
     for chapter, exercise in _variants(chosen, variant) if private else chosen:
         proof = prove(chapter, exercise, seed)
         problems += proof.problems
-        of = f" ({shown(exercise.variant)})" if exercise.variant else ""
+        of = f" ({as_keywords(exercise.variant)})" if exercise.variant else ""
         out.print(
             f"{'ok ' if not proof.problems else 'BAD'} {exercise.id + of:<28} {proof.checks} checks, "
             f"{proof.mistakes} mistakes, {proof.alternates} alternates",
@@ -111,8 +111,8 @@ def _variants(
     chosen: list[tuple[Chapter, Exercise]], secret: Path | None
 ) -> Iterator[tuple[Chapter, Exercise]]:
     """Yield private variants of the exercises that have any: those of a secret, else all."""
-    from grader.building.variants import drawn, every, standing
-    from grader.instructor.variants import read_secret
+    from grader.building.variants import drawn, every, temporary_variant
+    from grader.instructor.private_variant import read_secret
 
     having = [(chapter, exercise.id) for chapter, exercise in chosen if exercise.parameters]
     if not having:
@@ -120,7 +120,7 @@ def _variants(
     for chapter in dict.fromkeys(chapter for chapter, _ in having):
         names = [name for other, name in having if other == chapter]
         for found in [drawn(chapter, read_secret(secret))] if secret else every(chapter, names):
-            with standing(chapter, found) as private:
+            with temporary_variant(chapter, found) as private:
                 for name in names:
                     if name in found:
                         yield private, private.exercise(name)

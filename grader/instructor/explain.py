@@ -20,8 +20,8 @@ from grader.evidence.outcome import Ended
 from grader.evidence.replay import Replay
 from grader.evidence.store import OtherSchema, Store
 from grader.inside.probe import Probe, load_probes
-from grader.instructor.shown import shown
-from grader.nbgrader.run import attempts_in, digest
+from grader.instructor.value_text import value_text
+from grader.nbgrader.run import attempts_in, notebook_digest
 from grader.verdict.checks import CheckRun, Suite
 from grader.verdict.compare import Mismatch
 from grader.verdict.interview import Evidence, Interview
@@ -163,7 +163,7 @@ def _replay(
     if not path.is_file():
         return (), f"The autograded notebook is gone: {path.relative_to(chapter.root)}."
     notebook = nbformat.read(path, as_version=4)
-    if digest(notebook) != record["submission"]:
+    if notebook_digest(notebook) != record["submission"]:
         return (), "The autograded notebook is not the one that was graded."
     probes = load_probes(chapter.probes)
     versions = probe_versions(chapter.probes, probes)
@@ -222,17 +222,17 @@ def _step(run: CheckRun, given: CheckResult | None, asked: tuple[Asked, ...]) ->
 def _compared(kind: str, got: object, tolerance: tuple[float, float]) -> str:
     rtol, atol = tolerance
     within = f" within rtol {rtol:g}, atol {atol:g}" if kind == "close" else ""
-    return f"{kind}{within}: {shown(got)}"
+    return f"{kind}{within}: {value_text(got)}"
 
 
 def _asked(probe: Probe, inputs: Mapping[str, Any], evidence: Evidence | Ended) -> Asked:
-    before = {name: shown(value) for name, value in inputs.items()}
+    before = {name: value_text(value) for name, value in inputs.items()}
     if isinstance(evidence, Ended):
         return Asked(probe.name, before, f"the process ended: {evidence.detail}")
     after = None
     try:
-        after = {name: shown(value) for name, value in evidence.inputs_after.items()}
-        answer = shown(evidence.value)
+        after = {name: value_text(value) for name, value in evidence.inputs_after.items()}
+        answer = value_text(evidence.value)
     except AssertionError as error:  # what it raised, or why it is no answer
         answer = str(error)
     return Asked(

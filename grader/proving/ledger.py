@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 
 from grader.course.course import Chapter, Course, CourseError, Exercise
-from grader.files import write_whole
+from grader.files import write_atomically
 from grader.proving.digest import exercise_digest, judges_digest, python_version
 
 FILE = "proofs.json"
@@ -35,7 +35,7 @@ class Row:
     equivalent: int
 
 
-class Standing(Enum):
+class State(Enum):
     """Whether a row still vouches for its exercise."""
 
     HOLDS = "holds"
@@ -56,22 +56,22 @@ def read_ledger(chapter: Chapter) -> dict[str, Row]:
         raise CourseError(f"{path} is no ledger ({error}). Remove it, then: make prove") from None
 
 
-def standing_of(chapter: Chapter, exercise: Exercise, row: Row | None) -> Standing:
+def state_of(chapter: Chapter, exercise: Exercise, row: Row | None) -> State:
     """Say whether a row vouches for an exercise as it is today."""
     if row is not None and row.python != python_version():
-        return Standing.OTHER_PYTHON
+        return State.OTHER_PYTHON
     if row is None or row.exercise != exercise_digest(chapter, exercise):
-        return Standing.CHANGED
-    return Standing.HOLDS if row.judges == judges_digest() else Standing.JUDGED_ANEW
+        return State.CHANGED
+    return State.HOLDS if row.judges == judges_digest() else State.JUDGED_ANEW
 
 
-def standings(course: Course) -> dict[str, Standing]:
+def states(course: Course) -> dict[str, State]:
     """Return how each exercise of a course stands, in order."""
     found = {}
     for chapter in course.chapters():
         rows = read_ledger(chapter)
         for exercise in chapter.exercises:
-            found[exercise.id] = standing_of(chapter, exercise, rows.get(exercise.id))
+            found[exercise.id] = state_of(chapter, exercise, rows.get(exercise.id))
     return found
 
 
@@ -80,7 +80,7 @@ def write_rows(chapter: Chapter, rows: Mapping[str, Row]) -> Path:
     known = read_ledger(chapter) | dict(rows)
     kept = {e.id: asdict(known[e.id]) for e in chapter.exercises if e.id in known}
     path = chapter.graders / FILE
-    write_whole(path, json.dumps(kept, indent=1) + "\n", durable=False)
+    write_atomically(path, json.dumps(kept, indent=1) + "\n", durable=False)
     return path
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from grader.course.course import Course
-from grader.proving.ledger import Standing, read_ledger, standing_of, turn
+from grader.proving.ledger import State, read_ledger, state_of, turn
 from grader.proving.trial import equivalents, try_exercise
 from grader.proving.validate import orphans, prove
 from tests import ROOT
@@ -35,14 +35,14 @@ NAMES = [exercise.id for chapter in CHAPTERS for exercise in chapter.exercises]
 
 COUNT, SEED = commit()
 TURNS = {
-    Standing.HOLDS: turn(NAMES, COUNT, of=10),
-    Standing.JUDGED_ANEW: turn(NAMES, COUNT, of=4),
-    Standing.OTHER_PYTHON: turn(NAMES, COUNT, of=10),
-    Standing.CHANGED: set(NAMES),
+    State.HOLDS: turn(NAMES, COUNT, of=10),
+    State.JUDGED_ANEW: turn(NAMES, COUNT, of=4),
+    State.OTHER_PYTHON: turn(NAMES, COUNT, of=10),
+    State.CHANGED: set(NAMES),
 }
 """Which exercises are proved here, by how their rows stand."""
 
-MUTANTS = {Standing.CHANGED: 4}
+MUTANTS = {State.CHANGED: 4}
 """One mutant in so many is tried where the exercise has changed; elsewhere one in eight."""
 
 TASKS = 12
@@ -61,19 +61,19 @@ def elsewhere() -> Iterator[Callable[..., Any]]:
 
 
 @cache
-def standing(chapter, exercise_id):
+def state(chapter, exercise_id):
     exercise = chapter.exercise(exercise_id)
-    return standing_of(chapter, exercise, read_ledger(chapter).get(exercise_id))
+    return state_of(chapter, exercise, read_ledger(chapter).get(exercise_id))
 
 
 @pytest.mark.parametrize(("chapter", "exercise"), EXERCISES)
 def test_known_answers_get_their_verdicts(elsewhere, chapter, exercise):
-    how = standing(chapter, exercise.id)
+    how = state(chapter, exercise.id)
     if exercise.id not in TURNS[how]:
         return  # the ledger vouches for it
     proof = elsewhere(prove, chapter, exercise, SEED)
     assert not proof.problems, f"seed {SEED}\n" + "\n".join(map(str, proof.problems))
-    if how is Standing.HOLDS:
+    if how is State.HOLDS:
         row = read_ledger(chapter)[exercise.id]
         found = proof.checks, proof.mistakes, proof.alternates
         assert found == (row.checks, row.mistakes, row.alternates), "run: make prove"
@@ -82,7 +82,7 @@ def test_known_answers_get_their_verdicts(elsewhere, chapter, exercise):
 @pytest.mark.parametrize(("chapter", "exercise"), EXERCISES)
 def test_a_sample_of_mutants_dies(elsewhere, chapter, exercise):
     """All of them die in `make prove`."""
-    how = standing(chapter, exercise.id)
+    how = state(chapter, exercise.id)
     if exercise.id not in TURNS[how]:
         return
     every = MUTANTS.get(how, 8)

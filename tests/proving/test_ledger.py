@@ -8,7 +8,7 @@ import pytest
 
 from grader.course.course import Course, CourseError
 from grader.proving import digest
-from grader.proving.ledger import FILE, Row, Standing, read_ledger, standing_of, turn, write_rows
+from grader.proving.ledger import FILE, Row, State, read_ledger, state_of, turn, write_rows
 from tests import ROOT
 
 CHAPTER = "ch01_formats"
@@ -56,42 +56,42 @@ def added(line):
 
 
 def test_a_row_holds_while_nothing_changes(chapter):
-    assert standing_of(*fresh(chapter), row_of(chapter)) is Standing.HOLDS
+    assert state_of(*fresh(chapter), row_of(chapter)) is State.HOLDS
 
 
 @pytest.mark.parametrize(
-    ("file", "change", "standing"),
+    ("file", "change", "state"),
     [
-        (lambda c: c.checks(EXERCISE), added("# a remark"), Standing.HOLDS),
-        (lambda c: c.checks("decode"), added("MORE = 1"), Standing.HOLDS),
-        (lambda c: c.checks(EXERCISE), added("MORE = 1"), Standing.CHANGED),
-        (lambda c: c.answers(EXERCISE), added("more"), Standing.CHANGED),
-        (lambda c: c.released, replaced('"minutes": ', '"minutes": 1'), Standing.CHANGED),
-        (lambda c: c.reference, replaced("0x7FFF", "0x8000"), Standing.CHANGED),
-        (lambda c: c.graders / "equivalent.toml", replaced("which one", "which"), Standing.CHANGED),
+        (lambda c: c.checks(EXERCISE), added("# a remark"), State.HOLDS),
+        (lambda c: c.checks("decode"), added("MORE = 1"), State.HOLDS),
+        (lambda c: c.checks(EXERCISE), added("MORE = 1"), State.CHANGED),
+        (lambda c: c.answers(EXERCISE), added("more"), State.CHANGED),
+        (lambda c: c.released, replaced('"minutes": ', '"minutes": 1'), State.CHANGED),
+        (lambda c: c.reference, replaced("0x7FFF", "0x8000"), State.CHANGED),
+        (lambda c: c.graders / "equivalent.toml", replaced("which one", "which"), State.CHANGED),
     ],
 )
-def test_what_belongs_to_an_exercise_makes_its_row_stale(chapter, file, change, standing):
+def test_what_belongs_to_an_exercise_makes_its_row_stale(chapter, file, change, state):
     row = row_of(chapter)
     change(file(chapter))
-    assert standing_of(*fresh(chapter), row) is standing
+    assert state_of(*fresh(chapter), row) is state
 
 
 def test_a_probe_makes_stale_what_asks_it(chapter):
     row = row_of(chapter)
     (path,) = [p for p in chapter.probes.glob("*.py") if "student.round_to_bf16(" in p.read_text()]
     replaced("student.round_to_bf16(", "(student).round_to_bf16(0 or ")(path)
-    assert standing_of(*fresh(chapter), row) is Standing.CHANGED
+    assert state_of(*fresh(chapter), row) is State.CHANGED
 
 
 def test_no_row_vouches_for_nothing(chapter):
-    assert standing_of(*fresh(chapter), None) is Standing.CHANGED
+    assert state_of(*fresh(chapter), None) is State.CHANGED
 
 
 def test_other_judges_and_another_python(chapter):
     row = row_of(chapter)
-    assert standing_of(*fresh(chapter), replace(row, judges="other")) is Standing.JUDGED_ANEW
-    assert standing_of(*fresh(chapter), replace(row, python="3.0")) is Standing.OTHER_PYTHON
+    assert state_of(*fresh(chapter), replace(row, judges="other")) is State.JUDGED_ANEW
+    assert state_of(*fresh(chapter), replace(row, python="3.0")) is State.OTHER_PYTHON
 
 
 def test_rows_are_kept_in_order_and_those_of_no_exercise_go(chapter):
