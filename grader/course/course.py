@@ -90,8 +90,8 @@ class Chapter:
 
     @property
     def probes(self) -> Path:
-        """The only part of the chapter that enters a box: `probes.py`, or a folder of modules."""
-        return probes_in(self.graders)
+        """The only part of the chapter that enters a box: a package of modules."""
+        return self.graders / "probes"
 
     def checks(self, exercise: str) -> Path:
         """The checks of one exercise."""
@@ -233,12 +233,6 @@ INSTALLED = Path(__file__).resolve().parents[2]
 def _released_in(origin: Path | None) -> str:
     """Return the folder of released notebooks: nbgrader's own name in an instructor's folder."""
     return "release" if origin else "chapters"
-
-
-def probes_in(graders: Path) -> Path:
-    """Return where a chapter's probes are: the package `probes`, else `probes.py`, there or not."""
-    package = graders / "probes"
-    return package if (package / "__init__.py").is_file() else graders / "probes.py"
 
 
 def public_answer(chapter: Chapter, exercise: str) -> str:
