@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from grader.course.course import Course, CourseError, probes_in
+from grader.course.course import Course, CourseError
 
 _SECTION = '''
 
@@ -65,6 +65,8 @@ def {name}(x: torch.Tensor) -> torch.Tensor:
 # %% grade="{name}"
 grade("{name}")
 '''
+
+_PACKAGE = '"""The chapter\'s probes: all of it that runs beside a student\'s code."""\n'
 
 _PROBES = '"""Probes of `{name}`."""\n\nfrom grader import probe\n'
 
@@ -131,9 +133,7 @@ def scaffold(course: Course, chapter: str, exercise: str) -> list[Path]:
         raise CourseError(f"solutions/{chapter} has no source (*.pct.py).")
     graders = course.root / "grader" / chapter
     checks, answers = graders / f"test_{exercise}.py", graders / "answers" / f"{exercise}.py"
-    source, probes = sources[0], probes_in(graders)
-    if probes.is_dir():
-        probes /= f"{exercise}.py"
+    source, probes = sources[0], graders / "probes" / f"{exercise}.py"
     there = [path for path in (checks, answers) if path.exists()]
     if f'exercise="{exercise}"' in source.read_text(encoding="utf-8"):
         there.append(source)
@@ -142,12 +142,20 @@ def scaffold(course: Course, chapter: str, exercise: str) -> list[Path]:
     title = exercise.replace("_", " ").capitalize()
     answers.parent.mkdir(parents=True, exist_ok=True)
     _append(source, _SECTION.format(name=exercise, title=title))
-    if not probes.exists():
-        probes.write_text(_PROBES.format(name=exercise), encoding="utf-8")
-    _append(probes, _PROBE.format(name=exercise))
+    _append_probe(probes, exercise)
     checks.write_text(_CHECKS.format(name=exercise), encoding="utf-8")
     answers.write_text(_ANSWERS.format(name=exercise), encoding="utf-8")
     return [source, probes, checks, answers]
+
+
+def _append_probe(module: Path, exercise: str) -> None:
+    """Append a probe to a module that may be there, as the home of a subject of that name."""
+    module.parent.mkdir(exist_ok=True)
+    if not (package := module.parent / "__init__.py").exists():
+        package.write_text(_PACKAGE, encoding="utf-8")
+    if not module.exists():
+        module.write_text(_PROBES.format(name=exercise), encoding="utf-8")
+    _append(module, _PROBE.format(name=exercise))
 
 
 def _append(path: Path, text: str) -> None:

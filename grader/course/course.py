@@ -109,8 +109,8 @@ class Chapter:
 
     @property
     def probes(self) -> Path:
-        """The only part of the chapter that enters a box: `probes.py`, or a folder of modules."""
-        return probes_in(self.graders)
+        """The only part of the chapter that enters a box: a package of modules."""
+        return self.graders / "probes"
 
     def checks(self, exercise: str) -> Path:
         """The checks of one exercise."""
@@ -251,12 +251,6 @@ INSTALLED = Path(__file__).resolve().parents[2]
 def folders_of(origin: Path | None) -> Folders:
     """Return what the folders are called in a whole course, or in one with an `origin`."""
     return CHOSEN if origin else WHOLE
-
-
-def probes_in(graders: Path) -> Path:
-    """Return where a chapter's probes are: the package `probes`, else `probes.py`, there or not."""
-    package = graders / "probes"
-    return package if (package / "__init__.py").is_file() else graders / "probes.py"
 
 
 def public_answer(chapter: Chapter, exercise: str) -> str:

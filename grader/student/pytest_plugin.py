@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from grader.box.fork import Fork
-from grader.course.course import Course, Exercise, probes_in
+from grader.course.course import Course, Exercise
 from grader.course.rules import describe_rule
 from grader.inside.probe import load_probes
 from grader.student.live import PRACTICE_SEED
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _graders(item: pytest.Item) -> Path | None:
     """Return the chapter's folder of a check; None for any other test."""
     folder = item.path.parent
-    is_check = probes_in(folder).exists() and folder.parent.name == "grader"
+    is_check = (folder / "probes").is_dir() and folder.parent.name == "grader"
     return folder if is_check else None
 
 
@@ -75,8 +75,9 @@ class _Interviews:
         plugins = self._config.pluginmanager
         if not isinstance(collector, pytest.Module) or plugins.has_plugin(name):
             return
-        if probes_in(folder).exists():
-            plugin = probe_fixtures(load_probes(probes_in(folder)), self._interview)
+        probes = folder / "probes"
+        if probes.is_dir():
+            plugin = probe_fixtures(load_probes(probes), self._interview)
             plugins.register(plugin, name)
 
     @pytest.fixture

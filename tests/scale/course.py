@@ -182,7 +182,8 @@ class TinyCourse:
                 )
         self.released = released
         self._write(f"chapters/{CHAPTER}/{CHAPTER}.ipynb", nbformat.writes(released))
-        self._write(f"grader/{CHAPTER}/probes.py", PROBES)
+        self._write(f"grader/{CHAPTER}/probes/__init__.py", "")
+        self._write(f"grader/{CHAPTER}/probes/doubling.py", PROBES)
         self.checks("double", DOUBLE)
         self.checks("total", TOTAL)
         self._write(f"grader/{CHAPTER}/answers/double.py", MISTAKES)
