@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import nbformat
-import pytest
 import torch
 
 from grader.course.course import Chapter, CourseError
@@ -28,7 +27,7 @@ from grader.verdict.interview import Evidence, Interview
 from grader.verdict.probe_versions import probe_versions
 from grader.verdict.verdict import CheckResult, Verdict, message_for
 
-OnError = Callable[["pytest.ExceptionInfo[BaseException]", Sequence[Evidence]], None]
+OnError = Callable[[BaseException, Sequence[Evidence]], None]
 """Is shown the error of a check, and the evidence that the check had asked for until then."""
 
 
@@ -192,7 +191,7 @@ def _run(
         steps.append(_step(runs[-1], given.get(runs[-1].check.name), asked))
         return False
 
-    def show(error: pytest.ExceptionInfo[BaseException]) -> None:
+    def show(error: BaseException) -> None:
         if on_error is not None:
             on_error(error, [one for _, _, one in witness.noted if isinstance(one, Evidence)])
 
