@@ -17,6 +17,8 @@ def prove_exercises(
     exercises: Sequence[tuple[Chapter, Exercise]], seed: int, jobs: int
 ) -> Iterator[tuple[Proof, Trial]]:
     """Yield proof and trial of each exercise, in order; `jobs` processes take one at a time."""
+    if not exercises:
+        return
     spawn = multiprocessing.get_context("spawn")  # a fork would take torch's threads for its own
     with ProcessPoolExecutor(max(1, jobs), mp_context=spawn) as pool:
         yield from pool.map(

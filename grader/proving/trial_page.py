@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.course.course import Chapter, Course
+from grader.files import write_atomically
 from grader.proving.ledger import Row, read_ledger
 from grader.verdict.torch_internals import VERIFIED
 
@@ -40,6 +41,12 @@ def trial_page(course: Course) -> str:
         if all(exercise.id in rows for exercise in chapter.exercises):
             sections.append(f"## {chapter.card['title']}\n\n{_table(chapter, rows)}")
     return "\n\n".join(sections) + "\n"
+
+
+def write_page(course: Course) -> None:
+    """Write the page where the course has a site."""
+    if (course.root / PAGE.parent).is_dir():
+        write_atomically(course.root / PAGE, trial_page(course))
 
 
 def _table(chapter: Chapter, rows: dict[str, Row]) -> str:
