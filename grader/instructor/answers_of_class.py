@@ -22,7 +22,7 @@ from grader.instructor.similar import (
     crowds,
     ranked,
 )
-from grader.nbgrader.run import attempts_in
+from grader.nbgrader.rebuilt import attempts_in
 
 Track = Callable[[Sequence[str], str], Iterable[str]]
 

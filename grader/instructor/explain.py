@@ -20,7 +20,7 @@ from grader.evidence.replay import Replay
 from grader.evidence.store import OtherSchema, Store
 from grader.inside.probe import Probe, load_probes
 from grader.instructor.value_text import value_text
-from grader.nbgrader.run import attempts_in, notebook_digest
+from grader.nbgrader.rebuilt import attempts_in, notebook_digest
 from grader.verdict.checks import CheckRun, Suite
 from grader.verdict.compare import Mismatch
 from grader.verdict.interview import Evidence, Interview

@@ -4,40 +4,32 @@ shows them come out. Plain nbgrader, the parallel command and a regrade all do i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from traitlets.log import get_logger
 
 from grader.box.box import Box
 from grader.box.tiers import BoxUnavailable, choose
-from grader.course.cells import CellRole, Kind, code_cells, role_of
+from grader.course.cells import CellRole, role_of
 from grader.course.course import Chapter, Exercise
 from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.wire.channel import Transport
 from grader.feedback.render import Report
 from grader.inside.probe import Probe, load_probes
 from grader.inside.process.budget import Budget, changed
-from grader.nbgrader.intake import printable
+from grader.nbgrader.rebuilt import INTAKE, attempts_in, notebook_digest
 from grader.nbgrader.stopwatch import OpenFor, Stopwatch
-from grader.submission.grade_call import other_variants, read_call
-from grader.submission.program import Program, slice_program
-from grader.submission.rebuild import Unreadable, read_notebook, rebuild
-from grader.submission.solution_files import with_files
+from grader.submission.grade_call import read_call
+from grader.submission.program import Program
 from grader.verdict.grading import Attempt, ExerciseGrader
 from grader.verdict.interview import Interview, Raised
 from grader.verdict.probe_versions import probe_versions
 from grader.verdict.verdict import Message, Verdict, raised_message, without_checks
-
-INTAKE = "undertorch_intake"
-"""Metadata of a notebook that is rebuilt and not graded yet: what was noted on the way."""
 
 
 @dataclass(frozen=True)
@@ -126,44 +118,6 @@ class Graded:
         return self
 
 
-def take_notebook(run: Run, path: Path, student: str, notes: list[str]) -> NotebookNode:
-    """Return a submission rebuilt from the released notebook; that one alone if it is unreadable."""
-    found = _the_notebook(path)
-    said: dict[str, list[str]] = {"": list(notes)}
-    intake: dict[str, Any] = {"student": student, "notes": said}
-    try:
-        joined = with_files(run.chapter, read_notebook(found), found.parent)
-        rebuilt = rebuild(run.chapter, joined.notebook, run.released)
-        notebook = rebuilt.notebook
-        intake["other variants"] = other = other_variants(run.chapter, joined.notebook["cells"])
-        notes_of = {name: (sentence,) for name, sentence in other.items()}
-        for key, more in [*rebuilt.notes.items(), *joined.notes.items(), *notes_of.items()]:
-            said.setdefault(key, []).extend(more)
-    except Unreadable as error:
-        notebook, intake["unreadable"] = dict(run.released), str(error)
-    except Exception as error:  # whatever it was, no submission may keep an old score by it
-        get_logger().exception("%s: the notebook could not be rebuilt", student)
-        notebook = dict(run.released)
-        intake["unreadable"] = f"rebuilding it failed ({type(error).__name__})"
-    if "unreadable" in intake:
-        get_logger().warning("%s: %s. It needs review.", student, intake["unreadable"])
-    elif found != path:
-        for exercise in run.chapter.exercises:
-            name = f"`{printable(found.name)}`, the only notebook handed in, was graded."
-            said.setdefault(exercise.id, []).append(name)
-    node: NotebookNode = nbformat.from_dict(notebook)
-    node.metadata[INTAKE] = intake
-    return node
-
-
-def _the_notebook(path: Path) -> Path:
-    """Return the notebook to grade: the one of that name, or the only one under another."""
-    if path.exists() or path.is_symlink():
-        return path
-    others = [other for other in path.parent.glob("*.ipynb") if not other.is_symlink()]
-    return others[0] if len(others) == 1 else path
-
-
 def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) -> Graded:
     """Write a verdict into each grade cell of a rebuilt notebook; return all that came of it.
 
@@ -212,12 +166,6 @@ def _tested(cell: NotebookNode) -> CellRole | None:
     """Return the role of a grade cell that runs; None for one that a person grades, and others."""
     role = role_of(cell) if cell.cell_type == "code" else None
     return role if role and role.is_grade and not role.is_solution else None
-
-
-def notebook_digest(nb: NotebookNode) -> str:
-    """Return a digest of a notebook's text."""
-    text = "\0".join(cell.source for cell in nb.cells)
-    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
 
 
 def _one(
@@ -287,16 +235,6 @@ def _judge(
         run.terms.seed,
         lambda: run.open("", budget),
     )
-
-
-def attempts_in(chapter: Chapter, nb: NotebookNode) -> dict[str, Attempt]:
-    """Return the attempt at each exercise that a rebuilt notebook holds."""
-    cells = code_cells(nb)
-    names = [exercise.id for exercise in chapter.exercises]
-    sources = {cell.label: cell.source for cell in cells if cell.kind is Kind.SOLUTION}
-    return {
-        name: Attempt(slice_program(name, names, cells), sources.get(name, "")) for name in names
-    }
 
 
 def _plain(

@@ -21,7 +21,8 @@ from grader.course.course import Chapter
 from grader.evidence.store import Store
 from grader.inside.process import syscalls
 from grader.nbgrader.gradebook import Marks, marks_of
-from grader.nbgrader.run import INTAKE, Run, Terms, grade_notebook, take_notebook
+from grader.nbgrader.rebuilt import INTAKE, take_notebook
+from grader.nbgrader.run import Run, Terms, grade_notebook
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,9 @@ def grade_task(run: Run, task: Task) -> Done:
         notes = {"": list(task.notes)}
         node.metadata[INTAKE] = {"student": task.student, "notes": notes, "refused": task.refused}
     else:
-        node = take_notebook(run, task.notebook, task.student, list(task.notes))
+        node = take_notebook(
+            run.chapter, run.released, task.notebook, task.student, list(task.notes)
+        )
     graded = grade_notebook(run, node)
     for grade_id, replies in graded.replies.items():
         store.keep(grade_id, replies)
