@@ -16,7 +16,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -29,13 +29,12 @@ from nbgrader.utils import find_all_files, rmtree
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from grader.evidence.store import Store
+from grader.nbgrader.backlog import Backlog
 from grader.nbgrader.batch import Batch, open_batch
 from grader.nbgrader.grade import GradeInBox
 from grader.nbgrader.gradebook import GradebookBusy, Place, forget, in_one_transaction, save
 from grader.nbgrader.pool import Pool, Workers
 from grader.nbgrader.worker import Died, Done, Stopped, Task, work
-
-REFUSED = "The grader died twice on this submission. Its code was not run again."
 
 
 @dataclass
@@ -71,7 +70,13 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
     scheduler = ""
     serve: Callable[..., None] = staticmethod(work)
     report: Callable[[Tally], None] = staticmethod(lambda tally: None)
+    tally: Tally
+    _batch: Batch
+    _late: AssignLatePenalties
+    _backlog: Backlog
+    _gradebook: Gradebook
     _staging = False
+    """While a folder is laid out: nbgrader's own steps then write beside its place."""
 
     def start(self) -> Tally:
         """Grade what is to be graded. Raises `NbGraderException` if there is nothing at all."""
@@ -81,10 +86,8 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
         if batch is None:
             raise NbGraderException(f"{self.coursedir.assignment_id} is no chapter of this course")
         self._batch, self._late = batch, AssignLatePenalties(parent=self)
-        self._queue = deque(sorted(map(Path, self.assignments)))
-        self._again: deque[Task] = deque()
-        self._deaths: dict[str, int] = {}
-        self.tally.total = len(self._queue)
+        self._backlog = Backlog(deque(sorted(map(Path, self.assignments))))
+        self.tally.total = len(self._backlog.folders)
         with (
             _signals(self.tally) as wake,
             Gradebook(self.coursedir.db_url, self.coursedir.course_id) as self._gradebook,
@@ -113,11 +116,11 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
     def _grade_all(self, workers: Workers, wake: int) -> None:
         while not self.tally.signal:
             while workers.has_room():
-                task = self._again.popleft() if self._again else self._next_task()
+                task = self._next_task()
                 if task is None:
                     break
                 workers.give(task)
-            if not (workers.busy or self._again or self._queue):
+            if not (workers.busy or self._backlog):
                 return
             for event in workers.listen(wake):
                 if isinstance(event, Done):
@@ -126,23 +129,15 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
                 elif isinstance(event, Stopped):
                     raise Halt(event.why)
                 elif isinstance(event, Died):
-                    self._after_death(event)
+                    self._backlog.take_back(event)
                 self.report(self.tally)
-
-    def _after_death(self, died: Died) -> None:
-        """Have its tasks done by others; the one that two workers died on is not run again."""
-        tasks = list(died.tasks)
-        if tasks:
-            first = tasks[0]
-            self._deaths[first.student] = self._deaths.get(first.student, 0) + died.times
-            if self._deaths[first.student] > 1:
-                tasks[0] = replace(first, refused=REFUSED)
-        self._again.extendleft(reversed(tasks))
 
     def _next_task(self) -> Task | None:
         """Return the next submission that is to be graded, its old results forgotten."""
-        while self._queue:
-            folder = self._queue.popleft()
+        if self._backlog.again:
+            return self._backlog.again.popleft()
+        while self._backlog.folders:
+            folder = self._backlog.folders.popleft()
             student = self._student(folder)
             if not folder.is_dir():
                 self.tally.troubles[student] = f"{folder} is gone"
@@ -249,9 +244,6 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
 
     def _store(self, student: str) -> Store:
         return Store(self._batch.chapter.root, student, self._batch.chapter.id)
-
-    _batch: Batch
-    _gradebook: Gradebook
 
 
 @contextmanager

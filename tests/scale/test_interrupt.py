@@ -14,9 +14,10 @@ from nbgrader.api import Gradebook
 
 from grader.nbgrader import gradebook as gradebook_rows
 from grader.nbgrader import worker
+from grader.nbgrader.backlog import REFUSED
 from grader.nbgrader.commands import autograde_app
 from grader.nbgrader.gradebook import GradebookBusy, Place, forget, in_one_transaction
-from grader.nbgrader.parallel import REFUSED, ParallelAutograde
+from grader.nbgrader.parallel import ParallelAutograde
 from grader.nbgrader.run import Run
 from tests.scale.course import CHAPTER, HALF, SQUARES, TinyCourse
 
