@@ -172,5 +172,5 @@ def test_the_same_verdict_as_in_the_notebook(student, tiny):
 
 def test_help_imports_no_torch():
     """Completion and --help answer at once: they run at every press of the tab key."""
-    code = "import sys, grader.cli; sys.exit('torch' in sys.modules or 'IPython' in sys.modules)"
+    code = "import sys, grader.commands.main; sys.exit('torch' in sys.modules or 'IPython' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
