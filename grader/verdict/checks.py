@@ -18,6 +18,7 @@ from _pytest.config import _prepareconfig
 from _pytest.main import Session
 from _pytest.runner import call_and_report
 
+from grader.course.course import AuthorError
 from grader.course.parameters import Values, render
 from grader.inside.probe import Probe
 from grader.verdict.compare import Comparison, Record, recording
@@ -111,7 +112,10 @@ OnError = Callable[["pytest.ExceptionInfo[BaseException]"], None]
 
 
 class Suite:
-    """The checks of one `test_<exercise>.py`, for the values of the exercise's parameters."""
+    """The checks of one `test_<exercise>.py`, for the values of the exercise's parameters.
+
+    Raises `AuthorError` if the file is missing, cannot be read, or a check is not what one must be.
+    """
 
     def __init__(self, path: Path, probes: dict[str, Probe], values: Values) -> None:
         self._values = values
@@ -120,10 +124,24 @@ class Suite:
         self._errors: list[BaseException] = []
         self._on_error: OnError | None = None
         self._exercise = path.stem.removeprefix("test_")
+        self._unread: list[str] = []
+        if not path.is_file():
+            raise AuthorError(f"{path} is missing: it holds the checks of {self._exercise}.")
         self._session = _collect(path, [self, probe_fixtures(probes, self._current)])
+        if self._unread:
+            raise AuthorError(f"{path} cannot be read: {self._unread[0]}")
         self.checks = tuple(_describe(item, values) for item in self._session.items)
-        if not self.checks:
-            raise ValueError(f"{path} holds no checks")
+        if not any(check.weight for check in self.checks):
+            raise AuthorError(
+                f"{path} holds no check that gives points: write a `test_…` that is no @gate."
+            )
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep why a file could not be read: pytest would go on without its checks."""
+        if report.failed:
+            lines = [line for line in str(report.longrepr).splitlines() if line.strip()]
+            said = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
+            self._unread.append(" ".join(said[-1:] or lines[-1:]))
 
     @pytest.fixture
     def rng(self) -> torch.Generator:
@@ -240,6 +258,13 @@ def _describe(item: pytest.Item, values: Values) -> Check:
     weight = float(mark.args[0]) if mark else 1.0
     rubric = (function.__doc__ or "").strip().split("\n")[0]
     if not rubric:
-        raise ValueError(f"{item.name} in {item.path} needs a docstring: it is the rubric line")
+        line = function.__code__.co_firstlineno
+        raise AuthorError(
+            f"{item.path}:{line}: {item.name} needs a docstring: a student reads it as what is checked."
+        )
     claims = item.get_closest_marker("undertorch_claimed") is not None
-    return Check(item.name, render(rubric, values), weight, claims)
+    try:
+        rubric = render(rubric, values)
+    except ValueError as error:
+        raise AuthorError(f"{item.path}: the docstring of {item.name}: {error}") from None
+    return Check(item.name, rubric, weight, claims)
