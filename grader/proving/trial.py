@@ -12,11 +12,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 from grader.box.fork import Fork
+from grader.building.graders import ready_probes
 from grader.course.course import Chapter, Course, Exercise, read_reference
 from grader.evidence.outcome import Ended
 from grader.files import write_whole
-from grader.inside.probe import load_probes
-from grader.inside.serve import prepare
 from grader.proving.mutants import Mutant, mutants
 from grader.proving.validate import Proof, prove
 from grader.submission.program import judged_text
@@ -64,8 +63,7 @@ def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Pro
 
 def try_exercise(chapter: Chapter, exercise: Exercise, seed: int, *, every: int = 1) -> Trial:
     """Run mutants of an exercise's reference solution against its checks: all, or every n-th."""
-    prepare(chapter.probes, chapter.preload)
-    probes = load_probes(chapter.probes)
+    probes = ready_probes(chapter)
     grader = ExerciseGrader(chapter, exercise, probes)
     source = next(c.source for c in read_reference(chapter) if c.label == exercise.id)
     all_mutants = mutants(source)

@@ -22,13 +22,13 @@ def course(request, tmp_path):
 
 
 def test_a_new_exercise_has_a_probe_that_loads(course):
-    written = scaffold(course, CHAPTER, "halve")
+    written = scaffold(course, CHAPTER, "halve").files
     assert all(path.is_file() for path in written)
     assert list(load_probes(probes_in(course.root / "grader" / CHAPTER))) == ["halve_result"]
 
 
 def test_what_is_there_is_not_written_again(course):
-    before = {path: path.read_text() for path in scaffold(course, CHAPTER, "halve")}
+    before = {path: path.read_text() for path in scaffold(course, CHAPTER, "halve").files}
     with pytest.raises(CourseError, match="halve is there already"):
         scaffold(course, CHAPTER, "halve")
     assert {path: path.read_text() for path in before} == before
