@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help venv system bubblewrap chromium postgresql grade learn test site build trial clean
+.PHONY: help venv system bubblewrap chromium postgresql grade learn test site build prove clean
 
 PYTHON ?= python3
 CHAPTER ?= ch01_formats
@@ -127,8 +127,11 @@ test: .venv/.ready system ## Check everything, in about 35 minutes on two cores
 	$(call step,'The site')
 	@mkdocs build --strict
 
-trial: .venv/.ready system ## Run the long proofs: every known answer and every mutant of every exercise
-	@undertorch trial --page site/trial.md
+prove: .venv/.ready system ## Prove every grader anew, and run every notebook: half an hour on two cores
+	$(call step,'Every known answer and every mutant of every exercise')
+	@undertorch prove
+	$(call step,'The reference notebooks run again')
+	@pytest -q -n 2 --dist loadfile --nbval --nbval-current-env solutions
 
 clean: ## Remove what was built and cached; submissions, grades, my/ and .venv stay
 	@rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -69,7 +69,8 @@ def make(root: Path, ours: bool, students: int) -> None:
             f"\n\n@probe\ndef {name}_of(student, x):\n    return student.{name}(x)\n"
             for name in SOLUTIONS
         )
-        write(root, f"grader/{CHAPTER}/probes.py", probes)
+        write(root, f"grader/{CHAPTER}/probes/__init__.py", "")
+        write(root, f"grader/{CHAPTER}/probes/five.py", probes)
         write(root, "nbgrader_config.py", (ROOT / "nbgrader_config.py").read_text())
     notebook = new_notebook(cells=cells, metadata=metadata)
     for folder in ("solutions", "chapters", "source", "release"):

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, whenever the process ends."""
+"""Text that any file can hold, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import os
 from pathlib import Path
 
 
-def write_whole(
+def as_utf8(text: str) -> str:
+    """Return text with `?` for each half of a surrogate pair: it has no UTF-8, so no file holds it."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def write_atomically(
     path: Path, content: bytes | str, *, private: bool = False, durable: bool = True
 ) -> None:
     """Put `content` in the place of a file at one stroke: old or new, never half of it.

@@ -43,7 +43,7 @@ class Box:
         """Start it and wait until a first child was confined.
 
         Args:
-            probes: the chapter's probes, a file or a folder: all of the chapter that the box sees.
+            probes: the package of the chapter's probes: all of the chapter that the box sees.
             preload: modules to import once, e.g. ``torch._dynamo``.
             budget: for children that are opened without their own.
             trust: no sandbox at all (tier 4), for code that is as good as your own.

@@ -141,7 +141,7 @@ def _boxed(probes: Path, preload: Sequence[str], inside: Path | None, control: i
     arguments += ["--info-fd", str(theirs)]
     inner = str(mounts.INSIDE) if inside else None
     interpreter = mounts.shown_at(Path(sys.executable))
-    command = _warm_command(interpreter, str(mounts.probes_at(probes)), preload, inner, control)
+    command = _warm_command(interpreter, str(mounts.PROBES), preload, inner, control)
     try:
         started = _popen(
             [*arguments, "--", *step_down(), *command], {}, (control, theirs, *shown.descriptors)

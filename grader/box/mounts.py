@@ -84,15 +84,10 @@ def view(probes: Path, inside: Path | None) -> View:
         shown.bind(folder, shown_at(folder))
     _hide_our_package(shown, [Path("/usr"), *interpreter])
     _show_our_parts(shown)
-    shown.bind(probes.resolve(), probes_at(probes))
+    shown.bind(probes.resolve(), PROBES)
     if inside is not None:
         shown.bind(inside.resolve(), INSIDE)
     return shown
-
-
-def probes_at(probes: Path) -> Path:
-    """Return where the box shows a chapter's probes, a folder or a file."""
-    return PROBES if probes.is_dir() else PROBES.with_suffix(".py")
 
 
 def _show_system(shown: View) -> None:

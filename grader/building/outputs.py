@@ -10,6 +10,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 from grader.building.kernel import run_notebook
+from grader.course.cells import grade_id_of, is_grade_cell, role_of
 from grader.course.course import AuthorError
 
 CELL_SECONDS = 120
@@ -21,7 +22,7 @@ def executed(notebook: NotebookNode, folder: Path, stage: Path, source: Path) ->
 
     Raises `AuthorError` if a cell raises, or shows what would differ elsewhere.
     """
-    run = nbformat.from_dict(notebook)
+    run: NotebookNode = nbformat.from_dict(notebook)
     try:
         run_notebook(
             run,
@@ -52,7 +53,7 @@ def with_outputs_of(notebook: NotebookNode, known: NotebookNode) -> NotebookNode
     Its cells are numbered as in a run of all.
     """
     outputs = {cell.id: cell for cell in known.cells if cell.cell_type == "code"}
-    filled = nbformat.from_dict(notebook)
+    filled: NotebookNode = nbformat.from_dict(notebook)
     code = [cell for cell in filled.cells if cell.cell_type == "code"]
     for number, cell in enumerate(code, 1):
         if cell.id in outputs and cell.source == outputs[cell.id].source:
@@ -71,14 +72,13 @@ def part_for(notebook: NotebookNode, exercise: str) -> NotebookNode:
 
     They leave the names that a student has who comes to this exercise.
     """
-    part = nbformat.from_dict(notebook)
+    part: NotebookNode = nbformat.from_dict(notebook)
     part.cells, begun = [], False
     for cell in notebook.cells:
         if begun and cell.id.endswith("-card"):
             break
         begun = begun or cell.id == f"{exercise}-card"
-        role = cell.metadata.get("nbgrader", {})
-        if not role.get("grade") or role["grade_id"] == f"{exercise}-grade":
+        if not is_grade_cell(cell) or grade_id_of(cell) == f"{exercise}-grade":
             part.cells.append(nbformat.from_dict(cell))
     return part
 
@@ -91,13 +91,15 @@ def unrun(notebook: NotebookNode) -> int:
 def check_grades(notebook: NotebookNode, source: Path) -> None:
     """Refuse a reference that its own checks do not give every point."""
     for cell in notebook.cells:
-        role = cell.metadata.get("nbgrader", {})
-        for output in cell.get("outputs", []) if role.get("grade") else []:
+        role = role_of(cell)
+        if role is None or not role.is_grade:
+            continue
+        for output in cell.get("outputs", []):
             got = output.get("data", {}).get("text/plain", "")
-            if got != str(float(role["points"])):
-                name = role["grade_id"].removesuffix("-grade")
+            if got != str(role.points):
+                name = role.grade_id.removesuffix("-grade")
                 raise AuthorError(
-                    f"{source}: the reference of {name} gets {got or 'no'} of {role['points']} "
+                    f"{source}: the reference of {name} gets {got or 'no'} of {role.points:g} "
                     f"points. Mend it or its checks; why: undertorch validate {name}"
                 )
 

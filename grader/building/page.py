@@ -10,6 +10,7 @@ from typing import Any
 from nbformat import NotebookNode
 
 from grader.building.reading import source_link
+from grader.course.cells import is_grade_cell, is_solution_cell
 
 _GENERATED = "<!-- Built by `undertorch build` from solutions/{chapter}; edits here are lost. -->"
 
@@ -28,7 +29,9 @@ def chapter_page(
     where PyTorch does the same.
     """
     stubs = {cell.id: cell.source for cell in released.cells}
-    cards = {cell.id: cell.metadata["undertorch"] for cell in reference.cells if _solves(cell)}
+    cards = {
+        cell.id: cell.metadata["undertorch"] for cell in reference.cells if is_solution_cell(cell)
+    }
     card = reference.metadata["undertorch"]
     head = ["---", f"title: {card['title']}", f"description: {_first_sentence(card['summary'])}"]
     blocks = ["\n".join([*head, "---", "", _GENERATED.format(chapter=chapter)])]
@@ -44,10 +47,6 @@ def chapter_page(
 def _first_sentence(text: str) -> str:
     sentence = re.split(r"(?<=\.)\s", text.strip(), maxsplit=1)[0]
     return '"' + re.sub(r'[`"\\]', "", sentence) + '"'
-
-
-def _solves(cell: NotebookNode) -> bool:
-    return bool(cell.metadata.get("nbgrader", {}).get("solution"))
 
 
 def _contents(cards: Mapping[str, Mapping[str, Any]]) -> str:
@@ -82,11 +81,11 @@ def _blocks(
             after = _after(cards[name]["prerequisites"], cards)
             source = source.replace(f"after {plain}", f"after {after}", 1)
         return [source]
-    if _solves(cell):
+    if is_solution_cell(cell):
         solution = _code(_bare(cell.source))
         return [_code(stubs[cell.id]), _folded("success", "Reference solution", solution)]
     blocks = [_code(cell.source), *(_output(output) for output in cell.outputs)]
-    if cell.metadata.get("nbgrader", {}).get("grade"):
+    if is_grade_cell(cell):
         links = [source_link(entry) for entry in reading.get(cell.id.removesuffix("-grade"), ())]
         if links:
             blocks.append(f"*In PyTorch:* {', '.join(links)}")

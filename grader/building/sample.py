@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.course.answers import Role, read_answers
+from grader.course.cells import role_of
 from grader.course.course import Chapter, read_reference
 
 HOSTILE = '''\
@@ -40,9 +41,9 @@ def fill(chapter: Chapter, sources: Mapping[str, str]) -> dict[str, Any]:
     """Return the released notebook with these texts in the solution cells, by exercise id."""
     notebook = copy.deepcopy(chapter.notebook)
     for cell in notebook["cells"]:
-        role = cell["metadata"].get("nbgrader", {})
-        if role.get("solution") and role["grade_id"] in sources:
-            cell["source"] = sources[role["grade_id"]]
+        role = role_of(cell)
+        if role and role.is_solution and role.grade_id in sources:
+            cell["source"] = sources[role.grade_id]
     return notebook
 
 

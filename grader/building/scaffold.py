@@ -8,7 +8,7 @@ from keyword import iskeyword
 from pathlib import Path
 
 from grader.building.sources import cards_in, source_of, source_with
-from grader.course.course import Course, CourseError, probes_in
+from grader.course.course import Course, CourseError
 
 _SECTION = '''\
 # %% [markdown] exercise="{name}"
@@ -67,6 +67,8 @@ def {name}(x: torch.Tensor) -> torch.Tensor:
 # %% grade="{name}"
 grade("{name}")
 '''
+
+_PACKAGE = '"""The chapter\'s probes: all of it that runs beside a student\'s code."""\n'
 
 _PROBES = '"""Probes of `{name}`."""\n\nfrom grader import probe\n'
 
@@ -142,9 +144,7 @@ def scaffold(course: Course, chapter: str, exercise: str, after: str = "") -> Sc
         raise CourseError(f"solutions/{chapter} has no source (*.pct.py).")
     graders = course.root / "grader" / chapter
     checks, answers = graders / f"test_{exercise}.py", graders / "answers" / f"{exercise}.py"
-    probes = probes_in(graders)
-    if probes.is_dir():
-        probes /= f"{exercise}.py"
+    probes = graders / "probes" / f"{exercise}.py"
     there = [path for path in (checks, answers) if path.exists()]
     other = source_with(course, exercise)  # an exercise's name is one in the whole course
     there += [other] if other else []
@@ -156,9 +156,7 @@ def scaffold(course: Course, chapter: str, exercise: str, after: str = "") -> Sc
     section = _SECTION.format(name=exercise, title=exercise.replace("_", " ").capitalize())
     answers.parent.mkdir(parents=True, exist_ok=True)
     source.write_text(_with(source.read_text(encoding="utf-8"), section, after), encoding="utf-8")
-    if not probes.exists():
-        probes.write_text(_PROBES.format(name=exercise), encoding="utf-8")
-    _append(probes, _PROBE.format(name=exercise))
+    _append_probe(probes, exercise)
     checks.write_text(_CHECKS.format(name=exercise), encoding="utf-8")
     answers.write_text(_ANSWERS.format(name=exercise), encoding="utf-8")
     return Scaffold((source, probes, checks, answers), after or (cards[-1] if cards else ""))
@@ -178,6 +176,16 @@ def _with(text: str, section: str, after: str) -> str:
         if graded and re.match(r"# %% \[markdown\]", line) and (" exercise=" in line or heading):
             return "".join([*lines[:number], section, "\n", *lines[number:]])
     return f"{text.rstrip()}\n\n\n{section}"
+
+
+def _append_probe(module: Path, exercise: str) -> None:
+    """Append a probe to a module that may be there, as the home of a subject of that name."""
+    module.parent.mkdir(exist_ok=True)
+    if not (package := module.parent / "__init__.py").exists():
+        package.write_text(_PACKAGE, encoding="utf-8")
+    if not module.exists():
+        module.write_text(_PROBES.format(name=exercise), encoding="utf-8")
+    _append(module, _PROBE.format(name=exercise))
 
 
 def _append(path: Path, text: str) -> None:

@@ -83,7 +83,7 @@ def read_source(path: Path, variant: Variant | None = None) -> NotebookNode:
     source = Source(path, path.read_text(encoding="utf-8"))
     read = jupytext.reads(source.text, fmt="py:percent")
     check_sections(source, read.cells)
-    notebook = nbformat.v4.new_notebook(metadata=_METADATA)
+    notebook: NotebookNode = nbformat.v4.new_notebook(metadata=_METADATA)
     notebook.nbformat_minor = 5
     cards: dict[str, dict[str, Any]] = {}
     ids = _Ids()
@@ -235,11 +235,13 @@ def _card_markdown(name: str, card: Mapping[str, Any]) -> str:
 
 
 def _markdown(id: str, source: str) -> NotebookNode:
-    return nbformat.v4.new_markdown_cell(source, id=id)
+    cell: NotebookNode = nbformat.v4.new_markdown_cell(source, id=id)
+    return cell
 
 
 def _code(id: str, source: str, metadata: dict[str, Any]) -> NotebookNode:
-    return nbformat.v4.new_code_cell(source, id=id, metadata=metadata)
+    cell: NotebookNode = nbformat.v4.new_code_cell(source, id=id, metadata=metadata)
+    return cell
 
 
 class _Ids:

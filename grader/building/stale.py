@@ -7,6 +7,7 @@ from nbformat import NotebookNode
 
 from grader.building.source import read_source
 from grader.building.sources import source_of, source_with
+from grader.course.cells import is_solution_cell
 from grader.course.course import AuthorError, Chapter, Course
 
 
@@ -52,8 +53,7 @@ def _other_in_reference(written: list[NotebookNode], built: list[NotebookNode]) 
 def _other_in_released(written: list[NotebookNode], built: list[NotebookNode]) -> str | None:
     """The same for the notebook that students get: solutions are stubs there."""
     for one, other in zip(written, built, strict=False):
-        solves = bool(one.metadata.get("nbgrader", {}).get("solution"))
-        same_text = solves or one.source == other.source
+        same_text = is_solution_cell(one) or one.source == other.source
         cards = [cell.metadata.get("undertorch") for cell in (one, other)]
         if one.id != other.id or not same_text or cards[0] != cards[1]:
             return str(one.id)

@@ -42,7 +42,7 @@ def every(chapter: Chapter, exercises: list[str]) -> list[Variant]:
     ]
 
 
-def render(chapter: Chapter, variant: Variant) -> list[Built]:
+def render_variant(chapter: Chapter, variant: Variant) -> list[Built]:
     """Return a chapter's notebooks for a private variant: reference and released.
 
     Paths are those of a course, `solutions/…` and `chapters/…`. Raises `AuthorError`, and
@@ -62,7 +62,7 @@ def put(chapter: Chapter, variant: Variant, folder: Path) -> list[Path]:
 
     It has the graders of the chapter's own course, and nbgrader's configuration.
     """
-    built = render(chapter, variant)
+    built = render_variant(chapter, variant)
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "grader").exists():
         (folder / "grader").symlink_to(chapter.root / "grader")
@@ -72,7 +72,7 @@ def put(chapter: Chapter, variant: Variant, folder: Path) -> list[Path]:
 
 
 @contextmanager
-def standing(chapter: Chapter, variant: Variant) -> Iterator[Chapter]:
+def temporary_variant(chapter: Chapter, variant: Variant) -> Iterator[Chapter]:
     """Return the variant of a chapter in a temporary course, as long as this lasts."""
     with tempfile.TemporaryDirectory(prefix="undertorch-variant-") as name:
         put(chapter, variant, Path(name))

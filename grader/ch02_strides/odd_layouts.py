@@ -6,17 +6,12 @@ from typing import Any
 
 import torch
 
-from grader import Mismatch, assert_tensor, compared, facts, layout_of
+from grader import Mismatch, assert_tensor, compared, facts, layout_of, whole_numbers
 
 
 def whole(rng: torch.Generator, *size: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:
     """Return random whole numbers of that size, contiguous."""
-    return torch.randint(-(2**31), 2**31, size, generator=rng).to(dtype)
-
-
-def random_int(rng: torch.Generator, low: int, high: int) -> int:
-    """Return a whole number from `low` up to `high`, both included."""
-    return int(torch.randint(low, high + 1, (), generator=rng))
+    return whole_numbers(rng, size, -(2**31), 2**31 - 1, dtype=dtype)
 
 
 def storage_as_bytes(x: torch.Tensor) -> bytes:
@@ -50,42 +45,6 @@ def _differ(one: Any, other: Any) -> bool:
         alike = isinstance(one, list | tuple) and len(one) == len(other)
         return not alike or any(map(_differ, one, other))
     return isinstance(one, torch.Tensor) or bool(one != other)
-
-
-def random_layout(
-    rng: torch.Generator, dims: int, *, ones: bool = True, zeros: bool = False
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return sizes and strides of a tensor as slicing, permuting and expanding leave them.
-
-    ones, zeros: whether sizes of 1 (with any stride) and of 0 may occur
-    """
-    low = 0 if zeros else 1 if ones else 2
-    size = [random_int(rng, low, 4) for _ in range(dims)]
-    order = torch.randperm(dims, generator=rng).tolist()
-    if random_int(rng, 0, 1):
-        order = list(range(dims))
-    stride, step = [0] * dims, random_int(rng, 1, 2)
-    for dim in reversed(order):
-        stride[dim] = step
-        step *= max(size[dim], 1) + (random_int(rng, 0, 3) == 3)
-    for dim in range(dims):
-        if size[dim] == 1 or random_int(rng, 0, 9) == 0:
-            stride[dim] = random_int(rng, 0, 13) if size[dim] == 1 else 0
-    return tuple(size), tuple(stride)
-
-
-def odd_tensors(rng: torch.Generator) -> dict[str, torch.Tensor]:
-    """Return int32 tensors of three dimensions, each in a layout of its own."""
-    base = whole(rng, 4, 5, 6)
-    return {
-        "contiguous": base,
-        "with an offset and gaps": base[1:, 1:4, ::2],
-        "permuted": base.permute(2, 0, 1)[1:],
-        "expanded": base[1:2, :, 2:].expand(3, 5, 4),
-        "of odd strides": base.reshape(-1).as_strided((3, 4, 2), (7, 2, 9), 5),
-        "with a size of 1": base[2:, 3:4, 1:],
-        "empty": base[:, :, 2:2],
-    }
 
 
 def assert_same_view(got: object, expected: torch.Tensor, what: str) -> None:

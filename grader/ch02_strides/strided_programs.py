@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from grader.ch02_strides.view_inputs import draw
+from grader import draw_int, draw_one, draw_order
 
 Steps = list[tuple[Any, ...]]
 Found = dict[str, Any] | str
@@ -86,13 +86,13 @@ def plain(found: Found) -> Found:
 
 def start(rng: torch.Generator) -> tuple[Any, ...]:
     """Return numbers with a size, a stride and an offset for two to four dimensions."""
-    size = [draw(rng, 1, 4) for _ in range(draw(rng, 2, 4))]
-    order = torch.randperm(len(size), generator=rng).tolist()
+    size = [draw_int(rng, 1, 4) for _ in range(draw_int(rng, 2, 4))]
+    order = draw_order(rng, len(size))
     stride, step = [0] * len(size), 1
     for dim in order:
         stride[dim] = step
-        step *= size[dim] + (draw(rng, 0, 2) == 0)
-    offset = draw(rng, 0, 3)
+        step *= size[dim] + (draw_int(rng, 0, 2) == 0)
+    offset = draw_int(rng, 0, 3)
     return list(range(100, 100 + offset + step)), size, stride, offset
 
 
@@ -102,41 +102,43 @@ def random_program(rng: torch.Generator, length: int) -> Steps:
     while len(program) <= length:
         tensors = run(program)
         there = [k for k, x in enumerate(tensors) if isinstance(x, torch.Tensor)]
-        which = there[-1] if draw(rng, 0, 2) else there[draw(rng, 0, len(there) - 1)]
+        which = there[-1] if draw_int(rng, 0, 2) else draw_one(rng, there)
         program.append(_any_step(rng, tensors, which))
     return program
 
 
 def _any_step(rng: torch.Generator, tensors: list[Any], which: int) -> tuple[Any, ...]:
     x = tensors[which]
-    kind = draw(rng, 0, 9)
+    kind = draw_int(rng, 0, 9)
     if kind < 4 or not x.dim():
         return "index", which, random_index(rng, x)
     if kind == 4:
-        return "transpose", which, draw(rng, 0, x.dim() - 1), draw(rng, -x.dim(), -1)
+        return "transpose", which, draw_int(rng, 0, x.dim() - 1), draw_int(rng, -x.dim(), -1)
     if kind == 5:
-        grown = [draw(rng, 2, 3) if n == 1 else n for n in x.shape]
-        return "expand", which, *[2] * draw(rng, 0, 1), *grown
+        grown = [draw_int(rng, 2, 3) if n == 1 else n for n in x.shape]
+        return "expand", which, *[2] * draw_int(rng, 0, 1), *grown
     if kind in (6, 7):
         return ("view", "reshape")[kind - 6], which, *random_size(rng, x.numel())
-    return "write", which, random_index(rng, x), draw(rng, 0, 99)
+    return "write", which, random_index(rng, x), draw_int(rng, 0, 99)
 
 
 def random_index(rng: torch.Generator, x: torch.Tensor) -> list[Any]:
     """Return an index that fits `x`, or that hardly does not."""
     parts: list[Any] = []
-    for n in x.shape[: draw(rng, 0, x.dim())]:
-        kind = draw(rng, 0, 5)
+    for n in x.shape[: draw_int(rng, 0, x.dim())]:
+        kind = draw_int(rng, 0, 5)
         if kind < 2 and n:
-            parts.append(draw(rng, -n, n - 1))
+            parts.append(draw_int(rng, -n, n - 1))
         elif kind == 2:
-            parts.append((None, None, draw(rng, 1, 3)))
+            parts.append((None, None, draw_int(rng, 1, 3)))
         else:
-            parts.append((draw(rng, -n - 1, n + 1), draw(rng, -n - 1, n + 2), draw(rng, 1, 2)))
-    if draw(rng, 0, 2) == 0:
-        parts.insert(draw(rng, 0, len(parts)), None)
-    if draw(rng, 0, 2) == 0:
-        parts.insert(draw(rng, 0, len(parts)), "...")
+            parts.append(
+                (draw_int(rng, -n - 1, n + 1), draw_int(rng, -n - 1, n + 2), draw_int(rng, 1, 2))
+            )
+    if draw_int(rng, 0, 2) == 0:
+        parts.insert(draw_int(rng, 0, len(parts)), None)
+    if draw_int(rng, 0, 2) == 0:
+        parts.insert(draw_int(rng, 0, len(parts)), "...")
     return _fitted(parts, x)
 
 
@@ -154,9 +156,9 @@ def random_size(rng: torch.Generator, count: int) -> list[int]:
     size, left = [], count
     while left > 1 and len(size) < 4:
         divisors = [n for n in range(2, left + 1) if left % n == 0]
-        size.append(divisors[draw(rng, 0, len(divisors) - 1)])
+        size.append(draw_one(rng, divisors))
         left //= size[-1]
     size.append(left)
-    if draw(rng, 0, 1):
-        size.insert(draw(rng, 0, len(size)), 1)
+    if draw_int(rng, 0, 1):
+        size.insert(draw_int(rng, 0, len(size)), 1)
     return size

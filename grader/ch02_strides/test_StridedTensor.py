@@ -2,9 +2,8 @@
 
 import pytest
 
-from grader import Mismatch, assert_equal, gate
+from grader import Mismatch, assert_equal, draw_int, gate
 from grader.ch02_strides.strided_programs import expected, plain, random_program, start
-from grader.ch02_strides.view_inputs import draw
 
 WHOLE = (None, None, 1)
 
@@ -12,7 +11,7 @@ WHOLE = (None, None, 1)
 @pytest.fixture
 def cube(rng):
     """A tensor of size (3, 4, 5), permuted and with an offset."""
-    offset = draw(rng, 1, 6)
+    offset = draw_int(rng, 1, 6)
     return list(range(100, 160 + offset)), (3, 4, 5), (4, 1, 12), offset
 
 

@@ -5,8 +5,8 @@ from itertools import combinations
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, assert_holds, gate
-from grader.ch02_strides.view_inputs import draw, reached, values
+from grader import Mismatch, assert_equal, assert_holds, draw_int, draw_one, gate
+from grader.ch02_strides.view_inputs import reached, values
 
 
 def expected(tensors):
@@ -59,7 +59,7 @@ def test_a_pair(aliases, x):
 
 def test_offsets(aliases, x, rng):
     """Views that begin elsewhere share a storage too; clones do not."""
-    row = draw(rng, 1, 4)
+    row = draw_int(rng, 1, 4)
     compare(aliases, x, x[row:], x[:row], x.clone(), x[row], x[5, 7], x.reshape(-1)[3:20])
     compare(aliases, x[row:], x.clone()[row:], x[row])
 
@@ -76,10 +76,10 @@ def test_any_views(aliases, x, rng):
     for _ in range(4):
         views = []
         for _ in range(7):
-            whole = (x, other)[draw(rng, 0, 1)]
-            first, left = draw(rng, 0, 3), draw(rng, 0, 4)
-            view = whole[first :: draw(rng, 1, 3), left :: draw(rng, 1, 3)]
-            views.append(view.T if draw(rng, 0, 1) else view)
+            whole = draw_one(rng, (x, other))
+            first, left = draw_int(rng, 0, 3), draw_int(rng, 0, 4)
+            view = whole[first :: draw_int(rng, 1, 3), left :: draw_int(rng, 1, 3)]
+            views.append(view.T if draw_int(rng, 0, 1) else view)
         compare(aliases, *views)
 
 

@@ -2,8 +2,8 @@
 
 import torch
 
-from grader import Mismatch, assert_equal, gate
-from grader.ch02_strides.odd_layouts import assert_each, random_int, random_layout
+from grader import Mismatch, assert_equal, draw_int, draw_layout, gate
+from grader.ch02_strides.odd_layouts import assert_each
 
 
 def compare(broadcasted, cases):
@@ -66,7 +66,7 @@ def test_several(broadcasted, rng):
     """One, three and more tensors together."""
     cases = [((2, 1, 3), (4, 1), ()), ((2, 3),), ((1,), (1, 1), (1, 1, 1)), ((5,), (1,), (4, 1))]
     compare(broadcasted, [plain(*case) for case in cases])
-    compare(broadcasted, [_fitting(rng, random_int(rng, 3, 5)) for _ in range(20)])
+    compare(broadcasted, [_fitting(rng, draw_int(rng, 3, 5)) for _ in range(20)])
 
 
 def test_strides_stay(broadcasted):
@@ -103,15 +103,15 @@ def test_refused(broadcasted):
 
 def test_any_layout(broadcasted, rng):
     """150 random pairs and triples with strides of all kinds."""
-    compare(broadcasted, [_fitting(rng, random_int(rng, 2, 3)) for _ in range(150)])
+    compare(broadcasted, [_fitting(rng, draw_int(rng, 2, 3)) for _ in range(150)])
 
 
 def _fitting(rng, count):
     """Return layouts whose sizes fit: some dimensions cut off in front, some replaced by 1."""
-    common, _ = random_layout(rng, random_int(rng, 1, 4), ones=False)
+    common, _ = draw_layout(rng, draw_int(rng, 1, 4), ones=False)
     layouts = []
     for _ in range(count):
-        size = tuple(1 if random_int(rng, 0, 2) == 0 else n for n in common)
-        size = size[random_int(rng, 0, len(size)) :] if random_int(rng, 0, 1) else size
-        layouts.append((size, tuple(random_int(rng, 0, 40) for _ in size)))
+        size = tuple(1 if draw_int(rng, 0, 2) == 0 else n for n in common)
+        size = size[draw_int(rng, 0, len(size)) :] if draw_int(rng, 0, 1) else size
+        layouts.append((size, tuple(draw_int(rng, 0, 40) for _ in size)))
     return layouts

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from grader import assert_raises, assert_tensor, gate
-from grader.ch02_strides.odd_layouts import assert_same_view, odd_tensors, random_int
+from grader import assert_raises, assert_tensor, draw_int, gate, odd_tensors
+from grader.ch02_strides.odd_layouts import assert_same_view
 
 ALL = slice(None)
 
@@ -121,19 +121,19 @@ def test_mixed(indexed, tensors, rng):
 
 def random_items(size, rng):
     """Return items that fit a tensor of that size."""
-    keep = random_int(rng, 0, len(size))
-    dots = random_int(rng, 0, keep)
+    keep = draw_int(rng, 0, len(size))
+    dots = draw_int(rng, 0, keep)
     front, back = size[:dots], size[len(size) - (keep - dots) :]
     items = [*(random_item(n, rng) for n in front), ..., *(random_item(n, rng) for n in back)]
-    if random_int(rng, 0, 1) and dots == keep:
+    if draw_int(rng, 0, 1) and dots == keep:
         items.remove(...)
-    for _ in range(random_int(rng, 0, 2)):
-        items.insert(random_int(rng, 0, len(items)), None)
+    for _ in range(draw_int(rng, 0, 2)):
+        items.insert(draw_int(rng, 0, len(items)), None)
     return tuple(items)
 
 
 def random_item(n, rng):
-    if n and random_int(rng, 0, 2) == 0:
-        return random_int(rng, -n, n - 1)
-    ends = [random_int(rng, -n - 2, n + 2) if random_int(rng, 0, 2) else None for _ in range(2)]
-    return slice(*ends, random_int(rng, 1, 3) if random_int(rng, 0, 1) else None)
+    if n and draw_int(rng, 0, 2) == 0:
+        return draw_int(rng, -n, n - 1)
+    ends = [draw_int(rng, -n - 2, n + 2) if draw_int(rng, 0, 2) else None for _ in range(2)]
+    return slice(*ends, draw_int(rng, 1, 3) if draw_int(rng, 0, 1) else None)

@@ -2,8 +2,8 @@
 
 import torch
 
-from grader import assert_equal, gate
-from grader.ch02_strides.odd_layouts import assert_each, random_layout
+from grader import assert_equal, draw_layout, gate
+from grader.ch02_strides.odd_layouts import assert_each
 
 
 def compare(contiguity, layouts, memory_format=torch.contiguous_format):
@@ -97,10 +97,10 @@ def test_channels_last_exceptions(channels_last_contiguity):
 
 def test_any_layout(contiguity, channels_last_contiguity, rng):
     """Layouts drawn at random, and both questions."""
-    layouts = [random_layout(rng, dims, zeros=dims == 3) for dims in (1, 2, 3, 4, 5) * 30]
+    layouts = [draw_layout(rng, dims, zeros=dims == 3) for dims in (1, 2, 3, 4, 5) * 30]
     layouts.append(((2, 3, 4, 5), (60, 1, 15, 3)))  # `channels_last`, which chance seldom draws
     compare(contiguity, layouts)
-    images = [random_layout(rng, 4) for _ in range(75)]
+    images = [draw_layout(rng, 4) for _ in range(75)]
     for number, (size, stride) in enumerate(images):
         _, c, h, w = size
         if number % 2:

@@ -2,8 +2,8 @@
 
 import torch
 
-from grader import assert_equal, gate
-from grader.ch02_strides.odd_layouts import assert_each, random_int, random_layout
+from grader import assert_equal, draw_int, draw_layout, gate
+from grader.ch02_strides.odd_layouts import assert_each
 
 FRESH = ((2, 3, 4), (12, 4, 1))
 TURNED = ((4, 3, 2), (1, 4, 12))
@@ -124,9 +124,9 @@ def test_any_layout(predictions, rng):
     """300 random layouts, each with one of the operations that look at it."""
     cases = []
     for number in range(300):
-        size, stride = random_layout(rng, random_int(rng, 1, 4))
-        first = random_int(rng, 0, len(size) - 1)
-        last = random_int(rng, first, len(size) - 1)
+        size, stride = draw_layout(rng, draw_int(rng, 1, 4))
+        first = draw_int(rng, 0, len(size) - 1)
+        last = draw_int(rng, first, len(size) - 1)
         whole, rest = size[: first + 1], torch.Size(size[first + 1 :]).numel()
         calls = [
             ("flatten", (first, last)),

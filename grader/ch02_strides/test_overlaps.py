@@ -5,8 +5,7 @@ from itertools import product
 
 import torch
 
-from grader import assert_equal, compared, gate
-from grader.ch02_strides.view_inputs import draw
+from grader import assert_equal, compared, draw_int, draw_order, gate
 
 
 def truth(size, stride):
@@ -50,7 +49,7 @@ def test_answers(overlap_answers):
 
 def test_expanded(overlap_answers, rng):
     """Stride 0 overlaps, unless the size is 1 or nothing is there at all."""
-    n, m = draw(rng, 2, 5), draw(rng, 2, 5)
+    n, m = draw_int(rng, 2, 5), draw_int(rng, 2, 5)
     layouts = [
         ((n,), (0,)),
         ((1,), (0,)),
@@ -70,10 +69,10 @@ def test_expanded(overlap_answers, rng):
 def test_windows_and_slices(overlap_answers, rng):
     """Dense, permuted and cut-out tensors do not overlap; windows do where they share cells."""
     whole = torch.zeros(6, 7, 8)
-    step = draw(rng, 1, 2)
+    step = draw_int(rng, 1, 2)
     views = [
         whole,
-        whole.permute(*torch.randperm(3, generator=rng).tolist()),
+        whole.permute(*draw_order(rng, 3)),
         whole[:, ::2, 1::3],
         whole[2:4, 3:4, 5:],
         whole.unfold(2, 3, step),
@@ -90,7 +89,7 @@ def test_two_strides(overlap_answers, rng):
     """Two dimensions that step past each other: sizes decide whether they meet."""
     layouts = [((2, 2), (3, 3))]
     for _ in range(12):
-        first, second, common = draw(rng, 2, 7), draw(rng, 2, 7), draw(rng, 1, 3)
+        first, second, common = draw_int(rng, 2, 7), draw_int(rng, 2, 7), draw_int(rng, 1, 3)
         shared = math.gcd(first, second)
         meet = (second // shared + 1, first // shared + 1)  # the smallest sizes that meet
         for less in ((0, 0), (1, 0), (0, 1)):
@@ -103,9 +102,9 @@ def test_any_strides(overlap_answers, rng):
     """Three to five dimensions with any strides, half of them with overlap."""
 
     def make():
-        count = draw(rng, 3, 5)
-        size = [draw(rng, 1, 4) for _ in range(count)]
-        return size, [draw(rng, 1, 40) for _ in range(count)]
+        count = draw_int(rng, 3, 5)
+        size = [draw_int(rng, 1, 4) for _ in range(count)]
+        return size, [draw_int(rng, 1, 40) for _ in range(count)]
 
     compare(overlap_answers, [((2, 1, 3), (9, 2, 9)), *both_kinds(make, 25)])
 
@@ -115,10 +114,10 @@ def nested(rng, inner):
     size, stride = (list(part) for part in inner)
     for _ in range(3):
         reach = sum(step * (count - 1) for count, step in zip(size, stride, strict=True))
-        where = draw(rng, 0, len(size))
-        size.insert(where, draw(rng, 50_000, 3_000_000))
-        stride.insert(where, reach + draw(rng, 1, 3))
-    where = draw(rng, 0, len(size))
+        where = draw_int(rng, 0, len(size))
+        size.insert(where, draw_int(rng, 50_000, 3_000_000))
+        stride.insert(where, reach + draw_int(rng, 1, 3))
+    where = draw_int(rng, 0, len(size))
     size.insert(where, 1)
     stride.insert(where, max(stride) + 1)  # towers above nothing, and is never used
     return size, stride
@@ -126,7 +125,7 @@ def nested(rng, inner):
 
 def test_large(overlap_answers, rng):
     """Millions of rows, around a few strides that decide."""
-    side = draw(rng, 8_000, 10_000)
+    side = draw_int(rng, 8_000, 10_000)
     inner = [
         ((3, 3), (2, 3)),
         ((4, 3), (2, 3)),
@@ -150,7 +149,7 @@ def test_many_strides(overlap_answers, rng):
     apart = ([3] * 9, powers)
     meets = ([3] * 8 + [4], [*powers[1:], 1])
     doubled = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]
-    order = torch.randperm(12, generator=rng).tolist()
+    order = draw_order(rng, 12)
     sums = ([2] * 12, [doubled[k] for k in order])
     off = ([2] * 12, [doubled[k] - (k == 11) for k in order])
     # no number is a sum of others, and yet two sums are equal: 3 + 5 + 14 = 9 + 13

@@ -5,8 +5,8 @@ import copy
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, assert_same_bits, gate
-from grader.ch02_strides.view_inputs import draw, reached, values
+from grader import Mismatch, assert_equal, assert_same_bits, draw_int, draw_order, gate
+from grader.ch02_strides.view_inputs import reached, values
 
 
 @pytest.fixture
@@ -106,11 +106,11 @@ def test_sharing(packed, x, rng):
     """Tensors that met still meet, byte for byte."""
     compare_sharing(packed, [x[1:4], x[3:6], x[:, 2]])
     for _ in range(4):
-        first, left = draw(rng, 0, 5), draw(rng, 0, 6)
+        first, left = draw_int(rng, 0, 5), draw_int(rng, 0, 6)
         views = [
             x[first : first + 3, left:],
-            x[first + draw(rng, 0, 2)],
-            x[:, left + draw(rng, 0, 2)],
+            x[first + draw_int(rng, 0, 2)],
+            x[:, left + draw_int(rng, 0, 2)],
             x.T[left:, first:],
             x.clone()[first:],
         ]
@@ -132,7 +132,7 @@ def test_writes(packed, x):
 
 def test_groups(packed, x, rng):
     """A group takes the bytes from its first to its last; links make one group, a storage does not."""
-    row, start = x.view(-1), draw(rng, 1, 9)
+    row, start = x.view(-1), draw_int(rng, 1, 9)
     a, b, c = row[start : start + 9], row[start + 8 : start + 20], row[start + 19 : start + 24]
     compare_bytes(packed, [a, b, c], [24 * 4])
     compare_bytes(packed, [a, c, b], [24 * 4])
@@ -146,7 +146,7 @@ def test_groups(packed, x, rng):
     compare_bytes(packed, both, [(58 - 6 + 1) * 4, 71 * 4])
     compare_sharing(packed, both)
     chain = [row[k : k + 3] for k in (20, 8, 14, 10, 18, 12, 16)]
-    compare_bytes(packed, [chain[k] for k in torch.randperm(7, generator=rng).tolist()], [15 * 4])
+    compare_bytes(packed, [chain[k] for k in draw_order(rng, 7)], [15 * 4])
 
 
 def test_dtypes(packed, x):

@@ -2,8 +2,8 @@
 
 import torch
 
-from grader import assert_equal, gate
-from grader.ch02_strides.odd_layouts import assert_each, odd_tensors, random_int, whole
+from grader import assert_equal, draw_int, gate, odd_tensors
+from grader.ch02_strides.odd_layouts import assert_each, whole
 
 
 def compare(sharing, pairs):
@@ -118,7 +118,7 @@ def test_any_layout(sharing, rng):
 
 
 def _random_view(memory, rng):
-    dims = random_int(rng, 1, 3)
-    size = [random_int(rng, 1, 3) for _ in range(dims)]
-    stride = [random_int(rng, 2, 40) for _ in range(dims)]
-    return memory.as_strided(size, stride, random_int(rng, 0, 100))
+    dims = draw_int(rng, 1, 3)
+    size = [draw_int(rng, 1, 3) for _ in range(dims)]
+    stride = [draw_int(rng, 2, 40) for _ in range(dims)]
+    return memory.as_strided(size, stride, draw_int(rng, 0, 100))

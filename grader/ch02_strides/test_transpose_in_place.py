@@ -9,10 +9,11 @@ from grader import (
     assert_same_bits,
     assert_tensor,
     claimed,
+    draw_int,
     facts,
     gate,
 )
-from grader.ch02_strides.view_inputs import draw, values
+from grader.ch02_strides.view_inputs import values
 
 LIMIT = 8192
 """Bytes, as the exercise says."""
@@ -20,7 +21,7 @@ LIMIT = 8192
 
 def matrix(rng, rows, columns, dtype=torch.float32):
     """Return a longer row, and a matrix in its middle. No two elements are the same."""
-    before, after = draw(rng, 1, 5), draw(rng, 1, 5)
+    before, after = draw_int(rng, 1, 5), draw_int(rng, 1, 5)
     count = before + rows * columns + after
     whole = torch.randperm(count, generator=rng).to(dtype)
     return whole, whole[before : before + rows * columns].view(rows, columns)

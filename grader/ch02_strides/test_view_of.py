@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from grader import assert_tensor, gate
-from grader.ch02_strides.odd_layouts import assert_same_view, odd_tensors, random_int
+from grader import assert_tensor, draw_int, gate, odd_tensors
+from grader.ch02_strides.odd_layouts import assert_same_view
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_narrow(viewed, tensors):
 
 def test_expand(viewed, tensors, rng):
     """`expand`: sizes of 1, new leading dimensions, and -1 for a size that stays."""
-    k = random_int(rng, 2, 5)
+    k = draw_int(rng, 2, 5)
     for name, x in tensors.items():
         a, b, c = x.shape
         compare(viewed, name, x, "expand", (k, a, b, c), (k, 1, -1, b, -1))

@@ -2,8 +2,8 @@
 
 import torch
 
-from grader import assert_equal, assert_raises, gate
-from grader.ch02_strides.odd_layouts import assert_each, random_int, random_layout
+from grader import assert_equal, assert_raises, draw_int, draw_layout, draw_one, gate
+from grader.ch02_strides.odd_layouts import assert_each
 
 
 def truth(size, stride, new_size):
@@ -46,10 +46,10 @@ def cuts(rng, numel):
     size, left = [], numel
     while left > 1:
         factors = [n for n in range(2, left + 1) if left % n == 0]
-        size.append(factors[random_int(rng, 0, len(factors) - 1)])
+        size.append(draw_one(rng, factors))
         left //= size[-1]
-    for _ in range(random_int(rng, 0, 1)):
-        size.insert(random_int(rng, 0, len(size)), 1)
+    for _ in range(draw_int(rng, 0, 1)):
+        size.insert(draw_int(rng, 0, len(size)), 1)
     return tuple(size)
 
 
@@ -136,9 +136,9 @@ def test_minus_one(view_strides, rng):
         ((4, 3), (6, 1), (-1, 3)),
     ]
     for _ in range(40):
-        size, stride = random_layout(rng, random_int(rng, 1, 4))
+        size, stride = draw_layout(rng, draw_int(rng, 1, 4))
         new_size = list(cuts(rng, torch.Size(size).numel())) or [1]
-        new_size[random_int(rng, 0, len(new_size) - 1)] = -1
+        new_size[draw_int(rng, 0, len(new_size) - 1)] = -1
         cases.append((size, stride, tuple(new_size)))
     compare(view_strides, cases)
 
@@ -174,6 +174,6 @@ def test_any_layout(view_strides, rng):
     """600 random layouts, cut anew at random."""
     cases = []
     for _ in range(600):
-        size, stride = random_layout(rng, random_int(rng, 1, 5))
+        size, stride = draw_layout(rng, draw_int(rng, 1, 5))
         cases.append((size, stride, cuts(rng, torch.Size(size).numel())))
     compare(view_strides, cases)

@@ -11,10 +11,11 @@ from grader import (
     assert_same_bits,
     assert_tensor,
     claimed,
+    draw_int,
     facts,
     gate,
 )
-from grader.ch02_strides.view_inputs import draw, layouts
+from grader.ch02_strides.view_inputs import layouts
 
 ONE, NONE = (1, 1), (0, 0)
 SPARE = 64
@@ -62,7 +63,7 @@ def test_side_by_side(windowed, x, rng):
     """Windows at every place of a row-major image."""
     compare(windowed, x, (3, 3))
     compare(windowed, x, (1, 4))
-    compare(windowed, x.to(torch.int64), (draw(rng, 1, 7), draw(rng, 2, 9)))
+    compare(windowed, x.to(torch.int64), (draw_int(rng, 1, 7), draw_int(rng, 2, 9)))
 
 
 def test_stride(windowed, x):
@@ -77,8 +78,8 @@ def test_dilation(windowed, x, rng):
     compare(windowed, x, (3, 4), (2, 1), (3, 2))
     compare(windowed, x, (1, 2), (1, 2), (5, 8))
     for _ in range(4):
-        stride, dilation = ((draw(rng, 1, 3), draw(rng, 1, 3)) for _ in range(2))
-        compare(windowed, x, (draw(rng, 1, 3), draw(rng, 1, 3)), stride, dilation)
+        stride, dilation = ((draw_int(rng, 1, 3), draw_int(rng, 1, 3)) for _ in range(2))
+        compare(windowed, x, (draw_int(rng, 1, 3), draw_int(rng, 1, 3)), stride, dilation)
 
 
 def test_any_layout(windowed, x, rng):

@@ -5,22 +5,19 @@ from itertools import product
 
 import torch
 
-
-def draw(rng: torch.Generator, low: int, high: int) -> int:
-    """Return a whole number from `low` to `high`, both included."""
-    return int(torch.randint(low, high + 1, (), generator=rng))
+from grader import draw_order, whole_numbers
 
 
 def values(
     rng: torch.Generator, shape: Sequence[int], dtype: torch.dtype = torch.float32
 ) -> torch.Tensor:
     """Return random numbers of that shape, row-major."""
-    return torch.randint(-100, 100, tuple(shape), generator=rng).to(dtype)
+    return whole_numbers(rng, shape, -100, 99, dtype=dtype)
 
 
 def permuted(x: torch.Tensor, rng: torch.Generator) -> torch.Tensor:
     """Return `x` with its dimensions in another order of memory."""
-    order = torch.randperm(x.dim(), generator=rng).tolist()
+    order = draw_order(rng, x.dim())
     inverse = [order.index(dim) for dim in range(x.dim())]
     return x.permute(order).contiguous().permute(inverse)
 

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from grader import about, assert_close
+from grader import about, assert_close, whole_numbers
 
 ATOL = 5e-5
 """Scores are sums of products of eighths and so exact, or nearly. Weights and their sums take at
@@ -29,7 +29,7 @@ BECAUSE = {
 
 def eighths(rng: torch.Generator, *shape: int) -> torch.Tensor:
     """Multiples of 1/8 from -2 to 2 as float32."""
-    return torch.randint(-16, 17, shape, generator=rng).float() / 8
+    return whole_numbers(rng, shape, -16, 16) / 8
 
 
 def question(
@@ -91,5 +91,5 @@ def boolean(rng: torch.Generator, *shape: int) -> torch.Tensor:
 
 def additive(mask: torch.Tensor, rng: torch.Generator) -> torch.Tensor:
     """The same mask as floats: -inf where False, finite preferences elsewhere."""
-    preference = torch.randint(-8, 9, mask.shape, generator=rng).float() / 4
+    preference = whole_numbers(rng, mask.shape, -8, 8) / 4
     return preference.masked_fill(~mask, -math.inf)

@@ -7,45 +7,9 @@ from collections.abc import Mapping
 import torch
 
 from grader import Evidence, Mismatch, assert_close, assert_raises
-from grader.ch03_matmul.shapes import Shape, number
+from grader.ch03_matmul.shapes import Shape
 
 EXACT = "sums of whole numbers this small are exact, in whatever order they are taken"
-
-
-def whole(rng: torch.Generator, shape: Shape, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Return whole numbers from -4 to 4, contiguous."""
-    return torch.randint(-4, 5, shape, generator=rng).to(dtype)
-
-
-def permuted(rng: torch.Generator, shape: Shape) -> torch.Tensor:
-    """Return a tensor whose dimensions lie in memory in reverse order."""
-    return whole(rng, shape[::-1]).permute(tuple(range(len(shape)))[::-1])
-
-
-def sliced(rng: torch.Generator, shape: Shape) -> torch.Tensor:
-    """Return every second element of a larger tensor, from the second on."""
-    large = whole(rng, tuple(2 * size + 1 for size in shape))
-    return large[(slice(1, None, 2),) * len(shape)]
-
-
-def expanded(rng: torch.Generator, shape: Shape) -> torch.Tensor:
-    """Return a tensor whose first dimension repeats one part."""
-    if not shape:
-        return whole(rng, shape)
-    return whole(rng, (1, *shape[1:])).expand(shape)
-
-
-def rolled(rng: torch.Generator, shape: Shape) -> torch.Tensor:
-    """Return a tensor whose last dimension lies outermost in memory."""
-    if not shape:
-        return whole(rng, shape)
-    return whole(rng, (shape[-1], *shape[:-1])).movedim(0, -1)
-
-
-def awkward(rng: torch.Generator, shape: Shape) -> torch.Tensor:
-    """Return a tensor of that shape, in a layout drawn at random."""
-    layout = (whole, permuted, sliced, expanded, rolled)[number(rng, 0, 4)]
-    return layout(rng, shape)
 
 
 def assert_exact(got: object, expected: torch.Tensor, **inputs: object) -> None:

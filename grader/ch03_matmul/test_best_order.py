@@ -2,8 +2,7 @@
 
 import pytest
 
-from grader import Mismatch, assert_equal, compared, gate
-from grader.ch03_matmul.shapes import number
+from grader import Mismatch, assert_equal, compared, draw_int, gate
 
 
 def least(sizes):
@@ -59,7 +58,7 @@ def compare(ordered, chains):
 @pytest.fixture
 def sizes(rng):
     """Three sizes, all different."""
-    first = number(rng, 2, 9)
+    first = draw_int(rng, 2, 9)
     return first, first + 11, first + 5
 
 
@@ -75,14 +74,14 @@ def test_one_and_two(ordered, sizes):
 def test_three(ordered, rng):
     """Three matrices, of which either product may come first."""
     chains = [(50, 40, 50, 1), (1, 50, 40, 50), (2, 30, 3, 40), (40, 3, 30, 2)]
-    chains += [[number(rng, 1, 50) for _ in range(4)] for _ in range(20)]
+    chains += [[draw_int(rng, 1, 50) for _ in range(4)] for _ in range(20)]
     compare(ordered, chains)
 
 
 def test_four_and_five(ordered, rng):
     """Four and five matrices, also where a product in the middle comes first or last."""
     chains = [(30, 2, 40, 3, 50), (2, 40, 3, 40, 2), (40, 2, 30, 30, 2, 40), (9, 3, 9, 1, 9, 3)]
-    chains += [[number(rng, 1, 50) for _ in range(number(rng, 5, 6))] for _ in range(40)]
+    chains += [[draw_int(rng, 1, 50) for _ in range(draw_int(rng, 5, 6))] for _ in range(40)]
     compare(ordered, chains)
 
 
@@ -94,13 +93,13 @@ def test_ties(ordered):
 def test_rules_of_thumb(ordered, rng):
     """Chains on which cheapest first, largest size first and the like go wrong."""
     chains = [(7, 6, 8, 7, 9), (10, 11, 9, 12, 10), (8, 9, 10, 11, 7, 12, 6)]
-    chains += [[number(rng, 5, 12) for _ in range(number(rng, 6, 10))] for _ in range(60)]
+    chains += [[draw_int(rng, 5, 12) for _ in range(draw_int(rng, 6, 10))] for _ in range(60)]
     compare(ordered, chains)
 
 
 def test_long_chains(ordered, rng):
     """Thirty matrices, in the time that thirty matrices deserve."""
-    compare(ordered, [[number(rng, 1, 99) for _ in range(31)] for _ in range(2)])
+    compare(ordered, [[draw_int(rng, 1, 99) for _ in range(31)] for _ in range(2)])
 
 
 def test_large_sizes(ordered):

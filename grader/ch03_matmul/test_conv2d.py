@@ -3,14 +3,18 @@
 import torch
 import torch.nn.functional as F
 
-from grader import Mismatch, about, assert_close, assert_tensor, claimed, compared, gate
+from grader import (
+    Mismatch,
+    about,
+    assert_close,
+    assert_tensor,
+    claimed,
+    compared,
+    gate,
+    whole_numbers,
+)
 
 PLAIN = ((1, 1), (0, 0), (1, 1), 1)
-
-
-def whole(rng, *shape):
-    """Whole numbers from -4 to 4 as float32: sums of their products are exact in any order."""
-    return torch.randint(-4, 5, shape, generator=rng).float()
 
 
 def compare(convolved, x, weight, bias=None, options=PLAIN):
@@ -31,7 +35,7 @@ def compare(convolved, x, weight, bias=None, options=PLAIN):
 @gate
 def test_shape(convolved, convolved_plainly, rng):
     """Returns `float32` of the right shape; stride, padding and the rest may be left out."""
-    x, weight = whole(rng, 2, 3, 7, 9), whole(rng, 4, 3, 3, 2)
+    x, weight = whole_numbers(rng, (2, 3, 7, 9)), whole_numbers(rng, (4, 3, 3, 2))
     assert_tensor(convolved_plainly.ask(x, weight).value, dtype=torch.float32, shape=(2, 4, 5, 8))
     got = convolved.ask(x, weight, None, ((2, 3), (1, 0), (1, 2), 1)).value
     assert_tensor(got, dtype=torch.float32, shape=(2, 4, 4, 3))
@@ -39,29 +43,41 @@ def test_shape(convolved, convolved_plainly, rng):
 
 def test_windows(convolved, rng):
     """Plain windows, square and oblong, with and without bias."""
-    compare(convolved, whole(rng, 1, 1, 3, 3), whole(rng, 1, 1, 1, 1))
-    compare(convolved, whole(rng, 2, 3, 6, 8), whole(rng, 4, 3, 3, 3))
-    compare(convolved, whole(rng, 1, 2, 7, 5), whole(rng, 3, 2, 4, 2), whole(rng, 3))
-    compare(convolved, whole(rng, 3, 2, 4, 6), whole(rng, 5, 2, 4, 6), whole(rng, 5))
+    compare(convolved, whole_numbers(rng, (1, 1, 3, 3)), whole_numbers(rng, (1, 1, 1, 1)))
+    compare(convolved, whole_numbers(rng, (2, 3, 6, 8)), whole_numbers(rng, (4, 3, 3, 3)))
+    compare(
+        convolved,
+        whole_numbers(rng, (1, 2, 7, 5)),
+        whole_numbers(rng, (3, 2, 4, 2)),
+        whole_numbers(rng, (3,)),
+    )
+    compare(
+        convolved,
+        whole_numbers(rng, (3, 2, 4, 6)),
+        whole_numbers(rng, (5, 2, 4, 6)),
+        whole_numbers(rng, (5,)),
+    )
 
 
 def test_stride(convolved, rng):
     """The window moves by `stride`; what does not fill a window is left unread."""
-    x, weight = whole(rng, 2, 3, 9, 10), whole(rng, 4, 3, 3, 2)
+    x, weight = whole_numbers(rng, (2, 3, 9, 10)), whole_numbers(rng, (4, 3, 3, 2))
     for stride in ((2, 2), (1, 3), (4, 1)):
         compare(convolved, x, weight, None, (stride, (0, 0), (1, 1), 1))
 
 
 def test_padding(convolved, rng):
     """Zeros on each side, height and width apart."""
-    x, weight, bias = whole(rng, 2, 3, 4, 5), whole(rng, 4, 3, 3, 2), whole(rng, 4)
+    x = whole_numbers(rng, (2, 3, 4, 5))
+    weight = whole_numbers(rng, (4, 3, 3, 2))
+    bias = whole_numbers(rng, (4,))
     for padding in ((1, 1), (2, 0), (0, 3)):
         compare(convolved, x, weight, bias, ((1, 1), padding, (1, 1), 1))
 
 
 def test_dilation(convolved, rng):
     """The window has holes."""
-    x, weight = whole(rng, 2, 3, 9, 10), whole(rng, 4, 3, 3, 2)
+    x, weight = whole_numbers(rng, (2, 3, 9, 10)), whole_numbers(rng, (4, 3, 3, 2))
     for dilation in ((2, 2), (1, 4), (3, 1)):
         compare(convolved, x, weight, None, ((1, 1), (0, 0), dilation, 1))
     compare(convolved, x, weight, None, ((2, 3), (2, 1), (3, 2), 1))
@@ -69,16 +85,16 @@ def test_dilation(convolved, rng):
 
 def test_groups(convolved, rng):
     """Groups, depthwise, and several outputs per channel."""
-    x = whole(rng, 2, 6, 5, 6)
+    x = whole_numbers(rng, (2, 6, 5, 6))
     for groups, out in ((2, 4), (3, 3), (6, 6), (6, 12)):
-        weight, bias = whole(rng, out, 6 // groups, 3, 2), whole(rng, out)
+        weight, bias = whole_numbers(rng, (out, 6 // groups, 3, 2)), whole_numbers(rng, (out,))
         compare(convolved, x, weight, bias, ((1, 1), (0, 0), (1, 1), groups))
         compare(convolved, x, weight, bias, ((2, 1), (1, 2), (1, 2), groups))
 
 
 def test_any_layout(convolved, rng):
     """Inputs with an offset, channels last, expanded, flipped axes; an empty batch."""
-    big = whole(rng, 4, 6, 9, 11)
+    big = whole_numbers(rng, (4, 6, 9, 11))
     layouts = {
         "offset": big[1:3, 2:, 1:8, 3:],
         "strided": big[::2, 1::2, ::2, 1::2][:, [0, 1, 2, 0]],
@@ -87,10 +103,10 @@ def test_any_layout(convolved, rng):
         "expanded": big[:1, :1, :, :1].expand(2, 4, 9, 7),
         "empty": big[:0, :4],
     }
-    weight = whole(rng, 3, 3, 4, 6).permute(2, 3, 0, 1)[:4, :, :, 1:]
+    weight = whole_numbers(rng, (3, 3, 4, 6)).permute(2, 3, 0, 1)[:4, :, :, 1:]
     assert weight.shape == (4, 6, 3, 2)
     weight = weight[:, 1:5]
-    bias = whole(rng, 8)[1::2]
+    bias = whole_numbers(rng, (8,))[1::2]
     for x in layouts.values():
         compare(convolved, x, weight, bias, PLAIN)
         compare(convolved, x, weight[:, ::2], bias, ((2, 1), (1, 0), (1, 1), 2))
@@ -107,7 +123,9 @@ COSTLY = (
 def costs(conv_cost, rng):
     """Yield what each of the costly cases took, with the numbers that bound it."""
     for shape, weights, options in COSTLY:
-        x, weight, bias = whole(rng, *shape), whole(rng, *weights), whole(rng, weights[0])
+        x = whole_numbers(rng, shape)
+        weight = whole_numbers(rng, weights)
+        bias = whole_numbers(rng, (weights[0],))
         expected = F.conv2d(x, weight, bias, *options)
         found = conv_cost.ask(x, weight, bias, options).value
         assert_tensor(found["result"], dtype=torch.float32, shape=expected.shape)

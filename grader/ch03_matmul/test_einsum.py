@@ -2,9 +2,18 @@
 
 import torch
 
-from grader import Mismatch, assert_equal, assert_tensor, claimed, compared, gate
+from grader import (
+    Mismatch,
+    assert_equal,
+    assert_tensor,
+    awkward_tensor,
+    claimed,
+    compared,
+    gate,
+    whole_numbers,
+)
 from grader.ch03_matmul.equations import any_equation
-from grader.ch03_matmul.operands import assert_exact, awkward, whole
+from grader.ch03_matmul.operands import assert_exact
 
 
 def compare(contracted, equation, *operands):
@@ -16,13 +25,13 @@ def compare(contracted, equation, *operands):
 
 def equations(contracted, rng, *asked):
     for equation, *shapes in asked:
-        compare(contracted, equation, *[whole(rng, shape) for shape in shapes])
+        compare(contracted, equation, *[whole_numbers(rng, shape) for shape in shapes])
 
 
 @gate
 def test_matrix_product(contracted, rng):
     """`ij,jk->ik` gives a tensor of the operands' dtype and the right shape."""
-    operands = [whole(rng, (3, 5)), whole(rng, (5, 2))]
+    operands = [whole_numbers(rng, (3, 5)), whole_numbers(rng, (5, 2))]
     got = contracted.ask("ij,jk->ik", operands).value["result"]
     assert_tensor(got, dtype=torch.float32, shape=(3, 2))
 
@@ -37,7 +46,7 @@ def test_one_operand(contracted, rng):
         *[("iii->i", (3, 3, 3)), ("ijij->ji", (2, 3, 2, 3)), ("ijij->i", (2, 3, 2, 3))],
         *[("->", ()), ("iiii->", (2, 2, 2, 2))],
     )
-    compare(contracted, "ij->j", whole(rng, (3, 4), torch.float64))
+    compare(contracted, "ij->j", whole_numbers(rng, (3, 4), dtype=torch.float64))
 
 
 def test_two_operands(contracted, rng):
@@ -52,7 +61,7 @@ def test_two_operands(contracted, rng):
         *[("ii,ij->ji", (3, 3), (3, 4)), ("ijj,jk->k", (2, 3, 3), (3, 4)), (",->", (), ())],
         *[("abc,cbd->da", (2, 3, 4), (4, 3, 5)), ("ij,j->i", (3, 4), (4,))],
     )
-    doubles = whole(rng, (3, 5), torch.float64), whole(rng, (5, 2), torch.float64)
+    doubles = [whole_numbers(rng, shape, dtype=torch.float64) for shape in ((3, 5), (5, 2))]
     compare(contracted, "ij,jk->ik", *doubles)
 
 
@@ -149,7 +158,7 @@ def test_refusals(contracted, rng):
     ]
     wrong, outcomes = [], []
     for equation, *shapes in asked:
-        raised = contracted.ask(equation, [whole(rng, shape) for shape in shapes]).raised
+        raised = contracted.ask(equation, [whole_numbers(rng, shape) for shape in shapes]).raised
         outcomes.append(raised.type if raised else None)
         if raised is None or not raised.is_a("ValueError"):
             wrong.append((equation, shapes, outcomes[-1] or "a result"))
@@ -166,8 +175,8 @@ def test_anything(contracted, rng):
     for _ in range(150):
         equation, operands = any_equation(rng, torch.float32)
         compare(contracted, equation, *operands)
-    compare(contracted, "iij,jk->ki", awkward(rng, (3, 3, 4)), awkward(rng, (4, 2)))
-    compare(contracted, "ij,jk->ki", awkward(rng, (2, 0)), awkward(rng, (0, 3)))
+    compare(contracted, "iij,jk->ki", awkward_tensor(rng, (3, 3, 4)), awkward_tensor(rng, (4, 2)))
+    compare(contracted, "ij,jk->ki", awkward_tensor(rng, (2, 0)), awkward_tensor(rng, (0, 3)))
 
 
 PAIRS = [
@@ -187,7 +196,7 @@ def test_one_product_per_pair(contracted, rng):
     """Contracting takes one product for two operands, and one more for each further one."""
     chain = ("ab,bc,cd,de->ae", (3, 4), (4, 5), (5, 6), (6, 7))
     for equation, *shapes in [*PAIRS, chain]:
-        operands = [whole(rng, shape) for shape in shapes]
+        operands = [whole_numbers(rng, shape) for shape in shapes]
         compare(contracted, equation, *operands)
         count = len(contracted.ask(equation, operands).value["products"])
         what = f"The number of products (mm, bmm and their kin) that ran for {equation}."
@@ -198,7 +207,7 @@ def test_one_product_per_pair(contracted, rng):
 def test_no_outer_product(contracted, rng):
     """For two operands nothing is allocated that is larger than an operand or the result."""
     for equation, *shapes in PAIRS:
-        operands = [whole(rng, shape) for shape in shapes]
+        operands = [whole_numbers(rng, shape) for shape in shapes]
         compare(contracted, equation, *operands)
         got = contracted.ask(equation, operands).value["largest_bytes"]
         allowed = max(tensor.nbytes for tensor in [*operands, torch.einsum(equation, *operands)])

@@ -12,15 +12,11 @@ from grader import (
     assert_tensor,
     facts,
     gate,
+    whole_numbers,
 )
 
 CLOSE = {"rtol": 0.0, "atol": 0.01, "because": "whole numbers: a wrong term is off by at least 1"}
 CASES = ((3, (4, 5), 6), (1, (7, 2), 2), (5, (1, 1), 7), (2, (1, 3), 1))
-
-
-def whole(rng, *shape):
-    """Whole numbers from -4 to 4 as float32."""
-    return torch.randint(-4, 5, shape, generator=rng).float()
 
 
 @pytest.fixture
@@ -38,8 +34,9 @@ def flat(x, order):
 def test_shape(linear_converted, rng):
     """Returns a `Conv2d` that gives `(N, O, 1, 1)` on maps of the given size."""
     channels, size, out = CASES[0]
-    weight, x = whole(rng, out, channels * size[0] * size[1]), whole(rng, 2, channels, *size)
-    found = linear_converted.ask(weight, whole(rng, out), size, x).value
+    weight = whole_numbers(rng, (out, channels * size[0] * size[1]))
+    x = whole_numbers(rng, (2, channels, *size))
+    found = linear_converted.ask(weight, whole_numbers(rng, (out,)), size, x).value
     assert_holds(found["is a Conv2d"], "What you return is not an `nn.Conv2d`.")
     assert_tensor(found["before"], dtype=torch.float32, shape=(2, out, 1, 1))
 
@@ -47,8 +44,9 @@ def test_shape(linear_converted, rng):
 def test_same_numbers(linear_converted, rng, order):
     """On maps of the given size the convolution gives what the linear layer gives."""
     for channels, size, out in CASES:
-        weight, x = whole(rng, out, channels * size[0] * size[1]), whole(rng, 3, channels, *size)
-        for bias in (whole(rng, out), None):
+        weight = whole_numbers(rng, (out, channels * size[0] * size[1]))
+        x = whole_numbers(rng, (3, channels, *size))
+        for bias in (whole_numbers(rng, (out,)), None):
             expected = F.linear(flat(x, order), weight, bias)[:, :, None, None]
             assert_close(
                 linear_converted.ask(weight, bias, size, x).value["before"], expected, **CLOSE
@@ -58,8 +56,9 @@ def test_same_numbers(linear_converted, rng, order):
 def test_slides(linear_converted, rng, order):
     """On larger maps it gives the linear layer's answer at each place."""
     for channels, size, out in CASES:
-        weight, bias = whole(rng, out, channels * size[0] * size[1]), whole(rng, out)
-        x = whole(rng, 2, channels, size[0] + 2, size[1] + 3)
+        weight = whole_numbers(rng, (out, channels * size[0] * size[1]))
+        bias = whole_numbers(rng, (out,))
+        x = whole_numbers(rng, (2, channels, size[0] + 2, size[1] + 3))
         got = linear_converted.ask(weight, bias, size, x).value["before"]
         inner = [(0, 1, 4, 5)[dim] for dim in order]  # of (N, C, rows, columns, h, w)
         windows = x.unfold(2, size[0], 1).unfold(3, size[1], 1)
@@ -70,8 +69,9 @@ def test_slides(linear_converted, rng, order):
 def test_shares_its_memory(linear_converted, rng, order):
     """Weight and bias are parameters in the linear layer's memory: training one trains both."""
     for channels, size, out in CASES:
-        weight, bias = whole(rng, out, channels * size[0] * size[1]), whole(rng, out)
-        x = whole(rng, 2, channels, *size)
+        weight = whole_numbers(rng, (out, channels * size[0] * size[1]))
+        bias = whole_numbers(rng, (out,))
+        x = whole_numbers(rng, (2, channels, *size))
         found = linear_converted.ask(weight, bias, size, x).value
         assert_equal(found["parameters"], ["weight", "bias"], "The parameters' names.")
         for name in ("weight", "bias"):
@@ -85,7 +85,7 @@ def test_shares_its_memory(linear_converted, rng, order):
 
 def test_without_bias_and_in_float64(linear_converted, rng, order):
     """Without a bias there is none; the dtype is the linear layer's; so is its layout."""
-    weight, x = whole(rng, 12, 3).double().t(), whole(rng, 2, 3, 2, 2).double()
+    weight, x = whole_numbers(rng, (12, 3)).double().t(), whole_numbers(rng, (2, 3, 2, 2)).double()
     found = linear_converted.ask(weight, None, (2, 2), x).value
     assert_equal(found["parameters"], ["weight"], "The parameters' names.")
     assert_tensor(found["weight"], dtype=torch.float64, shape=(3, 3, 2, 2))

@@ -2,15 +2,15 @@
 
 import pytest
 
-from grader import Mismatch, compared, gate
+from grader import Mismatch, compared, draw_int, gate
 from grader.ch03_matmul.operands import explored
-from grader.ch03_matmul.shapes import any_pair, fitting_batches, number, true_shape
+from grader.ch03_matmul.shapes import any_pair, fitting_batches, true_shape
 
 
 @pytest.fixture
 def sizes(rng):
     """Four sizes, all different, none 0 or 1."""
-    first = number(rng, 2, 5)
+    first = draw_int(rng, 2, 5)
     return first, first + 3, first + 1, first + 6
 
 
@@ -58,7 +58,7 @@ def test_batches_broadcast(shaped, rng):
     pairs = []
     for _ in range(60):
         batch_a, batch_b = fitting_batches(rng, most=5)
-        m, k, n = (number(rng, 1, 9) for _ in range(3))
+        m, k, n = (draw_int(rng, 1, 9) for _ in range(3))
         pairs.append(((*batch_a, m, k), (*batch_b, k, n)))
     compare(shaped, pairs)
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader import Mismatch, about, assert_equal, gate
+from grader import Mismatch, about, assert_equal, draw_int, gate
 
 F32, F64, I64 = torch.float32, torch.float64, torch.int64
 MILLION = 10**6
@@ -89,7 +89,7 @@ def test_outputs(planned):
 
 def test_flops(planned, rng):
     """FLOPs of several products, and of a convolution."""
-    n = int(torch.randint(10**4, 10**5, (), generator=rng))
+    n = draw_int(rng, 10**4, 10**5 - 1)
     specs = [((n, 512), F32), ((512, 4 * n), F32), ((4 * n, n), F32)]
     compare(planned, "head", specs, flops=2 * n * 512 * 4 * n + 2 * n * 4 * n * n)
     specs = [((48, n, 64), F32)] * 3
@@ -101,7 +101,7 @@ def test_flops(planned, rng):
 
 def test_bytes(planned, rng):
     """Bytes of all storages that the program allocates; views and work in place need none."""
-    n = int(torch.randint(10**5, 10**6, (), generator=rng))
+    n = draw_int(rng, 10**5, 10**6 - 1)
     specs = [((n, n), F32)]
     compare(planned, "chain", specs, new_bytes=3 * 4 * n * n)
     compare(planned, "views", specs, new_bytes=0)
@@ -113,7 +113,7 @@ def test_bytes(planned, rng):
 
 def test_peak(planned, rng):
     """Bytes alive at once: what nothing refers to is gone."""
-    n = int(torch.randint(10**5, 10**6, (), generator=rng))
+    n = draw_int(rng, 10**5, 10**6 - 1)
     specs, size = [((n, n), F32)], 4 * n * n
     compare(planned, "chain", specs, peak_bytes=2 * size)
     compare(planned, "keeps_all", specs, peak_bytes=4 * size)
@@ -125,7 +125,7 @@ def test_peak(planned, rng):
 
 def test_kept(planned, rng):
     """Bytes that the outputs keep: shared storages count once, the arguments' not at all."""
-    n = int(torch.randint(10**5, 10**6, (), generator=rng))
+    n = draw_int(rng, 10**5, 10**6 - 1)
     specs, size = [((n, n), F32)], 4 * n * n
     compare(planned, "chain", specs, kept_bytes=size)
     compare(planned, "keeps_all", specs, kept_bytes=size)

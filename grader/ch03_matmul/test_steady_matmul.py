@@ -2,8 +2,7 @@
 
 import torch
 
-from grader import Mismatch, about, assert_close, assert_tensor, compared, gate
-from grader.ch03_matmul.shapes import number
+from grader import Mismatch, about, assert_close, assert_tensor, compared, draw_int, gate
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -64,8 +63,8 @@ def test_rows_alone(steady_product, rng):
                 ("got", f"{float(whole.flatten()[worst]):.9g}"),
             )
             raise Mismatch("The values are further off than rounding explains.", rows)
-        first, count = number(rng, 0, 20), number(rng, 2, 4)
-        for rows in ([first], [number(rng, 0, 23)], list(range(first, first + count)), [3, 3, 0]):
+        first, count = draw_int(rng, 0, 20), draw_int(rng, 2, 4)
+        for rows in ([first], [draw_int(rng, 0, 23)], list(range(first, first + count)), [3, 3, 0]):
             part = steady_product.ask(a[rows], b).value
             compared(part)
             if not torch.equal(part, whole[rows]):

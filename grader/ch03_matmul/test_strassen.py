@@ -4,8 +4,19 @@ import math
 
 import torch
 
-from grader import Mismatch, assert_close, assert_equal, assert_tensor, claimed, compared, gate
-from grader.ch03_matmul.operands import assert_exact, awkward, permuted, whole
+from grader import (
+    Mismatch,
+    assert_close,
+    assert_equal,
+    assert_tensor,
+    awkward_tensor,
+    claimed,
+    compared,
+    gate,
+    permuted_tensor,
+    whole_numbers,
+)
+from grader.ch03_matmul.operands import assert_exact
 
 
 def compare(seven_products, a, b, leaf):
@@ -19,7 +30,7 @@ def allowed(n, leaf):
 
 
 def cheap(seven_products, rng, n, leaf):
-    a, b = whole(rng, (n, n)), whole(rng, (n, n))
+    a, b = whole_numbers(rng, (n, n)), whole_numbers(rng, (n, n))
     compare(seven_products, a, b, leaf)
     evidence = seven_products.ask(a, b, leaf).value
     compared([evidence["products"], evidence["flops"]])
@@ -44,7 +55,7 @@ def cheap(seven_products, rng, n, leaf):
 def test_one_leaf(seven_products, rng):
     """Up to the leaf it is the plain product."""
     for n in (1, 5, 8):
-        a, b = whole(rng, (n, n)), whole(rng, (n, n))
+        a, b = whole_numbers(rng, (n, n)), whole_numbers(rng, (n, n))
         assert_tensor(
             seven_products.ask(a, b, 8).value["result"], dtype=torch.float32, shape=(n, n)
         )
@@ -53,13 +64,13 @@ def test_one_leaf(seven_products, rng):
 def test_halves(seven_products, rng):
     """Sizes that can be halved down to the leaf: exact on whole numbers."""
     for n, leaf in ((2, 1), (4, 1), (8, 2), (24, 6), (64, 16)):
-        compare(seven_products, whole(rng, (n, n)), whole(rng, (n, n)), leaf)
+        compare(seven_products, whole_numbers(rng, (n, n)), whole_numbers(rng, (n, n)), leaf)
 
 
 def test_odd_sizes(seven_products, rng):
     """Odd sizes, at any level."""
     for n, leaf in ((3, 1), (5, 2), (7, 2), (9, 4), (19, 5), (33, 16), (38, 10)):
-        compare(seven_products, whole(rng, (n, n)), whole(rng, (n, n)), leaf)
+        compare(seven_products, whole_numbers(rng, (n, n)), whole_numbers(rng, (n, n)), leaf)
 
 
 def test_fractions(seven_products, rng):
@@ -81,9 +92,9 @@ def test_fractions(seven_products, rng):
 def test_any_layout(seven_products, rng):
     """Transposed, strided and expanded operands."""
     for n, leaf in ((12, 3), (13, 3)):
-        compare(seven_products, permuted(rng, (n, n)), whole(rng, (n, n)), leaf)
+        compare(seven_products, permuted_tensor(rng, (n, n)), whole_numbers(rng, (n, n)), leaf)
         for _ in range(4):
-            compare(seven_products, awkward(rng, (n, n)), awkward(rng, (n, n)), leaf)
+            compare(seven_products, awkward_tensor(rng, (n, n)), awkward_tensor(rng, (n, n)), leaf)
 
 
 @claimed

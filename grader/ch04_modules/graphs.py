@@ -5,19 +5,12 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-import torch
-
 from grader.ch04_modules.probes.module_graphs import MOST, build, numbered
 
 Graph = dict[str, Any]
 """See `build`."""
 
 NAMES = ("0", "1", "block", "left", "right", "stem", "head", "a", "norm", "layers")
-
-
-def randomness(rng: torch.Generator) -> Random:
-    """Return Python's kind of generator, seeded from torch's."""
-    return Random(int(torch.randint(0, 2**31, (), generator=rng)))
 
 
 def tree(*children: Sequence[Any]) -> Graph:

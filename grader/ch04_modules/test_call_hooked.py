@@ -5,8 +5,7 @@ import warnings
 import pytest
 from torch import nn
 
-from grader import Mismatch, assert_equal, compared, gate
-from grader.ch04_modules.graphs import randomness
+from grader import Mismatch, assert_equal, compared, gate, python_random
 from grader.ch04_modules.probes.hooked import hooked_run
 
 COUNT = 40
@@ -14,7 +13,7 @@ COUNT = 40
 
 @pytest.fixture
 def random(rng):
-    return randomness(rng)
+    return python_random(rng)
 
 
 def compare(hooked_calls, cases):

@@ -2,8 +2,17 @@
 
 import pytest
 
-from grader import Mismatch, assert_equal, assert_holds, assert_same_bits, compared, facts, gate
-from grader.ch04_modules.graphs import graph, random_graph, randomness
+from grader import (
+    Mismatch,
+    assert_equal,
+    assert_holds,
+    assert_same_bits,
+    compared,
+    facts,
+    gate,
+    python_random,
+)
+from grader.ch04_modules.graphs import graph, random_graph
 from grader.ch04_modules.probes.module_graphs import build
 
 COUNT = 24
@@ -11,7 +20,7 @@ COUNT = 24
 
 @pytest.fixture
 def random(rng):
-    return randomness(rng)
+    return python_random(rng)
 
 
 def state_of(graph):

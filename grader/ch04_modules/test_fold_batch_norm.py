@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, assert_holds, assert_raises, gate
-from grader.ch04_modules.graphs import randomness
+from grader import assert_close, assert_equal, assert_holds, assert_raises, gate, python_random
 from grader.ch04_modules.probes.norms import conv_and_norm
 
 FLOAT64 = {"rtol": 1e-9, "atol": 1e-9, "because": "order of float64 sums"}
@@ -27,7 +26,7 @@ def tensors_for(rng, dims, options, dtype=torch.float64):
 
 @pytest.fixture
 def random(rng):
-    return randomness(rng)
+    return python_random(rng)
 
 
 def compare(folded, rng, dims, options, norm_options=None, dtype=torch.float64):

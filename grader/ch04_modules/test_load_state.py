@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from grader import assert_equal, assert_holds, assert_raises, assert_same_bits, gate
-from grader.ch04_modules.graphs import random_graph, randomness
+from grader import assert_equal, assert_holds, assert_raises, assert_same_bits, gate, python_random
+from grader.ch04_modules.graphs import random_graph
 from grader.ch04_modules.probes.module_graphs import build
 
 COUNT = 12
@@ -12,7 +12,7 @@ COUNT = 12
 
 @pytest.fixture
 def random(rng):
-    return randomness(rng)
+    return python_random(rng)
 
 
 def model(random, **options):

@@ -2,15 +2,15 @@
 
 import pytest
 
-from grader import Mismatch, assert_equal, assert_holds, compared, gate
-from grader.ch04_modules.graphs import modules_of, random_graph, randomness, tree
+from grader import Mismatch, assert_equal, assert_holds, compared, gate, python_random
+from grader.ch04_modules.graphs import modules_of, random_graph, tree
 
 COUNT = 24
 
 
 @pytest.fixture
 def random(rng):
-    return randomness(rng)
+    return python_random(rng)
 
 
 def compare(walked, graphs, memo=None, **options):

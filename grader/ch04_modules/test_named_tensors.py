@@ -2,8 +2,8 @@
 
 import pytest
 
-from grader import Mismatch, assert_equal, assert_raises, compared, gate
-from grader.ch04_modules.graphs import graph, random_graph, randomness, tensors_of
+from grader import Mismatch, assert_equal, assert_raises, compared, gate, python_random
+from grader.ch04_modules.graphs import graph, random_graph, tensors_of
 
 COUNT = 24
 KINDS = ("parameters", "buffers")
@@ -11,7 +11,7 @@ KINDS = ("parameters", "buffers")
 
 @pytest.fixture
 def random(rng):
-    return randomness(rng)
+    return python_random(rng)
 
 
 def compare(listed, graphs, kind, **options):

@@ -2,8 +2,7 @@
 
 import pytest
 
-from grader import assert_equal, gate
-from grader.ch04_modules.graphs import randomness
+from grader import assert_equal, gate, python_random
 from grader.ch04_modules.probes.groups import KINDS, assemble
 
 DECAYING = ("linear", "no bias", "conv", "embedding", "scale", "relu")
@@ -13,7 +12,7 @@ PLACES = ("norm", "bias_net.0", "layer1", "layer10", "layer1.deep.bias", "1", "1
 
 @pytest.fixture
 def random(rng):
-    return randomness(rng)
+    return python_random(rng)
 
 
 def expected_groups(layers, ties, frozen):

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, assert_holds, gate
-from grader.ch04_modules.graphs import random_graph, randomness, tree
+from grader import assert_close, assert_equal, assert_holds, gate, python_random
+from grader.ch04_modules.graphs import random_graph, tree
 
 COUNT = 40
 LINEAR = ("linear", "own")
@@ -12,7 +12,7 @@ LINEAR = ("linear", "own")
 
 @pytest.fixture
 def random(rng):
-    return randomness(rng)
+    return python_random(rng)
 
 
 def expected_of(graph, kinds):

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
+from grader import draw_one
+
 Program = Sequence[tuple[Any, ...]]
 Tensors = dict[str, torch.Tensor]
-_Item = TypeVar("_Item")
 
 MODES = {
     "no_grad": torch.no_grad,
@@ -77,17 +78,17 @@ def random_program(
     whole: set[str] = set()  # booleans
     step: tuple[Any, ...]
     while len(program) < length:
-        kind = _choice(rng, [*kinds, "leaf", *(["enter", "exit"] if modes else [])])
-        one, two = _choice(rng, names), _choice(rng, names)
+        kind = draw_one(rng, [*kinds, "leaf", *(["enter", "exit"] if modes else [])])
+        one, two = draw_one(rng, names), draw_one(rng, names)
         name = chr(ord("a") + len(names))
         if kind == "enter":
-            step, depth = ("enter", _choice(rng, modes)), depth + 1
+            step, depth = ("enter", draw_one(rng, modes)), depth + 1
         elif kind == "exit":
             if not depth:
                 continue
             step, depth = ("exit",), depth - 1
         elif kind == "leaf":
-            step = ("leaf", name, _choice(rng, [True, False]))
+            step = ("leaf", name, draw_one(rng, [True, False]))
         elif kind in ("add", "greater"):
             step = (kind, name, one, two)
         elif kind in ("view", "clone", "detach"):
@@ -96,7 +97,7 @@ def random_program(
             # on a tensor that is a view or has one, the flag belongs to both; that is left out
             if one in viewed:
                 continue
-            step = (kind, one, _choice(rng, [True, False]))
+            step = (kind, one, draw_one(rng, [True, False]))
         else:
             if one in shared or one in whole:
                 continue
@@ -119,10 +120,6 @@ def random_program(
         if kind in ("leaf", "add", "greater", "view", "clone", "detach"):
             names.append(name)
     return program
-
-
-def _choice(rng: torch.Generator, items: Sequence[_Item]) -> _Item:
-    return items[int(torch.randint(len(items), (), generator=rng))]
 
 
 def as_text(program: Program) -> str:

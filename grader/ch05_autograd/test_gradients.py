@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import about, assert_close, assert_equal, assert_holds, facts, gate
+from grader import about, assert_close, assert_equal, assert_holds, draw_int, draw_one, facts, gate
 from grader.ch05_autograd.probes.graphs import build_all
 
 LEAVES = 4
@@ -36,9 +36,9 @@ def wanted():
 def random_recipe(rng, kinds, steps):
     recipe = []
     for step in range(steps):
-        kind = kinds[int(torch.randint(len(kinds), (), generator=rng))]
+        kind = draw_one(rng, kinds)
         first = LEAVES + step - 1 if step else 0
-        other = int(torch.randint(LEAVES + step, (), generator=rng))
+        other = draw_int(rng, 0, LEAVES + step - 1)
         recipe.append((kind, first, other) if kind in TWO else (kind, first))
     return recipe
 

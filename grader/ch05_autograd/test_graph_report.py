@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, assert_holds, gate, watch_saved
+from grader import Mismatch, assert_equal, assert_holds, draw_int, draw_one, gate, watch_saved
 from grader.ch05_autograd.probes.graphs import build_graph
 
 LEAVES = 4
@@ -25,9 +25,9 @@ def random_recipe(rng, kinds, steps):
     """Draw a recipe each of whose steps takes the result before, so that all of it is reached."""
     recipe = []
     for step in range(steps):
-        kind = kinds[int(torch.randint(len(kinds), (), generator=rng))]
-        last = LEAVES + step - 1 if step else int(torch.randint(2, (), generator=rng))
-        other = int(torch.randint(LEAVES + step, (), generator=rng))
+        kind = draw_one(rng, kinds)
+        last = LEAVES + step - 1 if step else draw_int(rng, 0, 1)
+        other = draw_int(rng, 0, LEAVES + step - 1)
         recipe.append((kind, last, other) if kind in ("mul", "add", "matmul") else (kind, last))
     return recipe
 

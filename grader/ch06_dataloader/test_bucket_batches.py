@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, assert_holds, assert_raises, gate
+from grader import Mismatch, assert_equal, assert_holds, assert_raises, draw_int, gate
 
 EPOCHS = 400
 """So many that what is random shows itself: the rarest event asked for has a chance of 1 in 12 in
@@ -36,7 +36,7 @@ def lengths(rng):
 
 @pytest.fixture
 def seed(rng):
-    return int(torch.randint(2**40, (), generator=rng))
+    return draw_int(rng, 0, 2**40 - 1)
 
 
 @pytest.fixture

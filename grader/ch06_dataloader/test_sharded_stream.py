@@ -1,9 +1,8 @@
 """Checks of `sharded_stream`: every rank of a small world, with and without real workers."""
 
 import pytest
-import torch
 
-from grader import assert_equal, assert_holds, gate
+from grader import assert_equal, assert_holds, draw_one, gate
 
 EVEN = {"drop_uneven": True}
 
@@ -11,7 +10,7 @@ EVEN = {"drop_uneven": True}
 @pytest.fixture
 def length(rng):
     """A length that neither 2, 3 nor their products divide."""
-    return (23, 25, 29, 31, 35)[int(torch.randint(5, (), generator=rng))]
+    return draw_one(rng, (23, 25, 29, 31, 35))
 
 
 def rank_items(length, rank, world_size):

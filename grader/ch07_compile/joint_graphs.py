@@ -5,6 +5,8 @@ from collections.abc import Iterable
 import networkx
 import torch
 
+from grader import draw_int, draw_one
+
 
 def draw_joint_program(
     rng: torch.Generator, kinds: list[str], steps: int, inputs: int = 3
@@ -12,9 +14,9 @@ def draw_joint_program(
     """Draw steps each of which takes the result before; the values are all (n, n) or broadcast."""
     drawn = []
     for step in range(steps):
-        kind = kinds[int(torch.randint(len(kinds), (), generator=rng))]
+        kind = draw_one(rng, kinds)
         last = inputs + step - 1 if step else 0
-        other = int(torch.randint(inputs + step, (), generator=rng))
+        other = draw_int(rng, 0, inputs + step - 1)
         drawn.append((kind, last, other) if kind in ("mul", "add") else (kind, last))
     return drawn
 
@@ -32,25 +34,22 @@ def draw_cut_graph(
     The graph is never run, so shapes need not fit together.
     """
 
-    def pick(things: list) -> object:
-        return things[int(torch.randint(len(things), (), generator=rng))]
-
     def size() -> tuple:
-        return pick([1, 3, 16, 40, 100]), pick(dtypes)
+        return draw_one(rng, [1, 3, 16, 40, 100]), draw_one(rng, dtypes)
 
     nodes = [(f"p{at}", "primal", [], *size()) for at in range(3)]
     nodes += [("t0", "tangent", [], *size())]
     early, late = ["p0", "p1", "p2"], ["t0"]
     for at in range(forward + either + backward):
         name = f"n{at}"
-        kind = pick(kinds) if at < forward + either else pick(["sin", "add"])
+        kind = draw_one(rng, kinds) if at < forward + either else draw_one(rng, ["sin", "add"])
         count = {"full": 0, "add": 2, "mm": 2, "cat": 3}.get(kind, 1)
         if at < forward:
-            inputs = [early[-1], *[pick(early) for _ in range(count)]][:count]
+            inputs = [early[-1], *[draw_one(rng, early) for _ in range(count)]][:count]
         elif at < forward + either:
-            inputs = [pick(early) for _ in range(count)]
+            inputs = [draw_one(rng, early) for _ in range(count)]
         else:
-            kind, inputs = "add", [late[-1], pick(early)]
+            kind, inputs = "add", [late[-1], draw_one(rng, early)]
         nodes.append((name, kind, inputs, *size()))
         (early if at < forward + either else late).append(name)
     return {

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from grader import Mismatch, assert_equal, assert_holds, assert_same_bits
+from grader import Mismatch, assert_equal, assert_holds, assert_same_bits, draw_one
 from grader.ch07_compile.probes.fx_steps import module_from_steps, run_twice
 
 Step = tuple[str, str, str, tuple[Any, ...], dict[str, Any]]
@@ -21,10 +21,6 @@ SIDE = 4
 UNARY = ("sin", "cos", "neg", "abs", "relu", "tanh")
 BINARY = ("add.Tensor", "mul.Tensor", "sub.Tensor", "maximum.default")
 CONSTANTS = (1, 1.0, True, 2, 2.0, 0.0, -0.0)
-
-
-def pick(rng: torch.Generator, items: Sequence[Any]) -> Any:
-    return items[int(torch.randint(len(items), (), generator=rng))]
 
 
 def call(name: str, target: str, *args: Any, **kwargs: Any) -> Step:
@@ -63,34 +59,34 @@ def random_steps(
     steps += [(f"get_{name}", "get_attr", name, (), {}) for name in tensors]
     pool = [f"%{step[0]}" for step in steps]
     for number in range(length):
-        one, two, name = pick(rng, pool), pick(rng, pool), f"v{number}"
-        match pick(rng, kinds):
+        one, two, name = draw_one(rng, pool), draw_one(rng, pool), f"v{number}"
+        match draw_one(rng, kinds):
             case "unary":
-                steps.append(call(name, pick(rng, UNARY), one))
+                steps.append(call(name, draw_one(rng, UNARY), one))
             case "binary":
-                steps.append(call(name, pick(rng, BINARY), one, two))
+                steps.append(call(name, draw_one(rng, BINARY), one, two))
             case "scalar":
-                kind = pick(rng, ["add.Tensor", "mul.Tensor"])
-                steps.append(call(name, kind, one, pick(rng, CONSTANTS)))
+                kind = draw_one(rng, ["add.Tensor", "mul.Tensor"])
+                steps.append(call(name, kind, one, draw_one(rng, CONSTANTS)))
             case "random":
-                steps.append(call(name, pick(rng, ["rand_like", "randn_like"]), one))
+                steps.append(call(name, draw_one(rng, ["rand_like", "randn_like"]), one))
             case "write":
                 # by a number: torch refuses to write what it reads through another view
-                kind = pick(rng, ["add_.Tensor", "mul_.Tensor"])
-                steps.append(call(name, kind, one, pick(rng, [1, 2.0, -1])))
+                kind = draw_one(rng, ["add_.Tensor", "mul_.Tensor"])
+                steps.append(call(name, kind, one, draw_one(rng, [1, 2.0, -1])))
             case "view":
-                steps.append(call(name, pick(rng, ["t", "alias"]), one))
+                steps.append(call(name, draw_one(rng, ["t", "alias"]), one))
             case "sort":
-                steps.append(call(f"{name}s", "sort", one, pick(rng, [0, 1])))
+                steps.append(call(f"{name}s", "sort", one, draw_one(rng, [0, 1])))
                 steps.append(call(name, "operator.getitem", f"%{name}s", 0))
             case "make":
-                value = pick(rng, [1.0, 2.0])
+                value = draw_one(rng, [1.0, 2.0])
                 steps.append(call(name, "full", [SIDE, SIDE], value))
             case "mm":
                 steps.append(call(name, "mm", one, two))
         pool.append(f"%{name}")
     # results that nothing may write to any more come out as they are
-    chosen = [pool[-1], *(pick(rng, pool[inputs:]) for _ in range(outputs - 1))]
+    chosen = [pool[-1], *(draw_one(rng, pool[inputs:]) for _ in range(outputs - 1))]
     return [*steps, gives(*chosen)]
 
 

@@ -1,11 +1,9 @@
 """Checks of `MiniDynamo`: values of every call, and who ran: the function, the backend, a graph."""
 
-from random import Random
-
 import pytest
 import torch
 
-from grader import Mismatch, assert_close, assert_equal, gate
+from grader import Mismatch, assert_close, assert_equal, gate, python_random
 from grader.ch07_compile.captured_programs import random_lines
 from grader.ch07_compile.probes.mini_dynamo import calls_of_captured
 
@@ -194,7 +192,7 @@ def test_limit_and_errors(mini_dynamo, tensors, held):
 
 def test_random_programs(mini_dynamo, rng, tensors, held):
     """Functions of ten random lines."""
-    random = Random(int(torch.randint(0, 2**31, (), generator=rng)))
+    random = python_random(rng)
     tensors[1] = torch.rand(4, 4, generator=rng)
     for _ in range(3):
         lines = ["w = args[1]", *random_lines(random, 10, False), "return x"]

@@ -1,17 +1,15 @@
 """Checks of `count_ops`: names and numbers of nodes, graph after graph."""
 
-from random import Random
-
 import pytest
 import torch
 
-from grader import Mismatch, assert_close, assert_equal, claimed, gate
+from grader import Mismatch, assert_close, assert_equal, claimed, gate, python_random
 from grader.ch07_compile.captured_programs import BREAKS, LINES, counted, random_lines
 
 
 @pytest.fixture
 def random(rng):
-    return Random(int(torch.randint(0, 2**31, (), generator=rng)))
+    return python_random(rng)
 
 
 @pytest.fixture

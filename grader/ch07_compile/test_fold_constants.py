@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_equal, gate
+from grader import assert_equal, draw_one, gate
 from grader.ch07_compile.probes.fx_steps import call_named, module_from_steps, run_twice
 from grader.ch07_compile.probes.passes import run_trained
 from grader.ch07_compile.random_graphs import (
@@ -14,7 +14,6 @@ from grader.ch07_compile.random_graphs import (
     call,
     calls_of,
     gives,
-    pick,
     random_inputs,
     random_steps,
     reads,
@@ -118,13 +117,13 @@ def test_chains(constants_folded, rng, attributes):
         steps = [*reads("x0", "x1"), *get("c", "d")]
         pool = ["%get_c", "%get_d"]
         for n in range(length):
-            one = call(f"k{n}", pick(rng, UNARY), pick(rng, pool))
-            two = call(f"k{n}", "mul.Tensor", pick(rng, pool), pick(rng, pool))
-            steps.append(pick(rng, [one, two]))
+            one = call(f"k{n}", draw_one(rng, UNARY), draw_one(rng, pool))
+            two = call(f"k{n}", "mul.Tensor", draw_one(rng, pool), draw_one(rng, pool))
+            steps.append(draw_one(rng, [one, two]))
             pool.append(f"%k{n}")
         steps += [
             call("m", "add.Tensor", "%x0", pool[-1]),
-            call("n", "mul.Tensor", "%m", pick(rng, pool)),
+            call("n", "mul.Tensor", "%m", draw_one(rng, pool)),
             gives("%n", "%x1"),
         ]
         # a constant that nobody needs is no reason to keep a tensor

@@ -6,9 +6,9 @@ from itertools import combinations
 import pytest
 import torch
 
-from grader import assert_equal, assert_holds, gate
+from grader import assert_equal, assert_holds, draw_one, gate
 from grader.ch07_compile.probes.fx_steps import module_from_steps, with_values
-from grader.ch07_compile.random_graphs import as_text, call, gives, pick, random_inputs, reads
+from grader.ch07_compile.random_graphs import as_text, call, gives, random_inputs, reads
 
 
 @pytest.fixture
@@ -218,16 +218,18 @@ def test_random_graphs(kernels_fused, rng):
 def barriers(rng, length):
     steps, pool, wide = reads("x0", "x1"), ["%x0", "%x1"], ["%x0", "%x1"]
     for n in range(length):
-        name, one, two = f"v{n}", pick(rng, pool), pick(rng, pool)
-        kind = pick(rng, ["sin", "neg", "add", "mul", "add", "sum", "mm", "cumsum"])
+        name, one, two = f"v{n}", draw_one(rng, pool), draw_one(rng, pool)
+        kind = draw_one(rng, ["sin", "neg", "add", "mul", "add", "sum", "mm", "cumsum"])
         if kind == "sum":
             steps.append(call(name, "sum.dim_IntList", one, [1], True))
         elif kind == "mm":
-            steps.append(call(name, "mm", pick(rng, wide), pick(rng, wide)))
+            steps.append(call(name, "mm", draw_one(rng, wide), draw_one(rng, wide)))
         elif kind in ("add", "mul"):
             steps.append(call(name, f"{kind}.Tensor", one, two))
         else:
-            steps.append(call(name, kind, *([pick(rng, wide), 0] if kind == "cumsum" else [one])))
+            steps.append(
+                call(name, kind, *([draw_one(rng, wide), 0] if kind == "cumsum" else [one]))
+            )
         pool.append(f"%{name}")
         is_wide = kind in ("mm", "cumsum") or (
             kind != "sum" and {one, two if kind in ("add", "mul") else one} & set(wide)

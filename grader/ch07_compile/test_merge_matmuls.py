@@ -5,9 +5,9 @@ from itertools import combinations
 import pytest
 import torch
 
-from grader import about, assert_close, assert_equal, assert_holds, gate
+from grader import about, assert_close, assert_equal, assert_holds, draw_one, gate
 from grader.ch07_compile.probes.fx_steps import module_from_steps, with_values
-from grader.ch07_compile.random_graphs import as_text, call, gives, pick, reads, run_steps
+from grader.ch07_compile.random_graphs import as_text, call, gives, reads, run_steps
 
 SIDE = 4
 MM = torch.ops.aten.mm.default
@@ -170,12 +170,12 @@ def test_random_graphs(matmuls_merged, rng):
         steps.append(call("i", "mm", "%x0", "%x2"))
         pool = ["%x0", "%x1", "%x2", "%h", "%i"]
         for n in range(length):
-            one, two = pick(rng, pool[:3]), pick(rng, pool)
-            kind = pick(rng, ["mm", "mm", "sin", "t", "add"])
+            one, two = draw_one(rng, pool[:3]), draw_one(rng, pool)
+            kind = draw_one(rng, ["mm", "mm", "sin", "t", "add"])
             if kind == "mm":
                 steps.append(call(f"v{n}", "mm", one, two))
             elif kind == "add":
-                steps.append(call(f"v{n}", "add.Tensor", two, pick(rng, pool)))
+                steps.append(call(f"v{n}", "add.Tensor", two, draw_one(rng, pool)))
             else:
                 steps.append(call(f"v{n}", kind, two))
             pool.append(f"%v{n}")

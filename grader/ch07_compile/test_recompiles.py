@@ -1,11 +1,8 @@
 """Checks of `recompiles`: sequences of calls in which this and that varies."""
 
-from random import Random
-
 import pytest
-import torch
 
-from grader import Mismatch, assert_equal, gate
+from grader import Mismatch, assert_equal, gate, python_random
 from grader.ch07_compile.guard_rules import PLAIN, predicted, random_calls
 
 SCALES = [0.5, 2.0, 1.0, 0.0, -3.0]
@@ -13,7 +10,7 @@ SCALES = [0.5, 2.0, 1.0, 0.0, -3.0]
 
 @pytest.fixture
 def random(rng):
-    return Random(int(torch.randint(0, 2**31, (), generator=rng)))
+    return python_random(rng)
 
 
 def of_shapes(*shapes, **facts):

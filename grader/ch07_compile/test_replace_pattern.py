@@ -2,14 +2,13 @@
 
 import pytest
 
-from grader import assert_equal, assert_holds, gate
+from grader import assert_equal, assert_holds, draw_one, gate
 from grader.ch07_compile.random_graphs import (
     as_text,
     assert_same_runs,
     call,
     calls_of,
     gives,
-    pick,
     random_inputs,
     reads,
     run_steps,
@@ -226,11 +225,14 @@ def test_random_graphs(pattern_replaced, rng):
     """Random graphs with matches, near misses and other calls, mixed."""
     for length in (4, 8, 12, 16, 24):
         steps, expected, pool, count = reads("x0", "x1"), reads("x0", "x1"), ["%x0", "%x1"], 1
-        kinds = ["match", *(pick(rng, ["match", "other", "leak", "call"]) for _ in range(length))]
+        kinds = [
+            "match",
+            *(draw_one(rng, ["match", "other", "leak", "call"]) for _ in range(length)),
+        ]
         for n, kind in enumerate(kinds):
-            one, two = pick(rng, pool), pick(rng, pool)
+            one, two = draw_one(rng, pool), draw_one(rng, pool)
             if kind == "call":
-                both = [call(f"v{n}", pick(rng, ["sin", "neg", "abs"]), one)]
+                both = [call(f"v{n}", draw_one(rng, ["sin", "neg", "abs"]), one)]
                 mine = both
             else:
                 second = two if kind == "other" else one

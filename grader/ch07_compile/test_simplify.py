@@ -3,14 +3,13 @@
 import pytest
 import torch
 
-from grader import bits, gate
+from grader import bits, draw_one, gate
 from grader.ch07_compile.probes.fx_steps import call_named
 from grader.ch07_compile.random_graphs import (
     assert_calls_at_most,
     assert_equivalent,
     call,
     gives,
-    pick,
     reads,
 )
 
@@ -162,7 +161,9 @@ def test_one_after_the_other(simplified, rng):
     for _ in range(6):  # put what does nothing between calls that do something
         nest, left = [], 0
         for _ in range(8):
-            nest.append(pick(rng, ["sin", ("add.Tensor", 2), ("mul.Tensor", 1), ("sub.Tensor", 0)]))
+            nest.append(
+                draw_one(rng, ["sin", ("add.Tensor", 2), ("mul.Tensor", 1), ("sub.Tensor", 0)])
+            )
             left += nest[-1] in ("sin", ("add.Tensor", 2))
         compare(simplified, chain(["cos", "t", *nest, ("div.Tensor", 1)]), [x], left + 2)
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_equal, assert_holds, assert_same_bits, claimed, gate
+from grader import assert_equal, assert_holds, assert_same_bits, claimed, draw_int, gate
 from grader.ch08_ddp.probes.replicas import Replica, tensors_of
 
 DESCRIPTIONS = 16_000
@@ -12,7 +12,7 @@ DESCRIPTIONS = 16_000
 
 @pytest.fixture
 def base(rng):
-    return int(torch.randint(1, 100, (), generator=rng))
+    return draw_int(rng, 1, 99)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -117,7 +116,7 @@ def validate(
 
     Exit status: 0 all do, 1 some do not, 2 no such exercise, or it is not built, or not as a whole.
     """
-    from grader.course.parameters import shown
+    from grader.course.parameters import as_keywords
     from grader.proving.validate import orphans, prove
 
     course: Course = find_course()
@@ -128,7 +127,7 @@ def validate(
     for chapter, exercise in _variants(chosen, variant) if private else chosen:
         proof = prove(chapter, exercise, seed)
         problems += proof.problems
-        of = f" ({shown(exercise.variant)})" if exercise.variant else ""
+        of = f" ({as_keywords(exercise.variant)})" if exercise.variant else ""
         out.print(
             f"{'ok ' if not proof.problems else 'BAD'} {exercise.id + of:<28} {proof.checks} checks, "
             f"{proof.mistakes} mistakes, {proof.alternates} alternates",
@@ -145,8 +144,8 @@ def _variants(
     chosen: list[tuple[Chapter, Exercise]], secret: Path | None
 ) -> Iterator[tuple[Chapter, Exercise]]:
     """Yield private variants of the exercises that have any: those of a secret, else all."""
-    from grader.building.variants import drawn, every, standing
-    from grader.instructor.variants import read_secret
+    from grader.building.variants import drawn, every, temporary_variant
+    from grader.instructor.private_variant import read_secret
 
     having = [(chapter, exercise.id) for chapter, exercise in chosen if exercise.parameters]
     if not having:
@@ -154,7 +153,7 @@ def _variants(
     for chapter in dict.fromkeys(chapter for chapter, _ in having):
         names = [name for other, name in having if other == chapter]
         for found in [drawn(chapter, read_secret(secret))] if secret else every(chapter, names):
-            with standing(chapter, found) as private:
+            with temporary_variant(chapter, found) as private:
                 for name in names:
                     if name in found:
                         yield private, private.exercise(name)
@@ -219,44 +218,56 @@ def new_exercise(
 
 
 @app.command(rich_help_panel=PANEL)
-def trial(
+def prove(
     exercises: ExerciseArguments = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Run nothing; fail if a proof of these is not of today.")
+    ] = False,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Prove only what the ledger does not vouch for.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 1,
-    least: Annotated[
-        float, typer.Option(help="Least share of mutants killed, per exercise.")
-    ] = 0.95,
-    page: Annotated[
-        Path | None,
-        typer.Option(help="Put the tables of whole chapters, with the commit, into this page."),
-    ] = None,
     jobs: Annotated[int, typer.Option(help="How many exercises at a time.")] = os.cpu_count() or 1,
 ) -> None:
-    """Put the graders on trial: every known answer, and every mutant of every reference.
+    """Prove the graders: every known answer, and every mutant of every reference.
 
     A mutant is the reference solution with one small thing changed. One that passes all checks
-    shows what they do not test.
+    shows what they do not test. What is proved is written into the chapter's ledger,
+    `grader/<chapter>/proofs.json`, and stands until something it rests on changes; the site's page
+    about the trial is made from the ledgers.
 
-    Exit status: 0 all is as it must be, 1 a wrong verdict, too many survivors, or a stale list of
-    equivalent mutants, 2 no such exercise.
+    Exit status: 0 all is as it must be, 1 a wrong verdict, a survivor, a stale list of equivalent
+    mutants, or with `--check` a proof that is not of today, 2 no such exercise.
     """
-    from grader.proving.trial import as_table, try_exercises, write_section
+    from grader.proving.ledger import State, states, write_rows
+    from grader.proving.prove import prove_exercises, row_of
+    from grader.proving.trial_page import write_page
 
     course, wrong = find_course(), False
     chosen = _exercises(course, exercises)
-    tried_exercises = try_exercises(chosen, seed, jobs)
-    for chapter, of_chapter in groupby(tried_exercises, lambda both: both[1].chapter):
-        trials = []
-        for proof, tried in of_chapter:
-            trials.append((proof, tried))
-            wrong = wrong or bool(proof.problems or tried.stale) or tried.share < least
-            lines = [str(problem) for problem in proof.problems]
-            lines += [f"survived: {mutant.id}" for mutant in tried.survivors]
-            lines += [f"equivalent.toml lists what is no mutant: {id}" for id in tried.stale]
-            for line in lines or [f"{tried.killed} of {tried.made} mutants killed"]:
-                out.print(f"{proof.exercise.id}: {line}", markup=False, soft_wrap=True)
-        out.print(f"\n{as_table(trials)}\n", markup=False, soft_wrap=True)
-        if page is not None and len(trials) == len(chapter.exercises):
-            write_section(page, course, trials, seed)
+    if check or stale:
+        known = states(course)
+        chosen = [(c, e) for c, e in chosen if known[e.id] is not State.HOLDS]
+    if check:
+        for _, exercise in chosen:
+            out.print(f"{exercise.id}: {known[exercise.id].value}", markup=False)
+        out.print("Run: make prove" if chosen else "Every proof is of today.")
+        raise typer.Exit(1 if chosen else 0)
+    for proof, tried in prove_exercises(chosen, seed, jobs):
+        lines = [str(problem) for problem in proof.problems]
+        lines += [f"survived: {mutant.id}" for mutant in tried.survivors]
+        lines += [f"equivalent.toml lists what is no mutant: {id}" for id in tried.stale]
+        wrong = wrong or bool(lines)
+        if not lines:
+            # at once: a long run that is broken off loses nothing
+            write_rows(tried.chapter, {proof.exercise.id: row_of(proof, tried, seed)})
+            counts = f"{proof.mistakes} mistakes, {proof.alternates} alternates"
+            lines = [
+                f"{proof.checks} checks, {counts}, {tried.killed} of {tried.made} mutants killed"
+            ]
+        for line in lines:
+            out.print(f"{proof.exercise.id}: {line}", markup=False, soft_wrap=True)
+    write_page(course)
     if wrong:
         raise typer.Exit(1)
 

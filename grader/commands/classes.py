@@ -51,10 +51,10 @@ def report(
     """
     from datetime import date
 
-    from grader.files import write_whole
+    from grader.files import write_atomically
     from grader.instructor.classroom import anonymous as without_names
     from grader.instructor.classroom import chapters_to_show, read_classrooms
-    from grader.instructor.progress import track
+    from grader.instructor.progress_bar import track
     from grader.instructor.report import report_on
     from grader.instructor.report_files import report_json, report_page, report_rows
     from grader.nbgrader.spreadsheet import csv_text
@@ -62,12 +62,12 @@ def report(
     rooms = read_classrooms(chapters_to_show(find_course(), chapters or []), track(err))
     reports = [report_on(room) for room in (without_names(rooms) if anonymous else rooms)]
     if rows:
-        write_whole(rows, csv_text(report_rows(reports)), private=True)
+        write_atomically(rows, csv_text(report_rows(reports)), private=True)
         err.print(f"rows: {rows}", soft_wrap=True)
     if as_json:
         typer.echo(report_json(reports))
         return
-    write_whole(
+    write_atomically(
         page, report_page(reports, day=str(date.today()), anonymous=anonymous), private=True
     )
     out.print(f"report: {page}", soft_wrap=True)
@@ -196,10 +196,10 @@ def similar(
     import json
     from datetime import date
 
-    from grader.files import write_whole
+    from grader.files import write_atomically
     from grader.instructor.answers_of_class import similar_in
-    from grader.instructor.pages import render
-    from grader.instructor.progress import track
+    from grader.instructor.pages import render_page
+    from grader.instructor.progress_bar import track
     from grader.instructor.similar_text import DETAILED, as_data, pairs_table
 
     found = find_course().chapter(chapter)
@@ -207,7 +207,9 @@ def similar(
     if page:
         facts = {"pairs": pairs[:most], "total": len(pairs), "detailed": DETAILED, "crowds": crowds}
         title, day = str(found.card.get("title", chapter)), str(date.today())
-        write_whole(page, render("similar.html.j2", **facts, title=title, day=day), private=True)
+        write_atomically(
+            page, render_page("similar.html.j2", **facts, title=title, day=day), private=True
+        )
         err.print(f"side by side: {page}", soft_wrap=True, markup=False)
     if as_json:
         typer.echo(json.dumps(as_data(pairs[:most], crowds), indent=1))

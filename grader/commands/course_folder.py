@@ -12,10 +12,10 @@ from rich.console import Console
 
 from grader.commands.arguments import AsJson
 from grader.course.course import COURSE_FILE, CourseError
-from grader.course.parameters import shown
+from grader.course.parameters import as_keywords
 
 if TYPE_CHECKING:
-    from grader.instructor.folder import Applied, Report
+    from grader.instructor.folder import Applied, ApplyReport
 
 app = typer.Typer(
     no_args_is_help=True, help="Set up and keep a course of chosen chapters and exercises."
@@ -133,7 +133,7 @@ def _say_chapter(applied: Applied) -> None:
     due = ", new due date" if applied.due_changed else ""
     _say(f"{applied.chapter}: {exercises}, {applied.points:g} points, {applied.state}{due}")
     for name, values in applied.variant.items():
-        _say(f"  {name} asks for {shown(values)}.")
+        _say(f"  {name} asks for {as_keywords(values)}.")
     for name, user in applied.given.items():
         _say(f"  The course's answer to {name} is in the notebook: {user} uses it.")
     for name, lacks in applied.missing.items():
@@ -142,7 +142,7 @@ def _say_chapter(applied: Applied) -> None:
         _say("  Its source notebook was changed by hand and stays. To write it anew: --overwrite")
 
 
-def _say_rest(report: Report) -> None:
+def _say_rest(report: ApplyReport) -> None:
     for changed in report.penalties:
         _say(
             f"{changed.student}, {changed.chapter}: late penalty {changed.after:g}, "

@@ -75,7 +75,7 @@ def grade(
     Exit status: 0 every submission is graded (or needs review, which is said), 1 some are not,
     2 called wrongly, or there is no sandbox, 128 and the signal's number if interrupted.
     """
-    from grader.instructor.progress import show_progress, summary
+    from grader.instructor.progress_bar import show_progress, summary
     from grader.nbgrader.commands import grade_chapter
 
     if scheduler and jobs:
@@ -105,7 +105,7 @@ def regrade(
     Exit status: 0 all evidence could be judged, 1 an exercise needs a real run because its probes
     or inputs changed, 2 no such chapter.
     """
-    from grader.instructor.progress import changes_table
+    from grader.instructor.progress_bar import changes_table
     from grader.nbgrader.commands import regrade_chapter
     from grader.nbgrader.regrade import Change
 
@@ -192,8 +192,8 @@ def variants(
     """
     import json
 
-    from grader.course.parameters import shown
-    from grader.instructor.variants import read_secret, write_variant
+    from grader.course.parameters import as_keywords
+    from grader.instructor.private_variant import read_secret, write_variant
 
     chosen = find_course().chapter(chapter)
     with out.status(f"Writing {chapter}") if not as_json else nullcontext():
@@ -203,7 +203,7 @@ def variants(
         print(json.dumps({"variant": written.variant, "changed": files}, indent=2))
         return
     for exercise, values in written.variant.items():
-        out.print(f"{exercise:<24} {shown(values)}", markup=False)
+        out.print(f"{exercise:<24} {as_keywords(values)}", markup=False)
     for path in written.changed:
         out.print(f"written: {out_folder / path}", soft_wrap=True, markup=False)
     if not written.changed:

@@ -64,10 +64,10 @@ class Working:
 
 
 def show_head(path: Path) -> None:
-    from grader.student.folder import shown
+    from grader.student.folder import display_path
 
     age = max(time.time() - path.stat().st_mtime, 0)
-    out.print(Text(f"{shown(path)}, saved {_ago(age)}", "bold"), soft_wrap=True)
+    out.print(Text(f"{display_path(path)}, saved {_ago(age)}", "bold"), soft_wrap=True)
 
 
 def _ago(seconds: float) -> str:
@@ -152,7 +152,7 @@ def show_code(source: str, syntax: type[Syntax]) -> None:
 
 
 def show_update(one: Updated, dry: bool) -> None:
-    from grader.student.folder import shown
+    from grader.student.folder import display_path
 
     report = one.report
     style = {"updated": "green", "new": "green", "not updated": "red"}.get(one.state, "dim")
@@ -174,5 +174,5 @@ def show_update(one: Updated, dry: bool) -> None:
     for sentence in report.said:
         out.print(Text(textwrap.indent(sentence, "  ")), soft_wrap=True)
     if one.kept:
-        out.print(f"  As it was: {shown(one.kept)}", soft_wrap=True)
+        out.print(f"  As it was: {display_path(one.kept)}", soft_wrap=True)
         out.print("  If the notebook is open, reload it from disk before you go on.")

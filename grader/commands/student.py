@@ -364,7 +364,7 @@ def reset(
 
     Exit status: 0 done, 2 no such exercise or notebook.
     """
-    from grader.student.folder import find_folder, shown
+    from grader.student.folder import display_path, find_folder
     from grader.student.reset import reset as put_back
     from grader.student.targets import find_exercise
 
@@ -382,7 +382,7 @@ def reset(
         soft_wrap=True,
     )
     for path in kept:
-        out.print(f"Your text is kept: {shown(path)}", soft_wrap=True)
+        out.print(f"Your text is kept: {display_path(path)}", soft_wrap=True)
 
 
 @app.command(rich_help_panel=PANEL)

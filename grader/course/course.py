@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from grader.course.cells import Cell, given_cells, source_of
+from grader.course.cells import Cell, code_cells, grade_id_of, source_of
 from grader.course.parameters import (
     Parameter,
     Values,
@@ -113,8 +113,8 @@ class Chapter:
 
     @property
     def probes(self) -> Path:
-        """The only part of the chapter that enters a box: `probes.py`, or a folder of modules."""
-        return probes_in(self.graders)
+        """The only part of the chapter that enters a box: a package of modules."""
+        return self.graders / "probes"
 
     def checks(self, exercise: str) -> Path:
         """The checks of one exercise."""
@@ -159,7 +159,7 @@ class Chapter:
 
     def _of_variant(self, exercise: Exercise, variant: Values) -> Exercise:
         cells = self.notebook["cells"]
-        cell = next(c for c in cells if _grade_id(c) == exercise.id)
+        cell = next(c for c in cells if grade_id_of(c) == exercise.id)
         try:
             return _exercise(cell, self.id, checked_values(exercise.parameters, variant))
         except ValueError as error:
@@ -257,16 +257,10 @@ def folders_of(origin: Path | None) -> Folders:
     return CHOSEN if origin else WHOLE
 
 
-def probes_in(graders: Path) -> Path:
-    """Return where a chapter's probes are: the package `probes`, else `probes.py`, there or not."""
-    package = graders / "probes"
-    return package if (package / "__init__.py").is_file() else graders / "probes.py"
-
-
 def public_answer(chapter: Chapter, exercise: str) -> str:
     """Return the reference solution of an exercise's public variant."""
     for cell in _read(chapter.reference, chapter.folders)["cells"]:
-        if _grade_id(cell) == exercise:
+        if grade_id_of(cell) == exercise:
             card = cell["metadata"].get("undertorch", {})
             return str(card.get("public_answer") or cell["source"])
     raise CourseError(f"{chapter.reference} has no solution of {exercise}. Build it again.")
@@ -274,7 +268,7 @@ def public_answer(chapter: Chapter, exercise: str) -> str:
 
 def read_reference(chapter: Chapter) -> list[Cell]:
     """Return the code cells of the reference notebook."""
-    return given_cells(_read(chapter.reference, chapter.folders))
+    return code_cells(_read(chapter.reference, chapter.folders))
 
 
 def _read(path: Path, folders: Folders) -> dict[str, Any]:
@@ -290,16 +284,15 @@ def _read(path: Path, folders: Folders) -> dict[str, Any]:
     return notebook
 
 
-def _grade_id(cell: Mapping[str, Any]) -> object:
-    return cell["metadata"].get("nbgrader", {}).get("grade_id")
-
-
 def _exercise(cell: Mapping[str, Any], chapter: str, values: Values | None = None) -> Exercise:
     card = cell["metadata"]["undertorch"]
     parameters = read_parameters(card.get("parameters", {}))
     values = values or card.get("variant") or public_values(parameters)
+    name = grade_id_of(cell)
+    if name is None:
+        raise CourseError(f"{chapter}: a cell has a card and no grade_id. Build the chapter again.")
     return Exercise(
-        id=cell["metadata"]["nbgrader"]["grade_id"],
+        id=name,
         title=card["title"],
         points=float(card["points"]),
         minutes=int(card["minutes"]),

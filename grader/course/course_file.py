@@ -36,7 +36,7 @@ class Late:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class CourseSettings:
     """A course file. `extensions` are new due dates (UTC), by student and chapter.
 
     `secret` is the file that private variants are drawn from; without one the public course is held.
@@ -51,7 +51,7 @@ class Chosen:
     extensions: Mapping[str, Mapping[str, datetime]]
 
 
-def read_chosen(folder: Path) -> Chosen:
+def read_course_file(folder: Path) -> CourseSettings:
     """Return what a course folder's file says. Raises `CourseError`."""
     path = folder / COURSE_FILE
     try:
@@ -61,7 +61,7 @@ def read_chosen(folder: Path) -> Chosen:
     except (OSError, ValueError) as error:  # ValueError: no TOML, or no UTF-8
         raise CourseError(f"{path} cannot be read: {error}.") from None
     try:
-        return _chosen(data)
+        return _settings(data)
     except _Wrong as error:
         raise CourseError(f"{path}: {error}.") from None
 
@@ -70,7 +70,7 @@ class _Wrong(Exception):
     """Something in the file is wrong; the message says where and what is wanted."""
 
 
-def _chosen(data: Mapping[str, Any]) -> Chosen:
+def _settings(data: Mapping[str, Any]) -> CourseSettings:
     known = {"course", "timezone", "exchange", "secret", "late", "chapters", "extensions"}
     _no_others("", data, known)
     zone = _zone(_text(data, "timezone", "UTC"))
@@ -84,7 +84,7 @@ def _chosen(data: Mapping[str, Any]) -> Chosen:
     # it becomes a folder's name in the exchange, and nbgrader splits at "+"
     if not re.fullmatch(r"[\w.-]+", name, re.ASCII) or name.startswith("."):
         raise _Wrong(f"course must be letters, digits, '-', '_' and '.', not {name!r}")
-    return Chosen(
+    return CourseSettings(
         id=name,
         timezone=str(zone),
         exchange=_text(data, "exchange", ""),

@@ -87,7 +87,7 @@ def checked_values(parameters: Sequence[Parameter], values: Values) -> dict[str,
     for known in (public_values(parameters), *all_values(parameters)):
         if known == dict(values):
             return known
-    raise ValueError(f"no variant has {shown(values)}")
+    raise ValueError(f"no variant has {as_keywords(values)}")
 
 
 _CHOICE = re.compile(r"^[ \t]*#: (.+)(?:\n|\Z)", re.MULTILINE)
@@ -138,6 +138,6 @@ def phrase(parameters: Sequence[Parameter], values: Values) -> str:
     return ", ".join(render(parameter.says, values) for parameter in parameters)
 
 
-def shown(values: Values) -> str:
+def as_keywords(values: Values) -> str:
     """Return values as Python writes keyword arguments."""
     return ", ".join(f"{name}={value!r}" for name, value in values.items())

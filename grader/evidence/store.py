@@ -21,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from grader.files import write_whole
+from grader.files import write_atomically
 
 SCHEMA = 3
 """Version of the layout of records and replies. A reader refuses any other."""
@@ -119,7 +119,7 @@ class Store:
         return record
 
     def _write(self, name: str, content: bytes) -> None:
-        write_whole(self.folder / name, content, private=True, durable=False)
+        write_atomically(self.folder / name, content, private=True, durable=False)
 
 
 def kept(root: Path, older_than_days: float) -> Iterator[tuple[Path, int]]:

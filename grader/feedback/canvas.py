@@ -1,4 +1,4 @@
-"""Boxes, lines and words of a picture, as one SVG element. Those of one look share a path."""
+"""Boxes, lines and words of a picture, as one SVG element. Those of one style share a path."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ class Canvas:
         self.width = 0
         self.height = 0
 
-    def box(self, x: int, y: int, width: int, height: int, look: str) -> None:
+    def box(self, x: int, y: int, width: int, height: int, style: str) -> None:
         """Draw a rectangle. The half pixel puts its line on a pixel."""
-        self.path(f"M{x}.5 {y}.5h{width}v{height}h-{width}z", look)
+        self.path(f"M{x}.5 {y}.5h{width}v{height}h-{width}z", style)
         self.reach(x + width, y + height)
 
-    def path(self, steps: str, look: str) -> None:
+    def path(self, steps: str, style: str) -> None:
         """Draw any line. It does not make the drawing larger."""
-        self._paths.setdefault(look, []).append(steps)
+        self._paths.setdefault(style, []).append(steps)
 
-    def text(self, x: int, y: int, words: str, look: str = "") -> None:
-        """Write words with their middle at `x`; with look "l" they begin there, with "e" end."""
-        kind = f' class="{look}"' if look else ""
+    def text(self, x: int, y: int, words: str, style: str = "") -> None:
+        """Write words with their middle at `x`; with style "l" they begin there, with "e" end."""
+        kind = f' class="{style}"' if style else ""
         self._texts.append(f'<text x="{x}" y="{y}"{kind}>{escape(words)}</text>')
-        self.reach(x + (7 * len(words) if look.startswith("l") else 0), y)
+        self.reach(x + (7 * len(words) if style.startswith("l") else 0), y)
 
     def reach(self, x: int, y: int) -> None:
         """Make the drawing large enough for this place."""
@@ -36,8 +36,8 @@ class Canvas:
     def to_svg(self, title: str, description: str) -> str:
         """Return the drawing, second frames over all others. A screen reader says `title` and `description` in its place."""
         paths = "".join(
-            f'<path class="{look}" d="{"".join(boxes)}"/>'
-            for look, boxes in sorted(self._paths.items(), key=lambda path: path[0] == "d")
+            f'<path class="{style}" d="{"".join(boxes)}"/>'
+            for style, boxes in sorted(self._paths.items(), key=lambda path: path[0] == "d")
         )
         return (
             f'<svg role="img" width="{self.width}" height="{self.height}" '

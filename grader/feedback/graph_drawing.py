@@ -1,4 +1,4 @@
-"""Draws a computation graph as SVG: boxes in layers, arrows that run through none of them."""
+"""Draws a computation graph as SVG: boxes in levels, arrows that run through none of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOLD = 64
 """Most nodes that the text in place of a drawing tells."""
 
 _FITS, _LINE, _RISE = 24, 14, 34
-"""Most characters of a line in a box; pixels of a line, and between two layers."""
+"""Most characters of a line in a box; pixels of a line, and between two levels."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def edges_of(nodes: Sequence[Node]) -> dict[str, list[str]]:
 
 
 def _lines(node: Node, one: Drawn) -> list[tuple[str, str]]:
-    """Return what stands in a node's box: look and text of each line."""
+    """Return what stands in a node's box: style and text of each line."""
     if node.op == "output":
         returned = list(dict.fromkeys(node.inputs))
         kept = [name for name in returned if name in one.saved]
@@ -131,10 +131,10 @@ def graph_drawing(one: Drawn, nodes: Sequence[Node]) -> str:
     for i, node in enumerate(nodes):
         key = str(i)
         x = round(placed.middle[key] - widths[key] / 2) + 4
-        look = "u" if node.name in dead else "r2" if node.name in one.late else "r0"
-        look = {"placeholder": "r1", "output": "k"}.get(node.op, look)
+        style = "u" if node.name in dead else "r2" if node.name in one.late else "r0"
+        style = {"placeholder": "r1", "output": "k"}.get(node.op, style)
         corner = _corner(node, one, heights[key])
-        _draw_box(canvas, x, tops[level[key]], widths[key], heights[key], corner, look)
+        _draw_box(canvas, x, tops[level[key]], widths[key], heights[key], corner, style)
         if node.name in one.saved and node.op != "output":
             top = tops[level[key]]
             inner = _corner(node, one, heights[key] - 6)
@@ -145,8 +145,8 @@ def graph_drawing(one: Drawn, nodes: Sequence[Node]) -> str:
     return canvas.to_svg(f"Graph: {summary(one)}", _reading(nodes))
 
 
-def _wide(look: str, text: str) -> int:
-    return (6 if look.startswith("n") else 8) * len(text)
+def _wide(style: str, text: str) -> int:
+    return (6 if style.startswith("n") else 8) * len(text)
 
 
 def _height(box: Sequence[tuple[str, str]]) -> int:
@@ -161,10 +161,10 @@ def _corner(node: Node, one: Drawn, height: int) -> str:
 
 
 def _draw_box(
-    canvas: Canvas, x: int, y: int, width: int, height: int, corner: str, look: str
+    canvas: Canvas, x: int, y: int, width: int, height: int, corner: str, style: str
 ) -> None:
     if not corner:
-        canvas.box(x, y, width, height, look)
+        canvas.box(x, y, width, height, style)
         return
     r = int(corner[1:])
     across, down = width - 2 * r, height - 2 * r
@@ -172,7 +172,7 @@ def _draw_box(
     bend = [f"a{r} {r} 0 0 1 {dx} {dy}" if corner[0] == "a" else f"l{dx} {dy}" for dx, dy in turns]
     canvas.path(
         f"M{x + r}.5 {y}.5h{across}{bend[0]}v{down}{bend[1]}h-{across}{bend[2]}v-{down}{bend[3]}z",
-        look,
+        style,
     )
     canvas.reach(x + width, y + height)
 
@@ -185,7 +185,7 @@ def _draw_edge(
     tops: Sequence[int],
     bottoms: Sequence[int],
 ) -> None:
-    """Draw an edge from a box's bottom: straight through layers, bent only between them."""
+    """Draw an edge from a box's bottom: straight through levels, bent only between them."""
     xs = [round(x) + 4 for x in route]
     steps = [f"M{xs[0]} {bottom}"]
     for i, (x, to) in enumerate(pairwise(xs), start):

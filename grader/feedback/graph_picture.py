@@ -1,4 +1,4 @@
-"""Pictures of computation graphs: inputs, operators, outputs in layers, and what is kept for backward.
+"""Pictures of computation graphs: inputs, operators, outputs in levels, and what is kept for backward.
 
     show_graph(gm)                              # one FX GraphModule, Graph, or what graph_facts gave
     show_graph(forward=fw, backward=bw)         # a partition: what lies between them is marked
@@ -24,6 +24,7 @@ from grader.feedback.graph_drawing import (
     unread,
 )
 from grader.feedback.style import style_of
+from grader.files import as_utf8
 
 NOTEBOOK, VERDICT = 120, 40
 """Most nodes that a drawing shows in a notebook, and in a verdict. The first are shown."""
@@ -133,7 +134,7 @@ def to_html(picture: GraphPicture, most: int = NOTEBOOK) -> str:
     marks = _legend(picture)
     parts.append(f'<p class="ut-pic-why">{escape(marks)}</p>' if marks else "")
     html = f'<div class="ut-pic">{"".join(parts)}</div>'
-    return html.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair fits no file
+    return as_utf8(html)
 
 
 def graphs_html(graphs: Sequence[tuple[str, tuple[Node, ...]]]) -> str:

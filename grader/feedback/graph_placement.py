@@ -1,7 +1,7 @@
-"""Where the nodes of a graph stand in a drawing: layers from top to bottom, few crossings, no overlap.
+"""Where the nodes of a graph stand in a drawing: levels from top to bottom, few crossings, no overlap.
 
-After Sugiyama, Tagawa and Toda (1981): longest-path layers; an edge that passes a layer has a place
-of its own there, so that it runs through no box; barycentres order each layer; then every place goes
+After Sugiyama, Tagawa and Toda (1981): longest-path levels; an edge that passes a level has a place
+of its own there, so that it runs through no box; barycentres order each level; then every place goes
 as near to its neighbours as its order allows. Knows nothing of torch and of drawing.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 SWEEPS = 12
-"""How often all layers are ordered, downwards and upwards in turn. The best order is kept."""
+"""How often all levels are ordered, downwards and upwards in turn. The best order is kept."""
 
 TURNS = 24
 """How often all places are moved: the first half towards those above or below in turn, then both."""
@@ -27,9 +27,9 @@ LANE, GAP = 8, 18
 
 @dataclass(frozen=True)
 class Placed:
-    """A drawing's places. `rows` are the nodes of each layer from the left, `middle` where each stands.
+    """A drawing's places. `rows` are the nodes of each level from the left, `middle` where each stands.
 
-    `routes[a, b]` holds where the edge passes, as x per layer from that of `a` to that of `b`.
+    `routes[a, b]` holds where the edge passes, as x per level from that of `a` to that of `b`.
     """
 
     rows: tuple[tuple[str, ...], ...]
@@ -39,7 +39,7 @@ class Placed:
 
 
 Key = tuple[str, ...]
-"""A place: ("name",) for a node; ("from", "to", "layer") for an edge that passes."""
+"""A place: ("name",) for a node; ("from", "to", "level") for an edge that passes."""
 
 
 def place(
@@ -49,15 +49,15 @@ def place(
 
     Nodes that read nothing stand just above the first that reads them, those of `last` at the end.
     """
-    layer = _layers(edges, last)
+    level_of = _levels(edges, last)
     lower: dict[Key, list[Key]] = {(name,): [] for name in edges}
     upper: dict[Key, list[Key]] = {(name,): [] for name in edges}
-    at: dict[Key, int] = {(name,): layer[name] for name in edges}
+    at: dict[Key, int] = {(name,): level_of[name] for name in edges}
     paths: dict[tuple[str, str], list[Key]] = {}
     for name, read in edges.items():
         for source in dict.fromkeys(read):
             path: list[Key] = [(source,)]
-            for level in range(layer[source] + 1, layer[name]):
+            for level in range(level_of[source] + 1, level_of[name]):
                 path.append((source, name, str(level)))
                 at[path[-1]] = level
             path.append((name,))
@@ -65,7 +65,7 @@ def place(
             for above, below in pairwise(path):
                 lower.setdefault(above, []).append(below)
                 upper.setdefault(below, []).append(above)
-    rows: list[list[Key]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
+    rows: list[list[Key]] = [[] for _ in range(max(level_of.values(), default=-1) + 1)]
     for key in at:
         rows[at[key]].append(key)
     rows = _ordered(rows, upper, lower)
@@ -80,21 +80,21 @@ def place(
     )
 
 
-def _layers(edges: Mapping[str, Sequence[str]], last: Sequence[str]) -> dict[str, int]:
-    layer: dict[str, int] = {}
+def _levels(edges: Mapping[str, Sequence[str]], last: Sequence[str]) -> dict[str, int]:
+    level_of: dict[str, int] = {}
     for name, read in edges.items():
-        layer[name] = 1 + max((layer[source] for source in read), default=-1)
-    deepest = max(layer.values(), default=0)
+        level_of[name] = 1 + max((level_of[source] for source in read), default=-1)
+    deepest = max(level_of.values(), default=0)
     for name in last:
-        layer[name] = max(deepest, 1 if len(edges) > len(last) else 0)
+        level_of[name] = max(deepest, 1 if len(edges) > len(last) else 0)
     readers: dict[str, list[int]] = {}
     for name, read in edges.items():
         for source in read:
-            readers.setdefault(source, []).append(layer[name])
+            readers.setdefault(source, []).append(level_of[name])
     for name, read in edges.items():
         if not read and name not in last and name in readers:
-            layer[name] = min(readers[name]) - 1
-    return layer
+            level_of[name] = min(readers[name]) - 1
+    return level_of
 
 
 def _ordered(
@@ -131,7 +131,7 @@ def _ordered(
 
 
 def _crossings(rows: Sequence[Sequence[Key]], lower: Mapping[Key, list[Key]]) -> int:
-    """Return how many pairs of edges cross, layer by layer."""
+    """Return how many pairs of edges cross, level by level."""
     total = 0
     for row, below in pairwise(rows):
         index = {key: i for i, key in enumerate(below)}

@@ -14,6 +14,7 @@ from grader.evidence.outcome import Outcome
 from grader.feedback.graph_picture import graphs_html
 from grader.feedback.storage_picture import verdict_html
 from grader.feedback.style import style_of
+from grader.files import as_utf8
 from grader.verdict.verdict import CheckResult, Message, State, Verdict
 
 SITE = "UNDERTORCH_SITE"
@@ -65,7 +66,7 @@ def to_html(verdict: Verdict) -> str:
     if verdict.tier and not verdict.tier.startswith("1"):
         parts.append(f'<p class="ut-banner">Run without a full sandbox: {escape(verdict.tier)}</p>')
     if verdict.diagnosis:
-        parts.append(f'<p class="ut-diagnosis">{_inline(verdict.diagnosis)}</p>')
+        parts.append(f'<p class="ut-diagnosis">{inline_code(verdict.diagnosis)}</p>')
     if verdict.summary:
         parts.append(f'<div class="ut-summary">{_message(verdict.summary)}</div>')
     if verdict.checks:
@@ -74,9 +75,9 @@ def to_html(verdict: Verdict) -> str:
         parts.append(f'<ul class="ut-checks">{rows}</ul>')
     if verdict.review:
         parts.append(
-            f'<p class="ut-note">A person will look at this. {_inline(verdict.review)}</p>'
+            f'<p class="ut-note">A person will look at this. {inline_code(verdict.review)}</p>'
         )
-    parts += [f'<p class="ut-note">{_inline(note)}</p>' for note in verdict.notes]
+    parts += [f'<p class="ut-note">{inline_code(note)}</p>' for note in verdict.notes]
     if verdict.chapter and verdict.outcome is not Outcome.PASSED:
         section = f"chapters/{verdict.chapter}.html#{verdict.exercise}"
         parts.append(_link(section, "Read this section again"))
@@ -85,7 +86,7 @@ def to_html(verdict: Verdict) -> str:
         f'<div class="ut ut-{_tone(verdict)}" role="group" aria-label="{escape(label)}">'
         f"{''.join(parts)}</div>"
     )
-    return html.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair fits no file
+    return as_utf8(html)
 
 
 def to_text(verdict: Verdict) -> str:
@@ -118,7 +119,7 @@ def _tone(verdict: Verdict) -> str:
 def _head(verdict: Verdict) -> str:
     return (
         f'<p class="ut-head"><span class="ut-outcome">{escape(str(verdict.outcome))}</span>'
-        f'<strong class="ut-title">{_inline(verdict.title)}</strong>'
+        f'<strong class="ut-title">{inline_code(verdict.title)}</strong>'
         f'<span class="ut-points">{points_text(verdict)}</span></p>'
     )
 
@@ -132,7 +133,7 @@ def _check(check: CheckResult, folded: bool) -> str:
     return (
         f'<li class="ut-{state.replace(" ", "-")}">'
         f'<span class="ut-sign" role="img" aria-label="{state}">{_SIGNS[check.state]}</span>'
-        f'<span class="ut-rubric">{_inline(check.rubric)}{claim}</span>'
+        f'<span class="ut-rubric">{inline_code(check.rubric)}{claim}</span>'
         f'<span class="ut-share">{_check_points(check).strip(" ()")}</span>{message}</li>'
     )
 
@@ -143,7 +144,7 @@ def _check_points(check: CheckResult) -> str:
 
 def _message(message: Message) -> str:
     rows = "".join(
-        f"<dt>{_inline(label)}</dt><dd><code>{escape(text)}</code></dd>"
+        f"<dt>{inline_code(label)}</dt><dd><code>{escape(text)}</code></dd>"
         for label, text in message.rows
     )
     table = f"<dl>{rows}</dl>" if rows else ""
@@ -151,7 +152,7 @@ def _message(message: Message) -> str:
         table += _link(f"explorers/{message.link}", "See it in the explorer")
     picture = verdict_html(message.layouts) if message.layouts else ""
     picture += graphs_html(message.graphs) if message.graphs else ""
-    return f'<div class="ut-message"><p>{_inline(message.what)}</p>{table}{picture}</div>'
+    return f'<div class="ut-message"><p>{inline_code(message.what)}</p>{table}{picture}</div>'
 
 
 def _link(page: str, text: str) -> str:
@@ -168,6 +169,6 @@ def _message_lines(message: Message) -> list[str]:
     return lines + [f"      {label:<{width}}  {text}" for label, text in message.rows]
 
 
-def _inline(text: str) -> str:
-    """Escape text, then turn `code` spans into elements."""
+def inline_code(text: str) -> str:
+    """Return text as HTML, what stands between backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

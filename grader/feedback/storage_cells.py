@@ -31,7 +31,7 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Strip:
+class StorageCells:
     """One storage in cells of one width, with what is drawn of it.
 
     `readers[n][cell]` are the elements that `layouts[n]` reads there. Of a large tensor only the
@@ -115,15 +115,15 @@ def drawn(layout: Layout, limits: Limits) -> Iterator[tuple[int, ...]]:
                 yield block.index(row, column, len(layout.size))
 
 
-def strip_of(layouts: Sequence[Layout], limits: Limits) -> list[Strip]:
+def storages_of(layouts: Sequence[Layout], limits: Limits) -> list[StorageCells]:
     """Return one strip per storage and width of cells, in the order of `layouts`."""
     groups: dict[tuple[int, int], list[Layout]] = {}
     for layout in layouts:
         groups.setdefault((layout.storage, layout.itemsize), []).append(layout)
-    return [_strip(group, limits) for group in groups.values()]
+    return [_storage(group, limits) for group in groups.values()]
 
 
-def _strip(layouts: Sequence[Layout], limits: Limits) -> Strip:
+def _storage(layouts: Sequence[Layout], limits: Limits) -> StorageCells:
     total = layouts[0].cells
     known: list[dict[int, list[int]]] = []
     wanted: set[int] = set()
@@ -136,7 +136,9 @@ def _strip(layouts: Sequence[Layout], limits: Limits) -> Strip:
         found = readers(layout)
         complete = complete and found is not None
         known.append(seen if found is None else found)
-    return Strip(tuple(layouts), tuple(_elided(wanted, total, complete, limits)), tuple(known))
+    return StorageCells(
+        tuple(layouts), tuple(_elided(wanted, total, complete, limits)), tuple(known)
+    )
 
 
 def _elided(wanted: set[int], total: int, complete: bool, limits: Limits) -> Iterator[int | Gap]:

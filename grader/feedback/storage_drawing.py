@@ -1,6 +1,6 @@
-"""Draws a storage's strip of cells and the grids of the tensors that read it, as SVG.
+"""Draws a storage's cells in a row, and the grids of the tensors that read it, as SVG.
 
-Boxes of one look share a path, so that a picture in a verdict stays a few kilobytes.
+Boxes of one style share a path, so that a picture in a verdict stays a few kilobytes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import islice
 
 from grader.evidence.layout import Layout
 from grader.feedback.canvas import Canvas
-from grader.feedback.storage_cells import Block, Gap, Limits, Strip, grid
+from grader.feedback.storage_cells import Block, Gap, Limits, StorageCells, grid
 
 _NARROW, _HEIGHT, _GRID_HEIGHT = 30, 24, 34
 _WIDE, _MARGIN = 730, 58
@@ -29,11 +29,11 @@ class Shown:
     read: Mapping[int, str]
 
 
-def drawing(strip: Strip, members: Sequence[Shown], limits: Limits) -> str:
+def drawing(storage: StorageCells, members: Sequence[Shown], limits: Limits) -> str:
     """Return the strip and below it the grids of those who read it."""
-    canvas, tints = Canvas(), _tints(strip)
-    width = _width(strip, members)
-    bottom = _draw_strip(canvas, strip, rows_of(strip, members), tints, width)
+    canvas, tints = Canvas(), _tints(storage)
+    width = _width(storage, members)
+    bottom = _draw_cells(canvas, storage, rows_of(storage, members), tints, width)
     if not any(one.label or len(one.layout.size) > 2 for one in members):
         bottom -= 12  # no titles
     left, top = 0, bottom
@@ -51,13 +51,13 @@ def drawing(strip: Strip, members: Sequence[Shown], limits: Limits) -> str:
     return canvas.to_svg(title, " ".join(map(_reading, members)))
 
 
-def rows_of(strip: Strip, members: Sequence[Shown]) -> list[tuple[str, Mapping[int, str]]]:
+def rows_of(storage: StorageCells, members: Sequence[Shown]) -> list[tuple[str, Mapping[int, str]]]:
     """Return what is said of each cell: what it holds, then the elements that each tensor reads."""
     holds = {cell: text for one in members for cell, text in one.stored.items()}
     rows: list[tuple[str, Mapping[int, str]]] = [("holds", holds)] if holds else []
-    for one, seen in zip(members, strip.readers, strict=True):
+    for one, seen in zip(members, storage.readers, strict=True):
         label = one.label if len(members) > 1 else "element"
-        rows.append((label, {cell: elements(seen[cell]) for cell in strip.cells if cell in seen}))
+        rows.append((label, {cell: elements(seen[cell]) for cell in storage.cells if cell in seen}))
     return rows
 
 
@@ -67,11 +67,11 @@ def elements(places: Sequence[int]) -> str:
     return text if len(places) == 1 or len(text) <= 4 else f"×{len(places)}"
 
 
-def legend(strip: Strip) -> str:
+def legend(storage: StorageCells) -> str:
     """Return what the marks mean, of those that the drawing has."""
-    read = [cell for cell in strip.cells if any(cell in seen for seen in strip.readers)]
-    cells = [cell for cell in strip.cells if not isinstance(cell, Gap)]
-    shared = any(len(places) > 1 for seen in strip.readers for places in seen.values())
+    read = [cell for cell in storage.cells if any(cell in seen for seen in storage.readers)]
+    cells = [cell for cell in storage.cells if not isinstance(cell, Gap)]
+    shared = any(len(places) > 1 for seen in storage.readers for places in seen.values())
     marks = [
         ("▾ the first cell read", bool(read)),
         ("@ an element's cell", bool(read)),
@@ -81,18 +81,18 @@ def legend(strip: Strip) -> str:
     return " · ".join(text for text, is_there in marks if is_there)
 
 
-def _width(strip: Strip, members: Sequence[Shown]) -> int:
+def _width(storage: StorageCells, members: Sequence[Shown]) -> int:
     """Return the width of a cell: the longest thing in it decides."""
     values = [text for one in members for text in (*one.stored.values(), *one.read.values())]
-    orders = [text for _, row in rows_of(strip, members) for text in row.values()]
-    numbers = [f"@{cell}" for cell in strip.cells if not isinstance(cell, Gap)]
+    orders = [text for _, row in rows_of(storage, members) for text in row.values()]
+    numbers = [f"@{cell}" for cell in storage.cells if not isinstance(cell, Gap)]
     return max(_NARROW, 7 * max(map(len, [*values, *orders, *numbers]), default=0) + 8)
 
 
-def _tints(strip: Strip) -> dict[int, str]:
-    """Return the look of each cell that is read. The rows of the first tensor that reads it take turns."""
+def _tints(storage: StorageCells) -> dict[int, str]:
+    """Return the style of each cell that is read. The rows of the first tensor that reads it take turns."""
     tints: dict[int, str] = {}
-    for layout, seen in zip(strip.layouts, strip.readers, strict=True):
+    for layout, seen in zip(storage.layouts, storage.readers, strict=True):
         columns = layout.size[-1] if layout.size else 1
         for cell, places in seen.items():
             tints.setdefault(cell, f"r{places[0] // columns % 3}")
@@ -107,9 +107,9 @@ def _reading(one: Shown) -> str:
     return f"{who} cells {', '.join(cells)}{more}." if cells else f"{who} no cell."
 
 
-def _draw_strip(
+def _draw_cells(
     canvas: Canvas,
-    strip: Strip,
+    storage: StorageCells,
     rows: Sequence[tuple[str, Mapping[int, str]]],
     tints: Mapping[int, str],
     width: int,
@@ -118,15 +118,15 @@ def _draw_strip(
 
     The first of `rows` stands in the cells, the others below them.
     """
-    if not strip.cells:
+    if not storage.cells:
         canvas.text(0, 14, "The storage is empty.", "l")
         return 18
     across = min(16, (_WIDE - _MARGIN) // width)
     heights = [20 + _HEIGHT // 2, *(28 + _HEIGHT + 14 * row for row in range(len(rows) - 1))]
     line = heights[-1] + (20 if len(rows) > 1 else 26)
-    starts = {layout.offset for layout in strip.layouts if layout.numel}
-    shared = {cell for seen in strip.readers for cell, places in seen.items() if len(places) > 1}
-    for place, cell in enumerate(strip.cells):
+    starts = {layout.offset for layout in storage.layouts if layout.numel}
+    shared = {cell for seen in storage.readers for cell, places in seen.items() if len(places) > 1}
+    for place, cell in enumerate(storage.cells):
         x, y = _MARGIN + place % across * width, place // across * line
         middle = x + width // 2
         if place % across == 0:
@@ -145,7 +145,7 @@ def _draw_strip(
         for row, (height, (_, texts)) in enumerate(zip(heights, rows, strict=True)):
             if cell in texts:
                 canvas.text(middle, y + height, texts[cell], "o" if row else "")
-    return -(-len(strip.cells) // across) * line + 2
+    return -(-len(storage.cells) // across) * line + 2
 
 
 def _draw_block(
@@ -173,8 +173,8 @@ def _draw_block(
                 canvas.text(middle, top + 20, "…")
                 continue
             cell = one.layout.address(block.index(row, column, len(one.layout.size)))
-            look = tints.get(cell, "r0")
-            canvas.box(x + across * width + 1, top, width - 3, _GRID_HEIGHT - 3, look)
+            style = tints.get(cell, "r0")
+            canvas.box(x + across * width + 1, top, width - 3, _GRID_HEIGHT - 3, style)
             value = one.read.get(cell)
             if value is None:
                 canvas.text(middle, top + 20, f"@{cell}")

@@ -18,7 +18,15 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from grader.evidence.layout import Layout, layout_of, sentences, without_memory
-from grader.feedback.storage_cells import NOTEBOOK, VERDICT, Gap, Limits, Strip, drawn, strip_of
+from grader.feedback.storage_cells import (
+    NOTEBOOK,
+    VERDICT,
+    Gap,
+    Limits,
+    StorageCells,
+    drawn,
+    storages_of,
+)
 from grader.feedback.storage_drawing import Shown, drawing, legend, rows_of
 from grader.feedback.style import style_of
 
@@ -56,11 +64,11 @@ def show_storage(*tensors: torch.Tensor, **named: torch.Tensor) -> Picture:
     if len(tensors) > 1 or (tensors and named):
         given = [(label or f"tensor {i}", tensor) for i, (label, tensor) in enumerate(given, 1)]
     with _disable_current_modes(), torch.no_grad():
-        return _look(given)
+        return _picture(given)
 
 
-def _look(given: Sequence[tuple[str, torch.Tensor]]) -> Picture:
-    shown, refused, storages = [], [], list[int]()
+def _picture(given: Sequence[tuple[str, torch.Tensor]]) -> Picture:
+    shown, refused, known = [], [], list[int]()
     for label, tensor in given:
         why = without_memory(tensor)
         if why:
@@ -68,23 +76,24 @@ def _look(given: Sequence[tuple[str, torch.Tensor]]) -> Picture:
             continue
         plain = tensor.detach()
         key = plain.untyped_storage()._cdata
-        if key not in storages:
-            storages.append(key)
-        shown.append((label, plain, layout_of(plain, storages.index(key))))
-    strips = strip_of([layout for _, _, layout in shown], NOTEBOOK)
+        if key not in known:
+            known.append(key)
+        shown.append((label, plain, layout_of(plain, known.index(key))))
+    storages = storages_of([layout for _, _, layout in shown], NOTEBOOK)
     return Picture(
         tuple(
-            Shown(label, layout, *_values(plain, layout, strips)) for label, plain, layout in shown
+            Shown(label, layout, *_values(plain, layout, storages))
+            for label, plain, layout in shown
         ),
         tuple(refused),
     )
 
 
 def _values(
-    tensor: torch.Tensor, layout: Layout, strips: Sequence[Strip]
+    tensor: torch.Tensor, layout: Layout, storages: Sequence[StorageCells]
 ) -> tuple[dict[int, str], dict[int, str]]:
     """Return the values of the drawn cells as they are stored, and as this tensor reads them."""
-    own = next(strip for strip in strips if layout in strip.layouts)
+    own = next(storage for storage in storages if layout in storage.layouts)
     cells = sorted(
         {cell for cell in own.cells if not isinstance(cell, Gap)}
         | {layout.address(index) for index in drawn(layout, NOTEBOOK)}
@@ -133,14 +142,14 @@ def bare(label: str, layout: Layout) -> Shown:
 def to_html(picture: Picture, limits: Limits = NOTEBOOK) -> str:
     """Return the picture as one self-contained element, on one line."""
     parts = [style_of("storage.css")]
-    for strip in strip_of([one.layout for one in picture.shown], limits):
-        members = [one for one in picture.shown if one.layout in strip.layouts]
-        parts.append(f'<div class="ut-pic-drawing">{drawing(strip, members, limits)}</div>')
+    for storage in storages_of([one.layout for one in picture.shown], limits):
+        members = [one for one in picture.shown if one.layout in storage.layouts]
+        parts.append(f'<div class="ut-pic-drawing">{drawing(storage, members, limits)}</div>')
         for one in members:
             head = f"<strong>{escape(one.label)}</strong>: " if one.label else ""
             words = escape(" ".join(sentences(one.layout)))
             parts.append(f"<p>{head}{words}</p>")
-        parts.append(f'<p class="ut-pic-why">{legend(strip)}</p>' if legend(strip) else "")
+        parts.append(f'<p class="ut-pic-why">{legend(storage)}</p>' if legend(storage) else "")
     for label, why in picture.refused:
         head = f"<strong>{escape(label)}</strong>: " if label else ""
         parts.append(f'<p class="ut-pic-why">{head}{escape(why)}</p>')
@@ -155,25 +164,25 @@ def verdict_html(shown: Sequence[tuple[str, Layout]]) -> str:
 def to_text(picture: Picture) -> str:
     """Return the picture as lines for a terminal."""
     blocks = []
-    for strip in strip_of([one.layout for one in picture.shown], NOTEBOOK):
-        members = [one for one in picture.shown if one.layout in strip.layouts]
+    for storage in storages_of([one.layout for one in picture.shown], NOTEBOOK):
+        members = [one for one in picture.shown if one.layout in storage.layouts]
         for one in members:
             words = sentences(one.layout)
             blocks.append(
                 "\n".join([f"{one.label}: {words[0]}" if one.label else words[0], *words[1:]])
             )
-        blocks.append(_table(strip, members) if strip.cells else "The storage is empty.")
+        blocks.append(_table(storage, members) if storage.cells else "The storage is empty.")
     blocks += [f"{label}: {why}" if label else why for label, why in picture.refused]
     return "\n\n".join(blocks)
 
 
-def _table(strip: Strip, members: Sequence[Shown]) -> str:
+def _table(storage: StorageCells, members: Sequence[Shown]) -> str:
     """Return the strip as columns: number, value, elements; sixteen cells to a line."""
-    rows = rows_of(strip, members)
+    rows = rows_of(storage, members)
     names = ["cell", *(name for name, _ in rows)]
     first = max(map(len, names))
     columns = []
-    for cell in strip.cells:
+    for cell in storage.cells:
         if isinstance(cell, Gap):
             columns.append([f"+{cell.count}", *["…"] * len(rows)])
         else:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 @cache
 def style_of(*sheets: str) -> str:
-    """Return look.css and more sheets of this folder as a `<style>` element."""
+    """Return theme.css and more sheets of this folder as a `<style>` element."""
     here = Path(__file__).parent
-    css = "".join((here / name).read_text(encoding="utf-8") for name in ("look.css", *sheets))
+    css = "".join((here / name).read_text(encoding="utf-8") for name in ("theme.css", *sheets))
     css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
     return "<style>" + re.sub(r"\s+", " ", css).strip() + "</style>"

@@ -113,22 +113,21 @@ def _shown(value: object) -> str:
 
 
 def probe_modules(path: Path) -> list[Path]:
-    """Return the files of a chapter's probes: `probes.py`, or the modules of the package `probes`."""
-    return sorted(path.glob("*.py")) if path.is_dir() else [path]
+    """Return the modules of the package `path`, a chapter's probes."""
+    return sorted(path.glob("*.py"))
 
 
 def load_probes(path: Path) -> dict[str, Probe]:
-    """Return a chapter's probes, by name: those of all modules if `path` is a package.
+    """Return a chapter's probes, by name: those of all modules of the package `path`.
 
     Raises `ProbeError` if there is no such file, or two probes have one name.
     """
     package = f"_probes_of_{path.parent.name}"
     for name in [name for name in sys.modules if f"{name}.".startswith(f"{package}.")]:
         del sys.modules[name]  # of another course
-    modules = [_load(package, path / "__init__.py" if path.is_dir() else path)]
-    if path.is_dir():
-        names = [module.stem for module in probe_modules(path) if module.stem != "__init__"]
-        modules += [importlib.import_module(f"{package}.{name}") for name in names]
+    modules = [_load(package, path / "__init__.py")]
+    names = [module.stem for module in probe_modules(path) if module.stem != "__init__"]
+    modules += [importlib.import_module(f"{package}.{name}") for name in names]
     found: dict[str, Probe] = {}
     for module in modules:
         for value in vars(module).values():
@@ -143,7 +142,7 @@ def load_probes(path: Path) -> dict[str, Probe]:
 def _load(name: str, file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None or not file.is_file():
-        raise ProbeError(f"there are no probes at {file}")
+        raise ProbeError(f"there are no probes at {file.parent}: a package, it needs {file.name}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

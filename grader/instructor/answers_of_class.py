@@ -12,14 +12,22 @@ import nbformat
 from grader.course.cells import source_of
 from grader.course.course import Chapter, CourseError
 from grader.evidence.store import OtherSchema, Store
-from grader.instructor.fingerprint import read
-from grader.instructor.similar import Attempt, Likeness, Pair, alike, common_runs, crowds, ranked
+from grader.instructor.fingerprint import text_of
+from grader.instructor.similar import (
+    Likeness,
+    Pair,
+    StudentAnswer,
+    alike,
+    common_runs,
+    crowds,
+    ranked,
+)
 from grader.nbgrader.run import attempts_in
 
 Track = Callable[[Sequence[str], str], Iterable[str]]
 
 
-def read_answers_of_class(chapter: Chapter, track: Track) -> dict[str, list[Attempt]]:
+def read_answers_of_class(chapter: Chapter, track: Track) -> dict[str, list[StudentAnswer]]:
     """Return by exercise what each student wrote: the solution cell, and helpers that it names.
 
     Who did not attempt an exercise is left out. Raises `CourseError` if nothing is graded.
@@ -28,14 +36,14 @@ def read_answers_of_class(chapter: Chapter, track: Track) -> dict[str, list[Atte
     students = sorted(path.parent.parent.name for path in paths)
     if not students:
         raise CourseError(f"Nothing is graded yet. Run: undertorch grade {chapter.id}")
-    found: dict[str, list[Attempt]] = defaultdict(list)
+    found: dict[str, list[StudentAnswer]] = defaultdict(list)
     for student in track(students, f"reading {chapter.id}"):
         for exercise, attempt in _of_student(chapter, student):
             found[exercise].append(attempt)
     return found
 
 
-def _of_student(chapter: Chapter, student: str) -> Iterable[tuple[str, Attempt]]:
+def _of_student(chapter: Chapter, student: str) -> Iterable[tuple[str, StudentAnswer]]:
     try:
         record = Store(chapter.root, student, chapter.id).read()
     except (OtherSchema, ValueError, KeyError):
@@ -56,7 +64,7 @@ def _of_student(chapter: Chapter, student: str) -> Iterable[tuple[str, Attempt]]
         # parts keep the lines that they stood on; the gaps are of no use here
         text = re.sub(r"\n{3,}", "\n\n", "\n\n".join(part.strip("\n") for part in parts))
         passed = verdict["outcome"] == "passed"
-        yield exercise, Attempt(student, read(text), passed, verdict["mistake"])
+        yield exercise, StudentAnswer(student, text_of(text), passed, verdict["mistake"])
 
 
 def similar_in(chapter: Chapter, track: Track) -> tuple[list[Pair], dict[str, list[list[str]]]]:

@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 from grader.course.course import Chapter, Course, CourseError
 from grader.evidence.store import OtherSchema, Store
 from grader.nbgrader.results import (
+    ChapterResults,
     HandedIn,
     Person,
-    Standing,
     open_gradebook,
-    read_standing,
+    read_results,
     total,
 )
 
@@ -50,7 +50,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Submission:
+class GradedSubmission:
     """What one student handed in for a chapter; `late` in seconds, `penalty` in points."""
 
     person: Person
@@ -79,7 +79,7 @@ class Classroom:
     title: str
     exercises: tuple[tuple[str, str, float], ...]
     """Id, title and most points of each, in the chapter's order."""
-    submissions: tuple[Submission, ...]
+    submissions: tuple[GradedSubmission, ...]
     absent: tuple[Person, ...]
 
     @property
@@ -102,8 +102,8 @@ def read_classrooms(chapters: Iterable[Chapter], track: Track[str]) -> list[Clas
     """Return the class in each chapter. Raises `CourseError` where nothing is graded."""
     chapters = list(chapters)
     with open_gradebook(chapters[0].root) as gradebook:
-        standings = [read_standing(gradebook, chapter.id) for chapter in chapters]
-    return [_read(chapter, s, track) for chapter, s in zip(chapters, standings, strict=True)]
+        results = [read_results(gradebook, chapter.id) for chapter in chapters]
+    return [_read(chapter, s, track) for chapter, s in zip(chapters, results, strict=True)]
 
 
 def anonymous(classrooms: Iterable[Classroom]) -> list[Classroom]:
@@ -144,15 +144,15 @@ def _renamed(room: Classroom, aliases: Mapping[str, Person]) -> Classroom:
     )
 
 
-def _read(chapter: Chapter, standing: Standing, track: Track[str]) -> Classroom:
-    people = {person.id: person for person in standing.people}
+def _read(chapter: Chapter, results: ChapterResults, track: Track[str]) -> Classroom:
+    people = {person.id: person for person in results.people}
     kept = {path.parent.name for path in (chapter.root / "evidence").glob(f"*/{chapter.id}")}
-    students = sorted(kept | set(standing.handed_in))
+    students = sorted(kept | set(results.handed_in))
     if not students:
         raise CourseError(f"Nothing is graded yet. Run: undertorch grade {chapter.id}")
     submissions = [
         _submission(
-            chapter, people.get(name, Person(name)), standing.handed_in.get(name, HandedIn(0.0))
+            chapter, people.get(name, Person(name)), results.handed_in.get(name, HandedIn(0.0))
         )
         for name in track(students, f"reading {chapter.id}")
     ]
@@ -165,7 +165,7 @@ def _read(chapter: Chapter, standing: Standing, track: Track[str]) -> Classroom:
     )
 
 
-def _submission(chapter: Chapter, person: Person, handed_in: HandedIn) -> Submission:
+def _submission(chapter: Chapter, person: Person, handed_in: HandedIn) -> GradedSubmission:
     """Return one submission; evidence that cannot be read is a reason to look, not to stop."""
     store = Store(chapter.root, person.id, chapter.id)
     try:
@@ -190,7 +190,9 @@ def _submission(chapter: Chapter, person: Person, handed_in: HandedIn) -> Submis
         results.append(result)
     if not record and not trouble and not handed_in.cells:
         trouble = "It has neither points nor evidence: it was never graded to the end."
-    return Submission(person, tuple(results), handed_in.late_seconds, handed_in.penalty, trouble)
+    return GradedSubmission(
+        person, tuple(results), handed_in.late_seconds, handed_in.penalty, trouble
+    )
 
 
 def _with_verdict(result: Result, verdict: Mapping[str, Any], seconds: float | None) -> Result:

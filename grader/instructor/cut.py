@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.course.cells import source_of
+from grader.course.cells import grade_id_of, is_grade_cell, is_solution_cell, role_of, source_of
 from grader.course.course import Chapter
-from grader.submission.needs import needs, provides
+from grader.submission.names import needs, provides
 
 _MARKER = re.compile(r"^[ \t]*###[ \t]*(BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
 
@@ -51,9 +51,9 @@ def cut(chapter: Chapter, points: Mapping[str, float]) -> Cut:
         if index in kept or index in wanted_by
     ]
     given = {
-        role["grade_id"]: wanted_by[index]
+        role.grade_id: wanted_by[index]
         for index in sorted(wanted_by)
-        if (role := _role(cells[index])).get("solution")
+        if (role := role_of(cells[index])) and role.is_solution
     }
     there = {*chosen, *given}
     cards = {name: chapter.exercise(name).prerequisites for name in chosen}
@@ -64,7 +64,7 @@ def cut(chapter: Chapter, points: Mapping[str, float]) -> Cut:
 def _section(cell: Mapping[str, Any]) -> str:
     """Return the section that a cell's id names: an exercise, or a part of the text."""
     name = str(cell.get("id", ""))
-    if _role(cell):
+    if role_of(cell):
         return name.removesuffix("-grade")
     return name.rpartition("-")[0] or name
 
@@ -77,16 +77,11 @@ def _telling(cells: Sequence[Mapping[str, Any]], left_out: set[str], chosen: set
             own = {index for index, cell in enumerate(cells) if _section(cell) == part}
             needed = _needed(cells, own)
             if any(
-                _role(cells[index]).get("solution") and _section(cells[index]) in left_out
+                is_solution_cell(cells[index]) and _section(cells[index]) in left_out
                 for index in needed
             ):
                 telling.add(part)
     return telling
-
-
-def _role(cell: Mapping[str, Any]) -> Mapping[str, Any]:
-    role: Mapping[str, Any] = cell["metadata"].get("nbgrader", {})
-    return role
 
 
 def _needed(cells: Sequence[Mapping[str, Any]], kept: set[int]) -> dict[int, str]:
@@ -97,14 +92,14 @@ def _needed(cells: Sequence[Mapping[str, Any]], kept: set[int]) -> dict[int, str
     """
     binders: dict[str, list[int]] = {}
     for index, cell in enumerate(cells):
-        if cell["cell_type"] == "code" and not _role(cell).get("grade"):
+        if cell["cell_type"] == "code" and not is_grade_cell(cell):
             for name in provides(source_of(cell)):
                 binders.setdefault(name, []).append(index)
     found: dict[int, str] = {}
     pending = sorted(kept)
     while pending:
         index = pending.pop(0)
-        if cells[index]["cell_type"] != "code" or _role(cells[index]).get("grade"):
+        if cells[index]["cell_type"] != "code" or is_grade_cell(cells[index]):
             continue
         for name in sorted(needs(source_of(cells[index]))):
             before = [other for other in binders.get(name, ()) if other < index]
@@ -119,7 +114,7 @@ def _given(cell: Mapping[str, Any]) -> dict[str, Any]:
     plain = copy.deepcopy(dict(cell))
     text = _MARKER.sub("", source_of(cell))
     if not text.startswith("%%"):
-        what = _role(cell).get("grade_id")
+        what = grade_id_of(cell)
         why = f"the course's answer to {what}" if what else f"from the part on {_section(cell)}"
         text = f"# Given: {why}, which the cells below use.\n{text}"
     plain.update(source=text, metadata={}, outputs=[], execution_count=None)
@@ -140,8 +135,8 @@ def _weighted(cell: Mapping[str, Any], points: Mapping[str, float]) -> dict[str,
         mine["source"] = re.sub(
             r"· [\d.]+ points ·", f"· {worth:g} points ·", mine["source"], count=1
         )
-    if _role(mine).get("grade"):
+    if is_grade_cell(mine):
         mine["metadata"]["nbgrader"]["points"] = worth
-    elif _role(mine).get("solution"):
+    elif is_solution_cell(mine):
         mine["metadata"]["undertorch"]["points"] = worth
     return mine

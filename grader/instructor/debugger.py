@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pdb
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
-
-import pytest
 
 from grader.evidence.outcome import Ended
 from grader.verdict.interview import Evidence
@@ -31,27 +30,23 @@ class CheckDebugger:
         self.stops = 0
         self._quit = False
 
-    def __call__(
-        self, error: pytest.ExceptionInfo[BaseException], asked: Sequence[Evidence]
-    ) -> None:
+    def __call__(self, error: BaseException, asked: Sequence[Evidence]) -> None:
         """Stop in the frame of the check that raised `error`; not where the process had ended."""
-        if self._quit or isinstance(error.value, Ended):
+        if self._quit or isinstance(error, Ended):
             return
         out = self._out or sys.stdout
-        out.write(
-            ("" if self.stops else _HELP) + f"\n{type(error.value).__name__}: {error.value}\n"
-        )
+        out.write(("" if self.stops else _HELP) + f"\n{type(error).__name__}: {error}\n")
         self.stops += 1
-        frames = [entry.path for entry in error.traceback]
-        ours = [index for index, path in enumerate(frames) if Path(path) == self._checks]
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        files = [Path(frame.f_code.co_filename) for frame in frames]
+        ours = [index for index, path in enumerate(files) if path == self._checks]
         debugger = _Pdb(stdin=self._stdin, stdout=self._out)
         up = len(frames) - 1 - ours[-1] if ours else 0
         if up:
             debugger.cmdqueue.append(f"up {up}")
-        checks = error.traceback[ours[-1] if ours else -1].frame
-        checks.f_globals["asked"] = asked
+        frames[ours[-1] if ours else -1].f_globals["asked"] = asked
         debugger.reset()
-        debugger.interaction(None, error.tb)
+        debugger.interaction(None, error.__traceback__)
         self._quit = debugger.quit
 
 

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import nbformat
-import pytest
 import torch
 
 from grader.course.course import Chapter, CourseError
@@ -20,15 +19,15 @@ from grader.evidence.outcome import Ended
 from grader.evidence.replay import Replay
 from grader.evidence.store import OtherSchema, Store
 from grader.inside.probe import Probe, load_probes
-from grader.instructor.shown import shown
-from grader.nbgrader.run import attempts_in, digest
+from grader.instructor.value_text import value_text
+from grader.nbgrader.run import attempts_in, notebook_digest
 from grader.verdict.checks import CheckRun, Suite
 from grader.verdict.compare import Mismatch
 from grader.verdict.interview import Evidence, Interview
 from grader.verdict.probe_versions import probe_versions
 from grader.verdict.verdict import CheckResult, Verdict, message_for
 
-OnError = Callable[["pytest.ExceptionInfo[BaseException]", Sequence[Evidence]], None]
+OnError = Callable[[BaseException, Sequence[Evidence]], None]
 """Is shown the error of a check, and the evidence that the check had asked for until then."""
 
 
@@ -163,7 +162,7 @@ def _replay(
     if not path.is_file():
         return (), f"The autograded notebook is gone: {path.relative_to(chapter.root)}."
     notebook = nbformat.read(path, as_version=4)
-    if digest(notebook) != record["submission"]:
+    if notebook_digest(notebook) != record["submission"]:
         return (), "The autograded notebook is not the one that was graded."
     probes = load_probes(chapter.probes)
     versions = probe_versions(chapter.probes, probes)
@@ -192,7 +191,7 @@ def _run(
         steps.append(_step(runs[-1], given.get(runs[-1].check.name), asked))
         return False
 
-    def show(error: pytest.ExceptionInfo[BaseException]) -> None:
+    def show(error: BaseException) -> None:
         if on_error is not None:
             on_error(error, [one for _, _, one in witness.noted if isinstance(one, Evidence)])
 
@@ -222,17 +221,17 @@ def _step(run: CheckRun, given: CheckResult | None, asked: tuple[Asked, ...]) ->
 def _compared(kind: str, got: object, tolerance: tuple[float, float]) -> str:
     rtol, atol = tolerance
     within = f" within rtol {rtol:g}, atol {atol:g}" if kind == "close" else ""
-    return f"{kind}{within}: {shown(got)}"
+    return f"{kind}{within}: {value_text(got)}"
 
 
 def _asked(probe: Probe, inputs: Mapping[str, Any], evidence: Evidence | Ended) -> Asked:
-    before = {name: shown(value) for name, value in inputs.items()}
+    before = {name: value_text(value) for name, value in inputs.items()}
     if isinstance(evidence, Ended):
         return Asked(probe.name, before, f"the process ended: {evidence.detail}")
     after = None
     try:
-        after = {name: shown(value) for name, value in evidence.inputs_after.items()}
-        answer = shown(evidence.value)
+        after = {name: value_text(value) for name, value in evidence.inputs_after.items()}
+        answer = value_text(evidence.value)
     except AssertionError as error:  # what it raised, or why it is no answer
         answer = str(error)
     return Asked(

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from grader.submission.program import plain_python
+from grader.submission.names import plain_python
 
 RUN = 10
 """Tokens in a run. Six are idiom with one odd word in it (`= torch.where(x,`), which strangers share;
@@ -48,7 +48,7 @@ class Text:
             yield self.tokens[start : start + RUN], self.lines[start : start + RUN]
 
 
-def read(source: str) -> Text:
+def text_of(source: str) -> Text:
     """Return a cell's text, normalised. What is no Python is cut at white space."""
     plain = plain_python(source)
     try:

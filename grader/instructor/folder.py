@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.building.source import Variant
-from grader.building.variants import drawn, standing
+from grader.building.variants import drawn, temporary_variant
 from grader.course.course import COURSE_FILE, Chapter, Course, CourseError, course_at, origin
-from grader.course.course_file import Assigned, Chosen, read_chosen
-from grader.files import write_whole
+from grader.course.course_file import Assigned, CourseSettings, read_course_file
+from grader.files import write_atomically
 from grader.instructor.cut import Cut, cut
-from grader.instructor.variants import read_secret, refuse_another, write_secret
+from grader.instructor.private_variant import read_secret, refuse_another, write_secret
 from grader.student.journal import STATE
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ from pathlib import Path
 
 try:
     from grader.nbgrader import commands_on_path
-    from grader.nbgrader.settings import apply_chosen
+    from grader.nbgrader.settings import apply_course_file
 except ImportError as error:  # nbgrader would only log it, and grade without a sandbox
     raise SystemExit(f"Undertorch is not in this environment; activate its own. ({error})") from None
 
 commands_on_path()
-apply_chosen(get_config(), Path(__file__).resolve().parent)  # noqa: F821  (nbgrader's)
+apply_course_file(get_config(), Path(__file__).resolve().parent)  # noqa: F821  (nbgrader's)
 '''
 
 HEAD = """\
@@ -84,7 +84,7 @@ class Applied:
 
 
 @dataclass(frozen=True)
-class Report:
+class ApplyReport:
     """What `course apply` did. `others` are chapters in the folder that the file does not name."""
 
     folder: Path
@@ -95,7 +95,7 @@ class Report:
 
 def new_course(
     folder: Path, chapters: Sequence[str], exercises: Sequence[str], *, private: bool = False
-) -> Chosen:
+) -> CourseSettings:
     """Write a course file and nbgrader's configuration into a new folder.
 
     Takes whole chapters by id, and single exercises by id or as `chapter/exercise`; all chapters
@@ -113,9 +113,9 @@ def new_course(
     folder.mkdir(parents=True, exist_ok=True)
     if private:
         write_secret(folder / "secret")
-    write_whole(folder / COURSE_FILE, text)
-    write_whole(folder / "nbgrader_config.py", CONFIG)
-    return read_chosen(folder)
+    write_atomically(folder / COURSE_FILE, text)
+    write_atomically(folder / "nbgrader_config.py", CONFIG)
+    return read_course_file(folder)
 
 
 def material() -> Course:
@@ -153,7 +153,7 @@ def _selection(
 
 def apply_course(
     folder: Path, done: Callable[[Applied], None] = lambda applied: None, *, overwrite: bool = False
-) -> Report:
+) -> ApplyReport:
     """Bring a course folder in line with its course file; `done` hears of each chapter.
 
     A source notebook that was edited here stays as it is, unless `overwrite`: then it is moved to
@@ -162,17 +162,17 @@ def apply_course(
     from grader.nbgrader.coursebook import CourseBook
 
     folder = folder.resolve()
-    chosen, course = read_chosen(folder), material()
-    secret = read_secret(folder / chosen.secret) if chosen.secret else b""
+    settings, course = read_course_file(folder), material()
+    secret = read_secret(folder / settings.secret) if settings.secret else b""
     cuts = {
         name: (course.chapter(name), _cut(course.chapter(name), assigned, secret, folder))
-        for name, assigned in chosen.chapters.items()
+        for name, assigned in settings.chapters.items()
     }
     book, state = CourseBook(folder), _State(folder)
     states = {name: state.look(*pair, overwrite=overwrite) for name, pair in cuts.items()}
     for name, (chapter, _) in cuts.items():
         if states[name] == "written":
-            book.refuse_other_cells(name, chapter.name, tuple(chosen.chapters[name].points))
+            book.refuse_other_cells(name, chapter.name, tuple(settings.chapters[name].points))
     applied = []
     for name, (chapter, parts) in cuts.items():
         if states[name] == "written":
@@ -183,11 +183,11 @@ def apply_course(
             book.generate(name)
             state.save()
         own = course_at(folder).chapter(name)
-        applied.append(_applied(own, states[name], chosen.chapters[name], parts, book))
+        applied.append(_applied(own, states[name], settings.chapters[name], parts, book))
         done(applied[-1])
     there = {path.name for path in (folder / "source").iterdir() if path.is_dir()}
     penalties = tuple(book.penalize_again(tuple(cuts)))
-    return Report(folder, tuple(applied), penalties, tuple(sorted(there - set(cuts))))
+    return ApplyReport(folder, tuple(applied), penalties, tuple(sorted(there - set(cuts))))
 
 
 def _cut(chapter: Chapter, assigned: Assigned, secret: bytes, folder: Path) -> Cut:
@@ -197,7 +197,7 @@ def _cut(chapter: Chapter, assigned: Assigned, secret: bytes, folder: Path) -> C
         refuse_another(course_at(folder).chapter(chapter.id), variant)
     if not variant:
         return cut(chapter, assigned.points)
-    with standing(chapter, variant) as private:
+    with temporary_variant(chapter, variant) as private:
         return cut(private, assigned.points)
 
 
@@ -248,7 +248,7 @@ class _State:
             old = path.read_text(encoding="utf-8", errors="replace")
             if old != text and self._digests.get(chapter.id) != _digest(old):
                 self._keep(path)
-        write_whole(path, text)
+        write_atomically(path, text)
         self._digests[chapter.id] = _digest(text)
 
     def _path_of(self, chapter: Chapter) -> Path:
@@ -257,7 +257,7 @@ class _State:
     def save(self) -> None:
         """Remember what was written."""
         self._path.parent.mkdir(exist_ok=True)
-        write_whole(self._path, json.dumps(self._digests, indent=1))
+        write_atomically(self._path, json.dumps(self._digests, indent=1))
 
     def _keep(self, path: Path) -> None:
         kept = self._folder / "kept"

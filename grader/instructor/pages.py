@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from grader.feedback.render import inline_code
 from grader.feedback.style import style_of
+from grader.files import as_utf8
 from grader.instructor import charts
 
 
-def render(template: str, **facts: Any) -> str:
+def render_page(template: str, **facts: Any) -> str:
     """Return a page from `templates/`. All text is escaped; halves of surrogate pairs become `?`."""
-    html = _environment().get_template(template).render(look=Markup(style_of()), **facts)
-    return html.encode("utf-8", "replace").decode("utf-8")
+    html = _environment().get_template(template).render(style=Markup(style_of()), **facts)
+    return as_utf8(html)
 
 
 @cache
@@ -34,13 +35,12 @@ def _environment() -> Environment:
         "key": charts.key,
         "HATCH": charts.HATCH,
     }
-    found.filters |= {"number": number, "duration": duration, "inline": inline}
+    found.filters |= {"number": number, "duration": duration, "inline": _inline}
     return found
 
 
-def inline(text: str) -> Markup:
-    """Return text as HTML, what stands between backticks as code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+def _inline(text: str) -> Markup:
+    return Markup(inline_code(text))
 
 
 def number(value: float | None) -> str:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from statistics import mean, median
 from typing import Any
 
-from grader.instructor.classroom import Classroom, Result, Submission
+from grader.instructor.classroom import Classroom, GradedSubmission, Result
 
 BINS = 10
 """Bars of the distribution: each a tenth of the points, the last with full marks."""
@@ -67,7 +67,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Report:
+class ChapterReport:
     """One chapter's report. `bins` count submissions by tenths of the points."""
 
     room: Classroom
@@ -80,7 +80,7 @@ class Report:
     ended: tuple[Event, ...]
     slow: tuple[Event, ...]
     review: tuple[tuple[str, tuple[str, ...]], ...]
-    late: tuple[Submission, ...]
+    late: tuple[GradedSubmission, ...]
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -98,10 +98,10 @@ class Report:
         return data
 
 
-def report_on(room: Classroom) -> Report:
+def report_on(room: Classroom) -> ChapterReport:
     """Return the report on a class in a chapter."""
     points = [one.points for one in room.submissions if one.points is not None]
-    return Report(
+    return ChapterReport(
         room=room,
         bins=_bins(points, room.max_points),
         mean=mean(points) if points else None,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from grader.instructor.pages import render
-from grader.instructor.report import GROUPS, Report, group_of
+from grader.instructor.pages import render_page
+from grader.instructor.report import GROUPS, ChapterReport, group_of
 from grader.nbgrader.spreadsheet import Value
 
 SIGNS = dict(zip(GROUPS, "✓◐✗·!■?", strict=True))
@@ -18,10 +18,10 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def report_page(reports: Sequence[Report], *, day: str, anonymous: bool) -> str:
+def report_page(reports: Sequence[ChapterReport], *, day: str, anonymous: bool) -> str:
     """Return the page. `day` is when the class was looked at."""
     named = any(one.person.name for report in reports for one in report.room.submissions)
-    return render(
+    return render_page(
         "report.html.j2",
         reports=reports,
         day=day,
@@ -33,7 +33,7 @@ def report_page(reports: Sequence[Report], *, day: str, anonymous: bool) -> str:
     )
 
 
-def report_rows(reports: Sequence[Report]) -> Iterator[tuple[Value, ...]]:
+def report_rows(reports: Sequence[ChapterReport]) -> Iterator[tuple[Value, ...]]:
     """Yield a header, then one row for each exercise of each submission.
 
     `late_seconds` and `penalty`, in points, are those of the whole submission.
@@ -50,6 +50,6 @@ def report_rows(reports: Sequence[Report]) -> Iterator[tuple[Value, ...]]:
                 )  # fmt: skip
 
 
-def report_json(reports: Sequence[Report]) -> str:
+def report_json(reports: Sequence[ChapterReport]) -> str:
     """Return the reports as JSON."""
     return json.dumps([report.to_data() for report in reports], indent=1)

@@ -17,7 +17,7 @@ from rapidfuzz.distance import Indel
 
 from grader.course.answers import Role, read_answers
 from grader.course.course import Chapter, Exercise, read_reference
-from grader.instructor.fingerprint import RUN, Run, Text, read
+from grader.instructor.fingerprint import RUN, Run, Text, text_of
 
 RARE = 20
 """A run that more students share points at nobody: pairs are looked for among rarer ones. This bounds
@@ -34,7 +34,7 @@ MISTAKE_WEIGHT = 2.0
 
 
 @dataclass(frozen=True)
-class Attempt:
+class StudentAnswer:
     """One student's answer to an exercise. `passed` and `mistake` are the verdict's."""
 
     student: str
@@ -50,8 +50,8 @@ class Likeness:
     """
 
     exercise: str
-    first: Attempt
-    second: Attempt
+    first: StudentAnswer
+    second: StudentAnswer
     bits: float
     ratio: float
     lines: tuple[frozenset[int], frozenset[int]]
@@ -81,11 +81,11 @@ def common_runs(chapter: Chapter, exercise: Exercise) -> frozenset[Run]:
     known += [cell.source for cell in read_reference(chapter) if cell.label == exercise.id]
     answers = read_answers(chapter.answers(exercise.id), exercise.values)
     known += [answer.source for answer in answers if answer.role is Role.ALTERNATE]
-    return frozenset(run for source in known for run in read(source).runs)
+    return frozenset(run for source in known for run in text_of(source).runs)
 
 
 def alike(
-    exercise: str, attempts: Sequence[Attempt], common: frozenset[Run] = frozenset()
+    exercise: str, attempts: Sequence[StudentAnswer], common: frozenset[Run] = frozenset()
 ) -> list[Likeness]:
     """Return the pairs of attempts that share something rare, in no order."""
     own = [attempt.text.runs - common for attempt in attempts]
@@ -117,7 +117,9 @@ def _lines(text: Text, shared: frozenset[Run]) -> frozenset[int]:
     return frozenset(line for run, lines in text.placed() if run in shared for line in lines)
 
 
-def crowds(attempts: Iterable[Attempt], common: frozenset[Run] = frozenset()) -> list[list[str]]:
+def crowds(
+    attempts: Iterable[StudentAnswer], common: frozenset[Run] = frozenset()
+) -> list[list[str]]:
     """Return the groups of more than `RARE` students whose answers are the same, largest first.
 
     They are too many to be pairs. Answers that consist of what everybody has are left out.

@@ -22,6 +22,7 @@ from typing import Any
 
 from distributed import Client, Future
 from distributed.scheduler import KilledWorker
+from tornado.platform.asyncio import BaseAsyncIOLoop
 
 from grader.course.course import Chapter, CourseError
 from grader.feedback.render import SITE
@@ -68,10 +69,10 @@ class Cluster:
                 f"No Dask scheduler answers at {address} ({type(error).__name__}). "
                 "Start one (dask scheduler), and name the address that it prints."
             ) from None
-        self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        self._ended: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         self._bell, self._rope = socket.socketpair()
-        self._tasks: dict[Future, Task] = {}
-        self._looks: dict[Future, str] = {}
+        self._tasks: dict[Future[Any], Task] = {}
+        self._looks: dict[Future[Any], str] = {}
         self._known: set[str] = set()
         self._workers: set[str] = set()
         self._seen, self._looked = time.monotonic(), 0.0
@@ -105,7 +106,7 @@ class Cluster:
         self._tasks[future] = task
         future.add_done_callback(self._ring)
 
-    def _ring(self, future: Future) -> None:
+    def _ring(self, future: Future[Any]) -> None:
         """Tell the listener, from Dask's thread."""
         self._ended.put(future)
         with contextlib.suppress(OSError):  # closed by now
@@ -113,8 +114,9 @@ class Cluster:
 
     def listen(self, wake: int) -> Iterator[Event]:
         """Wait for answers, for the descriptor `wake`, or until it is time to look at workers."""
-        ready, _, _ = select.select([wake, self._bell], [], [], LOOK_SECONDS)
-        if self._bell in ready:
+        bell = self._bell.fileno()
+        ready, _, _ = select.select([wake, bell], [], [], LOOK_SECONDS)
+        if bell in ready:
             self._bell.recv(4096)
         while not self._ended.empty():
             future = self._ended.get()
@@ -128,7 +130,7 @@ class Cluster:
             yield from self._look_around()
             self._looked = time.monotonic()
 
-    def _answer(self, future: Future) -> Event | None:
+    def _answer(self, future: Future[Any]) -> Event | None:
         """Return what became of a task; None if Dask, having lost the answer, does it again."""
         try:
             event: Event = future.result(timeout=CONNECT_SECONDS)
@@ -177,9 +179,10 @@ class Cluster:
         It is not waited for: a scheduler may be busy for long, and Ctrl-C must still be heard.
         """
         if self._question is None:
-            loop = self._client.loop.asyncio_loop
-            ask = self._client.scheduler.ncores()
-            self._question = asyncio.run_coroutine_threadsafe(ask, loop)
+            loop, scheduler = self._client.loop, self._client.scheduler
+            if not isinstance(loop, BaseAsyncIOLoop) or scheduler is None:
+                return None  # closed, or not connected yet
+            self._question = asyncio.run_coroutine_threadsafe(scheduler.ncores(), loop.asyncio_loop)
             self._asked = time.monotonic()
         if not self._question.done():
             return None
@@ -189,7 +192,7 @@ class Cluster:
         except (OSError, CancelledError):
             return None
 
-    def _meet(self, address: str, future: Future) -> Iterator[Event]:
+    def _meet(self, address: str, future: Future[Any]) -> Iterator[Event]:
         """Take a worker in, or refuse it and say why."""
         try:
             other = differences(self._here, future.result(timeout=CONNECT_SECONDS))
@@ -213,7 +216,7 @@ class Cluster:
         self._rope.close()
 
 
-def _raised_by_task(future: Future, error: Exception) -> bool:
+def _raised_by_task(future: Future[Any], error: Exception) -> bool:
     """Did a task raise `error`, or did the way to Dask end while its result was asked for?"""
     return future.status == "error" or not isinstance(error, (OSError, CancelledError))
 

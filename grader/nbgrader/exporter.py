@@ -24,13 +24,14 @@ class SubmissionExporter(NotebookExporter):
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        batch = open_batch(self.parent) if isinstance(self.parent, Autograde) else None
+        super().__init__(**kwargs)  # type: ignore[no-untyped-call]  # nbconvert's is untyped
+        self._autograde = self.parent if isinstance(self.parent, Autograde) else None
+        batch = open_batch(self._autograde) if self._autograde else None
         self._notes = batch.notes if batch else {}
         self.run = self._start(batch) if batch else None
 
     def _start(self, batch: Batch) -> Run:
-        run = Run(batch.chapter, GradeInBox(parent=self.parent).terms(), batch.released)
+        run = Run(batch.chapter, GradeInBox(parent=self._autograde).terms(), batch.released)
         try:
             run.start()
         except BoxUnavailable as error:
@@ -41,18 +42,24 @@ class SubmissionExporter(NotebookExporter):
 
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **kwargs: Any
-    ) -> tuple[str, dict[str, Any]]:
-        """Read a submission with care; a file that nbgrader wrote itself, as it does."""
+    ) -> tuple[Any, dict[str, Any]]:
+        """Read a submission with care; a file that nbgrader wrote itself, as it does.
+
+        What comes first is the notebook's text, though nbconvert's annotation says a notebook.
+        """
         path = Path(filename)
-        if self.run is None:
+        if self._autograde is None or self.run is None:
             return super().from_filename(filename, resources, **kwargs)
         resources = dict(resources or {})
         resources["metadata"] = {"name": path.stem, "path": str(path.parent)}
         resources["undertorch"] = self.run
-        if self.parent._sanitizing:
+        if self._autograde._sanitizing:
             student = resources["nbgrader"]["student"]
             notes = self._notes.get(path.parent, [])
             node = take_notebook(self.run, path, student, notes)
         else:
             node = nbformat.read(path, as_version=4)
-        return self.from_notebook_node(node, resources, **kwargs)
+        converted: tuple[Any, dict[str, Any]] = self.from_notebook_node(  # type: ignore[no-untyped-call]  # nbconvert's
+            node, resources, **kwargs
+        )
+        return converted

@@ -17,15 +17,15 @@ from nbgrader.api import Gradebook
 from nbgrader.plugins import ExportPlugin
 from traitlets import Unicode
 
-from grader.files import write_whole
-from grader.nbgrader.results import HandedIn, Person, Standing, read_standing
+from grader.files import write_atomically
+from grader.nbgrader.results import ChapterResults, HandedIn, Person, read_results
 from grader.nbgrader.spreadsheet import Value, csv_text
 
 MOODLE_MOST = 100.0
 """Moodle's import refuses a grade above this, unless the site allows it (`unlimitedgrades`)."""
 
 
-class _Exporter(ExportPlugin):
+class _Exporter(ExportPlugin):  # type: ignore[misc]  # nbgrader is untyped
     """Writes one CSV file of all chapters, or of those that `--assignment` names."""
 
     destination = ""
@@ -35,7 +35,7 @@ class _Exporter(ExportPlugin):
         self.warnings: list[str] = []
 
     def rows(
-        self, people: Sequence[Person], standings: dict[str, Standing]
+        self, people: Sequence[Person], by_chapter: dict[str, ChapterResults]
     ) -> Iterator[Sequence[Value]]:
         """Yield the file's rows."""
         raise NotImplementedError
@@ -47,16 +47,16 @@ class _Exporter(ExportPlugin):
         unknown = sorted(set(map(str, self.assignment)) - set(known))
         if unknown:
             self._warn(f"The gradebook has no assignment {', '.join(unknown)}.")
-        standings = {name: read_standing(gradebook, name) for name in sorted(chosen)}
+        by_chapter = {name: read_results(gradebook, name) for name in sorted(chosen)}
         wanted = set(map(str, self.student))
         people = [
             person
-            for person in (next(iter(standings.values())).people if standings else ())
+            for person in (next(iter(by_chapter.values())).people if by_chapter else ())
             if not wanted or person.id in wanted
         ]
         path = Path(self.to or self.destination)
-        write_whole(path, csv_text(self.rows(people, standings)), private=True)
-        if left := sum(_left_empty(standing) for standing in standings.values()):
+        write_atomically(path, csv_text(self.rows(people, by_chapter)), private=True)
+        if left := sum(_left_empty(results) for results in by_chapter.values()):
             self._warn(f"{left} left empty: they need review, or were not graded to the end.")
         self.log.info("Exported %d students, %d assignments to %s", len(people), len(chosen), path)
 
@@ -65,8 +65,8 @@ class _Exporter(ExportPlugin):
         self.log.warning(what)
 
 
-def _left_empty(standing: Standing) -> int:
-    return sum(1 for one in standing.handed_in.values() if one.points is None)
+def _left_empty(results: ChapterResults) -> int:
+    return sum(1 for one in results.handed_in.values() if one.points is None)
 
 
 class CanvasExporter(_Exporter):
@@ -82,15 +82,15 @@ class CanvasExporter(_Exporter):
     )
 
     def rows(
-        self, people: Sequence[Person], standings: dict[str, Standing]
+        self, people: Sequence[Person], by_chapter: dict[str, ChapterResults]
     ) -> Iterator[Sequence[Value]]:
         """Yield the header, the row `Points Possible`, then the students."""
-        yield ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *standings]
-        most = [standing.max_points for standing in standings.values()]
+        yield ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *by_chapter]
+        most = [results.max_points for results in by_chapter.values()]
         yield ["Points Possible", "", "", "", "", *most]
         for person in people:
             who = [person.sortable_name, person.lms_user_id, person.id, person.id, self.section]
-            yield [*who, *(points_of(standing, person) for standing in standings.values())]
+            yield [*who, *(points_of(results, person) for results in by_chapter.values())]
 
 
 class MoodleExporter(_Exporter):
@@ -103,30 +103,30 @@ class MoodleExporter(_Exporter):
     destination = "moodle.csv"
 
     def rows(
-        self, people: Sequence[Person], standings: dict[str, Standing]
+        self, people: Sequence[Person], by_chapter: dict[str, ChapterResults]
     ) -> Iterator[Sequence[Value]]:
         """Yield the header, then the students."""
-        for name, standing in standings.items():
-            if standing.max_points > MOODLE_MOST:
+        for name, results in by_chapter.items():
+            if results.max_points > MOODLE_MOST:
                 self._warn(
-                    f"{name} has {standing.max_points:g} points: Moodle refuses grades above "
+                    f"{name} has {results.max_points:g} points: Moodle refuses grades above "
                     f"{MOODLE_MOST:g} unless its administrator allows them (unlimitedgrades)."
                 )
-        chapters = [heading for name in standings for heading in (name, f"{name} feedback")]
+        chapters = [heading for name in by_chapter for heading in (name, f"{name} feedback")]
         yield ["First name", "Last name", "ID number", "Username", "Email address", *chapters]
         for person in people:
             number = person.lms_user_id or person.id
             row: list[Value] = [
                 person.first_name, person.last_name, number, person.id, person.email,
             ]  # fmt: skip
-            for standing in standings.values():
-                row += [points_of(standing, person), feedback(standing.handed_in.get(person.id))]
+            for results in by_chapter.values():
+                row += [points_of(results, person), feedback(results.handed_in.get(person.id))]
             yield row
 
 
-def points_of(standing: Standing, person: Person) -> float | None:
+def points_of(results: ChapterResults, person: Person) -> float | None:
     """Return a person's points, lateness counted; None if there are none yet."""
-    submission = standing.handed_in.get(person.id)
+    submission = results.handed_in.get(person.id)
     return None if submission is None else submission.points
 
 

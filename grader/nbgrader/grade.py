@@ -16,7 +16,7 @@ from grader.nbgrader.gradebook import Place, forget, in_one_transaction, marks_o
 from grader.nbgrader.run import Graded, Run, Terms, grade_notebook
 
 
-class ResetScores(NbGraderPreprocessor):
+class ResetScores(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader is untyped
     """First of all forget the last grading: after a failure no old score may stay."""
 
     def preprocess(
@@ -28,7 +28,7 @@ class ResetScores(NbGraderPreprocessor):
         return nb, resources
 
 
-class GradeInBox(NbGraderPreprocessor):
+class GradeInBox(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader is untyped
     """Grades every exercise of a rebuilt notebook, each in a fork of the box's warm process."""
 
     seed = Integer(0, help="Seed of all inputs. 0, the default, draws a secret one.").tag(
@@ -76,7 +76,7 @@ class GradeInBox(NbGraderPreprocessor):
         return graded.notebook, resources
 
 
-class SaveVerdicts(NbGraderPreprocessor):
+class SaveVerdicts(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader is untyped
     """Stores scores, comments and the late penalty, and which grades need a person's eye."""
 
     def preprocess(

@@ -20,6 +20,7 @@ from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from grader.course.cells import grade_id_of
 from grader.course.course import CourseError
 from grader.nbgrader.late import penalize
 from grader.verdict.verdict import Verdict
@@ -63,7 +64,7 @@ def marks_of(nb: NotebookNode, verdicts: Mapping[str, Verdict]) -> Marks:
     scores: dict[str, tuple[float | None, bool]] = {}
     comments: dict[str, str | None] = {}
     for cell in nb.cells:
-        name = cell.metadata.get("nbgrader", {}).get("grade_id")
+        name = grade_id_of(cell) or ""
         if is_grade(cell):
             verdict = verdicts.get(name)
             scores[name] = determine_grade(cell)[0], bool(verdict and verdict.review)

@@ -19,7 +19,7 @@ from traitlets import Dict, Float, Unicode
 DAY = 24 * 60 * 60
 
 
-class LateWork(BasePlugin):
+class LateWork(BasePlugin):  # type: ignore[misc]  # nbgrader is untyped
     """A share of the points achieved for each day begun after the due date."""
 
     percent_per_day = Float(0, help="Percent of the points achieved, for each day begun.").tag(

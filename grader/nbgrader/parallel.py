@@ -32,7 +32,7 @@ from grader.evidence.store import Store
 from grader.nbgrader.batch import Batch, open_batch
 from grader.nbgrader.grade import GradeInBox
 from grader.nbgrader.gradebook import GradebookBusy, Place, forget, in_one_transaction, save
-from grader.nbgrader.pool import Crew, Workers
+from grader.nbgrader.pool import Pool, Workers
 from grader.nbgrader.worker import Died, Done, Stopped, Task, work
 
 REFUSED = "The grader died twice on this submission. Its code was not run again."
@@ -61,7 +61,7 @@ class Halt(Exception):
     """The run cannot go on; the message says why."""
 
 
-class ParallelAutograde(Autograde):
+class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
     """Grades as nbgrader's Autograde with Undertorch's settings does, in `jobs` processes.
 
     With the address of a Dask `scheduler` its workers grade, on whatever machines they run.
@@ -108,7 +108,7 @@ class ParallelAutograde(Autograde):
 
             return Cluster(self.scheduler, batch.chapter, terms, batch.released)
         size = max(1, min(self.jobs, self.tally.total))
-        return Crew(size, self.serve, (batch.chapter, terms, batch.released))
+        return Pool(size, self.serve, (batch.chapter, terms, batch.released))
 
     def _grade_all(self, workers: Workers, wake: int) -> None:
         while not self.tally.signal:

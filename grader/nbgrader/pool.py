@@ -18,7 +18,7 @@ AHEAD = 2
 
 
 class Workers(Protocol):
-    """Whoever grades for the one who writes: a `Crew` here, a `Cluster` elsewhere."""
+    """Whoever grades for the one who writes: a `Pool` here, a `Cluster` elsewhere."""
 
     @property
     def busy(self) -> bool:
@@ -38,7 +38,7 @@ class Workers(Protocol):
 
 
 @dataclass
-class Member:
+class WorkerProcess:
     """One worker process with the tasks it was given and has not answered, in order."""
 
     process: BaseProcess
@@ -47,7 +47,7 @@ class Member:
     tasks: deque[Task] = field(default_factory=deque)
 
 
-class Crew:
+class Pool:
     """`size` processes that run `serve(channel, *arguments)`; those that die are replaced.
 
     They are forks of this process, which must have no thread but this one: what it imported, torch
@@ -57,68 +57,68 @@ class Crew:
     def __init__(self, size: int, serve: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         self._context = multiprocessing.get_context("fork")
         self._serve, self._arguments = serve, arguments
-        self._members = [self._hire() for _ in range(size)]
+        self._workers = [self._start() for _ in range(size)]
 
-    def _hire(self) -> Member:
+    def _start(self) -> WorkerProcess:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
             target=self._serve, args=(theirs, *self._arguments), daemon=True
         )
         process.start()
         theirs.close()
-        return Member(process, ours)
+        return WorkerProcess(process, ours)
 
-    def _with_room(self) -> list[Member]:
-        return [m for m in self._members if m.ready and len(m.tasks) < AHEAD]
+    def _with_room(self) -> list[WorkerProcess]:
+        return [w for w in self._workers if w.ready and len(w.tasks) < AHEAD]
 
     def has_room(self) -> bool:
-        """Is there a member that can be given a task?"""
+        """Is there a process that can be given a task?"""
         return bool(self._with_room())
 
     def give(self, task: Task) -> None:
         """Hand a task to who has the fewest. One that is dead is noticed when it is listened to."""
-        member = min(self._with_room(), key=lambda member: len(member.tasks))
-        member.tasks.append(task)
+        worker = min(self._with_room(), key=lambda worker: len(worker.tasks))
+        worker.tasks.append(task)
         with contextlib.suppress(OSError):
-            member.channel.send(task)
+            worker.channel.send(task)
 
     @property
     def busy(self) -> bool:
         """Is there a task without an answer?"""
-        return any(member.tasks for member in self._members)
+        return any(worker.tasks for worker in self._workers)
 
     def listen(self, wake: int) -> Iterator[Event]:
-        """Wait for word from the crew or on the descriptor `wake`."""
-        by_channel = {member.channel: member for member in self._members}
+        """Wait for word from the processes or on the descriptor `wake`."""
+        by_channel = {worker.channel: worker for worker in self._workers}
         for source in wait([*by_channel, wake]):
             if source == wake:
                 continue
-            member = by_channel[source]  # type: ignore[index]
+            worker = by_channel[source]  # type: ignore[index]
             try:
-                event = member.channel.recv()
+                event = worker.channel.recv()
             except (EOFError, OSError):
-                yield self._replaced(member)
+                yield self._replaced(worker)
                 continue
             if isinstance(event, Ready):
-                member.ready = True
+                worker.ready = True
             elif isinstance(event, Done):
-                member.tasks.popleft()
+                worker.tasks.popleft()
             yield event
 
-    def _replaced(self, member: Member) -> Event:
-        """Bury a dead member and hire another."""
-        if not member.ready:
+    def _replaced(self, worker: WorkerProcess) -> Event:
+        """Start another process in place of a dead one."""
+        if not worker.ready:
             return Stopped("A worker ended before it was ready. Its last words are above.")
-        self._end(member)
-        self._members[self._members.index(member)] = self._hire()
-        return Died(tuple(member.tasks))
+        self._end(worker)
+        self._workers[self._workers.index(worker)] = self._start()
+        return Died(tuple(worker.tasks))
 
     def close(self) -> None:
-        """End everyone, and with them their boxes."""
-        for member in self._members:
-            self._end(member)
+        """End all processes, and with them their boxes."""
+        for worker in self._workers:
+            self._end(worker)
 
-    def _end(self, member: Member) -> None:
-        member.channel.close()
-        member.process.kill()
-        member.process.join()
+    def _end(self, worker: WorkerProcess) -> None:
+        worker.channel.close()
+        worker.process.kill()
+        worker.process.join()

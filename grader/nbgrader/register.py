@@ -12,6 +12,7 @@ from nbgrader.preprocessors import CheckCellMetadata, ComputeChecksums, Overwrit
 from nbgrader.utils import compute_checksum
 from sqlalchemy import make_url
 
+from grader.course.cells import grade_id_of
 from grader.course.course import Chapter
 
 
@@ -56,8 +57,7 @@ def _resources(chapter: Chapter, db_url: str) -> dict[str, Any]:
 def _follow_points(chapter: Chapter, gradebook: Gradebook) -> bool:
     """Give grade cells the points that their exercises have now; return whether any changed."""
     cells = {
-        cell.metadata.get("nbgrader", {}).get("grade_id"): cell
-        for cell in nbformat.read(chapter.released, as_version=4).cells
+        grade_id_of(cell): cell for cell in nbformat.read(chapter.released, as_version=4).cells
     }
     changed = False
     for exercise in chapter.exercises:

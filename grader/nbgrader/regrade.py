@@ -18,14 +18,15 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 from nbgrader.preprocessors import AssignLatePenalties
 
+from grader.course.cells import grade_id_of, is_grade_cell
 from grader.evidence.replay import Replay
 from grader.evidence.store import OtherSchema, Store
-from grader.files import write_whole
+from grader.files import write_atomically
 from grader.inside.process.budget import Budget
 from grader.nbgrader.batch import Batch
 from grader.nbgrader.grade import GradeInBox
 from grader.nbgrader.gradebook import Place, in_one_transaction, marks_of, save
-from grader.nbgrader.run import INTAKE, Graded, Run, digest, grade_notebook, show
+from grader.nbgrader.run import INTAKE, Graded, Run, grade_notebook, notebook_digest, show
 from grader.verdict.verdict import Verdict
 
 
@@ -82,7 +83,7 @@ class Regrade:
         if record is None or not path.is_file():
             return  # not graded
         nb = nbformat.read(path, as_version=4)
-        if digest(nb) != record["submission"]:
+        if notebook_digest(nb) != record["submission"]:
             yield NeedsRun(student, "", "the autograded notebook is not the one that was graded")
             return
         before = [Verdict.from_data(data) for data in record["verdicts"]]
@@ -123,7 +124,7 @@ class Regrade:
         missing = {}
         kept = dict(zip(graded.verdicts, record["verdicts"], strict=True))
         for cell in nb.cells:
-            name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+            name = grade_id_of(cell)
             if name in replays and replays[name].missing:
                 old = Verdict.from_data(kept[name])
                 missing[old.exercise] = replays[name].missing[0]
@@ -143,12 +144,10 @@ class Regrade:
     def _follow_release(self, nb: NotebookNode) -> None:
         """Give the notebook's test cells the text, points and checksums that the gradebook has."""
         released = {
-            cell["metadata"]["nbgrader"]["grade_id"]: cell
-            for cell in self._batch.released["cells"]
-            if cell["metadata"].get("nbgrader", {}).get("grade")
+            grade_id_of(cell): cell for cell in self._batch.released["cells"] if is_grade_cell(cell)
         }
         for cell in nb.cells:
-            known = released.get(cell.metadata.get("nbgrader", {}).get("grade_id"))
+            known = released.get(grade_id_of(cell))
             if known is not None:
                 cell.source = known["source"]
                 cell.metadata.nbgrader.update(known["metadata"]["nbgrader"])
@@ -159,7 +158,7 @@ class Regrade:
         place = Place(self._batch.chapter.id, self._batch.chapter.name, student)
         marks = marks_of(graded.notebook, graded.verdicts)
         in_one_transaction(gradebook, lambda: save(gradebook, place, marks, self._late))
-        write_whole(path, nbformat.writes(graded.notebook, version=4) + "\n", durable=False)
+        write_atomically(path, nbformat.writes(graded.notebook, version=4) + "\n", durable=False)
         store.record(graded.record)  # last: until then the next regrade does it again
 
 

@@ -82,7 +82,7 @@ def total(points: Iterable[float | None], penalty: float) -> float | None:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ChapterResults:
     """A class in one chapter. `handed_in` is by student id; who handed in nothing is not in it."""
 
     people: tuple[Person, ...]
@@ -112,15 +112,15 @@ def open_gradebook(root: Path) -> Iterator[Gradebook]:
         yield gradebook
 
 
-def read_standing(gradebook: Gradebook, chapter: str) -> Standing:
-    """Return the class's standing in a chapter: three queries, however large the class."""
+def read_results(gradebook: Gradebook, chapter: str) -> ChapterResults:
+    """Return what a class has in a chapter: three queries, however large the class."""
     people = gradebook.db.query(
         Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id
     )
     handed_in = _handed_in(gradebook, chapter)
     _add_cells(gradebook, chapter, handed_in)
     known = gradebook.db.query(Assignment).filter(Assignment.name == chapter).one_or_none()
-    return Standing(
+    return ChapterResults(
         tuple(Person(*(value or "" for value in row)) for row in people.order_by(Student.id)),
         handed_in,
         float(known.max_score) if known else 0.0,

@@ -5,7 +5,6 @@ shows them come out. Plain nbgrader, the parallel command and a regrade all do i
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,7 +18,7 @@ from traitlets.log import get_logger
 
 from grader.box.box import Box
 from grader.box.tiers import BoxUnavailable, choose
-from grader.course.cells import Cell, Kind, source_of
+from grader.course.cells import CellRole, Kind, code_cells, role_of
 from grader.course.course import Chapter, Exercise
 from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.wire.channel import Transport
@@ -152,7 +151,7 @@ def take_notebook(run: Run, path: Path, student: str, notes: list[str]) -> Noteb
         for exercise in run.chapter.exercises:
             name = f"`{printable(found.name)}`, the only notebook handed in, was graded."
             said.setdefault(exercise.id, []).append(name)
-    node = nbformat.from_dict(notebook)
+    node: NotebookNode = nbformat.from_dict(notebook)
     node.metadata[INTAKE] = intake
     return node
 
@@ -174,7 +173,7 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
     record = {
         "student": intake.pop("student"),
         "chapter": run.chapter.id,
-        "submission": digest(nb),
+        "submission": notebook_digest(nb),
         "seed": run.terms.seed,
         "tier": run.tier,
         "intake": intake,
@@ -189,11 +188,12 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
     for cell in nb.cells:
         if cell.cell_type == "code":
             cell.outputs = []
-        if not is_tested(cell):
+        role = _tested(cell)
+        if role is None:
             continue
-        name = str(cell.metadata.nbgrader.grade_id)
+        name = role.grade_id
         watch = Stopwatch(open_for or run.open)
-        verdict, replies = _one(run, cell, attempts, intake, watch.open)
+        verdict, replies = _one(run, role, cell.source, attempts, intake, watch.open)
         graded.verdicts[name], graded.replies[name] = verdict, replies
         graded.seconds[name] = watch.seconds
         show(cell, verdict)
@@ -208,13 +208,13 @@ def show(cell: NotebookNode, verdict: Verdict) -> None:
     cell.execution_count = 1
 
 
-def is_tested(cell: NotebookNode) -> bool:
-    """Say whether a cell is a grade cell that runs: not one that a person grades."""
-    role = cell.metadata.get("nbgrader", {})
-    return cell.cell_type == "code" and bool(role.get("grade")) and not role.get("solution")
+def _tested(cell: NotebookNode) -> CellRole | None:
+    """Return the role of a grade cell that runs; None for one that a person grades, and others."""
+    role = role_of(cell) if cell.cell_type == "code" else None
+    return role if role and role.is_grade and not role.is_solution else None
 
 
-def digest(nb: NotebookNode) -> str:
+def notebook_digest(nb: NotebookNode) -> str:
     """Return a digest of a notebook's text."""
     text = "\0".join(cell.source for cell in nb.cells)
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
@@ -222,7 +222,8 @@ def digest(nb: NotebookNode) -> str:
 
 def _one(
     run: Run,
-    cell: NotebookNode,
+    role: CellRole,
+    source: str,
     attempts: Mapping[str, Attempt],
     intake: Mapping[str, Any],
     open_for: OpenFor,
@@ -230,17 +231,17 @@ def _one(
     """Judge one grade cell; if the box died on the way, once more in a fresh one."""
     for trial in (1, 2):
         try:
-            verdict, replies = _judge(run, cell, attempts, intake, open_for)
+            verdict, replies = _judge(run, role, source, attempts, intake, open_for)
             break
         except Exception as error:  # whatever it was, the submission must not vanish
-            get_logger().exception("Grading %s failed", cell.metadata.nbgrader.grade_id)
+            get_logger().exception("Grading %s failed", role.grade_id)
             if isinstance(error, BoxUnavailable):
                 run.close()
                 run.start()
                 if trial == 1:
                     continue
             why = f"The grader itself failed ({type(error).__name__}); its log says more."
-            verdict, replies = _needs_review(cell, why), {}
+            verdict, replies = _needs_review(role, why), {}
     everywhere = tuple(intake["notes"].get("", ()))
     own = tuple(intake["notes"].get(verdict.exercise, ()))
     return (
@@ -262,26 +263,27 @@ def _misled(verdict: Verdict, intake: Mapping[str, Any]) -> str:
 
 def _judge(
     run: Run,
-    cell: NotebookNode,
+    role: CellRole,
+    source: str,
     attempts: Mapping[str, Attempt],
     intake: Mapping[str, Any],
     open_for: OpenFor,
 ) -> tuple[Verdict, dict[str, bytes]]:
-    call = read_call(cell.source)
+    call = read_call(source)
     if call is None:
-        return _plain(run, cell, attempts, open_for)
+        return _plain(run, role, source, attempts, open_for)
     exercise = run.chapter.exercise(call[0])
     if "refused" in intake:
-        return _needs_review(cell, intake["refused"]), {}
+        return _needs_review(role, intake["refused"]), {}
     if "unreadable" in intake:
         message = Message(f"Your submission could not be read: {intake['unreadable']}.")
         return without_checks(
             exercise, Outcome.NEEDS_REVIEW, message, "The submission is unreadable."
         ), {}
-    budget, grade_id = run.budget(exercise), cell.metadata.nbgrader.grade_id
+    budget = run.budget(exercise)
     return run.grader(exercise.id).interview(
         attempts[exercise.id],
-        lambda: open_for(grade_id, budget),
+        lambda: open_for(role.grade_id, budget),
         run.terms.seed,
         lambda: run.open("", budget),
     )
@@ -289,17 +291,7 @@ def _judge(
 
 def attempts_in(chapter: Chapter, nb: NotebookNode) -> dict[str, Attempt]:
     """Return the attempt at each exercise that a rebuilt notebook holds."""
-    cells = []
-    for number, cell in enumerate(nb.cells):
-        role = cell.metadata.get("nbgrader", {})
-        if cell.cell_type != "code" or role.get("grade"):
-            continue
-        if role.get("solution"):
-            cells.append(Cell(Kind.SOLUTION, role["grade_id"], cell.source))
-        else:
-            own = re.fullmatch(r"own-(\d+)", str(cell.get("id", "")))
-            label = f"your cell {int(own.group(1)) + 1}" if own else f"given cell {number}"
-            cells.append(Cell(Kind.OWN if own else Kind.GIVEN, label, cell.source))
+    cells = code_cells(nb)
     names = [exercise.id for exercise in chapter.exercises]
     sources = {cell.label: cell.source for cell in cells if cell.kind is Kind.SOLUTION}
     return {
@@ -308,20 +300,19 @@ def attempts_in(chapter: Chapter, nb: NotebookNode) -> dict[str, Attempt]:
 
 
 def _plain(
-    run: Run, cell: NotebookNode, attempts: Mapping[str, Attempt], open_for: OpenFor
+    run: Run, role: CellRole, source: str, attempts: Mapping[str, Attempt], open_for: OpenFor
 ) -> tuple[Verdict, dict[str, bytes]]:
     """Run a hand-written test cell in the box, after everything that the student wrote.
 
     Its text is beside the student's code, which could tamper with it: weaker than a probe.
     """
-    points = float(cell.metadata.nbgrader.points)
-    name = str(cell.metadata.nbgrader.grade_id)
+    name, points = role.grade_id, role.points
     parts = dict.fromkeys(part for attempt in attempts.values() for part in attempt.program.parts)
     interview = Interview(open_for(name, run.terms.budget), (), run.terms.seed)
     raised: Raised | None
     try:
         interview.load(Program(name, tuple(parts)))
-        raised = interview.run_plain(source_of(cell))
+        raised = interview.run_plain(source)
     except Ended as ended:
         verdict = Verdict(name, name, 0.0, points, ended.outcome, Message(ended.detail))
         return verdict, interview.replies
@@ -333,7 +324,7 @@ def _plain(
     return Verdict(name, name, 0.0, points, Outcome.FAILED, message), interview.replies
 
 
-def _needs_review(cell: NotebookNode, why: str) -> Verdict:
-    name, points = str(cell.metadata.nbgrader.grade_id), float(cell.metadata.nbgrader.points)
+def _needs_review(role: CellRole, why: str) -> Verdict:
+    name, points = role.grade_id, role.points
     message = Message("This could not be graded. It is not your fault until someone says so.")
     return Verdict(name, name, 0.0, points, Outcome.NEEDS_REVIEW, message, review=why)

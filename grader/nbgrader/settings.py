@@ -10,7 +10,7 @@ from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 
 from grader.course.course import CourseError
-from grader.course.course_file import read_chosen
+from grader.course.course_file import read_course_file
 from grader.feedback import style
 from grader.nbgrader.late import policy
 from grader.nbgrader.release import IGNORED
@@ -41,21 +41,25 @@ def apply(config: Config) -> None:
     config.GenerateFeedback.HTMLExporter.extra_template_paths = [str(Path(style.__file__).parent)]
 
 
-def apply_chosen(config: Config, folder: Path) -> None:
+def apply_course_file(config: Config, folder: Path) -> None:
     """Set what an instructor's course folder needs, as its course file says.
 
     Ends the program if the file is wrong: nbgrader only logs what a configuration raises, and
     would go on without ours, that is, without a sandbox.
     """
     try:
-        chosen = read_chosen(folder)
+        settings = read_course_file(folder)
     except CourseError as error:
         raise SystemExit(f"undertorch: {error}") from None
     apply(config)
     config.CourseDirectory.source_directory = "source"
     config.CourseDirectory.release_directory = "release"
-    config.CourseDirectory.course_id = chosen.id
-    if chosen.exchange:
-        config.Exchange.root = chosen.exchange
-    config.NbGraderAPI.timezone = chosen.timezone  # what formgrader shows; Exchange stays at UTC
-    policy(config, asdict(chosen.late), chosen.extensions)
+    config.CourseDirectory.course_id = settings.id
+    if settings.exchange:
+        config.Exchange.root = settings.exchange
+    config.NbGraderAPI.timezone = settings.timezone  # what formgrader shows; Exchange stays at UTC
+    policy(config, asdict(settings.late), settings.extensions)
+
+
+apply_chosen = apply_course_file
+"""Its name in course folders that were made before; their nbgrader_config.py imports it."""

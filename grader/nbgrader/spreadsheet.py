@@ -6,6 +6,8 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
+from grader.files import as_utf8
+
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """What makes a spreadsheet compute a cell, full-width forms too (OWASP, "CSV Injection")."""
 
@@ -21,7 +23,7 @@ def defused(value: Value) -> str:
         return ""
     if not isinstance(value, str):
         return f"{value:.10g}"
-    text = value.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+    text = as_utf8(value).replace("\0", "")
     return f"'{text}" if text.lstrip(" ").startswith(_STARTS) else text
 
 

@@ -1,7 +1,7 @@
 """A worker of the parallel command: grades submission after submission, writes their evidence.
 
 The gradebook and the graded notebooks are its parent's alone. What a worker is given and what it
-answers is the same for a process of this machine (`crew`) and for one of another (`cluster`).
+answers is the same for a process of this machine (`pool`) and for one of another (`cluster`).
 """
 
 from __future__ import annotations

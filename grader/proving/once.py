@@ -23,7 +23,7 @@ class Once:
     def __init__(self, open_transport: OpenTransport) -> None:
         self._open = open_transport
         self._replies: dict[bytes, bytes | Ended] = {}
-        self._standing: dict[bytes, Transport] = {}
+        self._waiting: dict[bytes, Transport] = {}
 
     def __enter__(self) -> Once:
         return self
@@ -34,7 +34,7 @@ class Once:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for transport in self._standing.values():
+        for transport in self._waiting.values():
             transport.close()
 
     def open(self) -> Transport:
@@ -47,7 +47,7 @@ class Once:
         `keys[n]` tells the first n requests from all others.
         """
         if keys[-1] not in self._replies:
-            transport = self._standing.pop(keys[-2], None)
+            transport = self._waiting.pop(keys[-2], None)
             asked = len(requests) - 1
             if transport is None:
                 transport, asked = self._open(), 0
@@ -56,7 +56,7 @@ class Once:
                     self._replies[key] = transport.ask(request)
                 except Ended as ended:
                     self._replies[key] = ended
-            self._standing[keys[-1]] = transport
+            self._waiting[keys[-1]] = transport
         reply = self._replies[keys[-1]]
         if isinstance(reply, Ended):
             raise reply

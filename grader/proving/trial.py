@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import subprocess
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
 
 from grader.box.fork import Fork
 from grader.building.graders import ready_probes
-from grader.course.course import Chapter, Course, Exercise, read_reference
+from grader.course.course import Chapter, Exercise, read_reference
 from grader.evidence.outcome import Ended
-from grader.files import write_whole
 from grader.proving.mutants import Mutant, mutants
-from grader.proving.validate import Proof, prove
 from grader.submission.program import judged_text
 from grader.submission.scan import scan
 from grader.verdict.grading import ExerciseGrader, OpenTransport
@@ -46,28 +38,15 @@ class Trial:
         return self.killed / count if count else 1.0
 
 
-def try_exercises(
-    exercises: Sequence[tuple[Chapter, Exercise]], seed: int, jobs: int
-) -> Iterator[tuple[Proof, Trial]]:
-    """Yield proof and trial of each exercise, in order; `jobs` processes take one at a time."""
-    spawn = multiprocessing.get_context("spawn")  # a fork would take torch's threads for its own
-    with ProcessPoolExecutor(max(1, jobs), mp_context=spawn) as pool:
-        yield from pool.map(
-            _prove_and_try, *zip(*((c, e, seed) for c, e in exercises), strict=True)
-        )
-
-
-def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Proof, Trial]:
-    return prove(chapter, exercise, seed), try_exercise(chapter, exercise, seed)
-
-
-def try_exercise(chapter: Chapter, exercise: Exercise, seed: int, *, every: int = 1) -> Trial:
+def try_exercise(
+    chapter: Chapter, exercise: Exercise, seed: int, *, every: int = 1, first: int = 0
+) -> Trial:
     """Run mutants of an exercise's reference solution against its checks: all, or every n-th."""
     probes = ready_probes(chapter)
     grader = ExerciseGrader(chapter, exercise, probes)
     source = next(c.source for c in read_reference(chapter) if c.label == exercise.id)
     all_mutants = mutants(source)
-    made = all_mutants[::every]
+    made = all_mutants[first % every :: every]
     excused = equivalents(chapter).get(exercise.id, {})
     survivors = [
         mutant
@@ -113,77 +92,3 @@ def equivalents(chapter: Chapter) -> dict[str, dict[str, str]]:
         return {}
     listed: dict[str, dict[str, str]] = tomllib.loads(path.read_text(encoding="utf-8"))
     return listed
-
-
-_COLUMNS = (
-    "points", "checks", "mistakes", "alternates", "mutants", "killed", "equivalent", "survived",
-)  # fmt: skip
-
-
-def as_table(trials: Iterable[tuple[Proof, Trial]]) -> str:
-    """Return what was proved and tried in Markdown, a row for each exercise."""
-    counts = {f"`{proof.exercise.id}`": _counts(proof, trial) for proof, trial in trials}
-    counts["**all**"] = [sum(column) for column in zip(*counts.values(), strict=True)]
-    rows = [("exercise", *_COLUMNS), ("---", *["--:"] * len(_COLUMNS))]
-    rows += [(name, *map(str, numbers)) for name, numbers in counts.items()]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _counts(proof: Proof, trial: Trial) -> list[int]:
-    points = int(proof.exercise.points)
-    survived = len(trial.survivors)
-    known = [points, proof.checks, proof.mistakes, proof.alternates]
-    return [*known, trial.made, trial.killed, trial.equivalent, survived]
-
-
-def write_section(
-    path: Path, course: Course, trials: Sequence[tuple[Proof, Trial]], seed: int
-) -> None:
-    """Put a chapter's table into the page about the trial, in the place of its older one.
-
-    `trials` are all of one chapter. Its section names commit and seed; other chapters keep theirs, so
-    a long run that is broken off has lost at most one chapter.
-    """
-    chapter = trials[0][1].chapter
-    sections = _sections(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    git = ["git", "-C", str(course.root), "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
-    sections[_heading(chapter)] = f"Made on commit `{commit}`, seed {seed}.\n\n{as_table(trials)}"
-    shown = [
-        f"## {title}\n\n{sections[title]}"
-        for title in map(_heading, course.chapters())
-        if title in sections
-    ]
-    page = [_HEAD.format(torch=version("torch").split("+")[0]), *shown]
-    write_whole(path, ("\n\n".join(page) + "\n").encode())
-
-
-def _heading(chapter: Chapter) -> str:
-    return str(chapter.card["title"])
-
-
-def _sections(page: str) -> dict[str, str]:
-    """Return the text under each heading of the second level."""
-    _, *sections = page.split("\n## ")
-    return {
-        title: text.strip() for title, _, text in (section.partition("\n") for section in sections)
-    }
-
-
-_HEAD = """---
-description: What the checks of each exercise reject, counted
----
-
-# The graders on trial
-
-Made by `make trial` with torch {torch}.
-
-- **Mistakes** are known wrong answers. Each is rejected, and with its own explanation.
-- **Alternates** are right answers by other roads. Each gets every point, as the reference does.
-- **Mutants** are the reference solution with one small thing changed: an operator, a number, a
-  condition, a statement left out. One that survives shows what no check tests.
-- **Equivalent** mutants change nothing that a student could be asked for. They are listed by hand,
-  with the reason, in `equivalent.toml`.
-
-The stub of each exercise scores 0 as *not attempted*, the built-in is *blocked*, and answers that
-know nothing (`return None`, the first argument, zeros) score 0."""

@@ -11,7 +11,7 @@ import torch
 
 from grader.box.fork import Fork
 from grader.course.course import Chapter
-from grader.course.parameters import shown
+from grader.course.parameters import as_keywords
 from grader.inside import serve
 from grader.inside.probe import Probe, load_probes
 from grader.inside.process.budget import Budget, changed
@@ -60,7 +60,7 @@ class Checker:
     def _verdict(self, work: Work, exercise: str) -> Verdict:
         probes = self._probes_of(work.chapter)
         variant = work.variants[exercise]
-        key = f"{exercise}({shown(variant)})"
+        key = f"{exercise}({as_keywords(variant)})"
         if key not in self._graders:
             found = work.chapter.exercise(exercise, variant)
             self._graders[key] = ExerciseGrader(work.chapter, found, probes)
@@ -90,7 +90,7 @@ def _unsaved(work: Work, exercise: str, log: list[journal.Entry]) -> tuple[str, 
     path = work.judged(exercise)
     if not graded or path != work.notebook or not path.exists():
         return ()
-    same = graded[-1].answer == journal.digest(work.attempts[exercise].source)
+    same = graded[-1].answer == journal.answer_digest(work.attempts[exercise].source)
     if same or graded[-1].when <= path.stat().st_mtime:
         return ()
     return (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader.course.course import Course
-from grader.files import write_whole
+from grader.files import write_atomically
 from grader.student.folder import Folder
 from grader.student.progress import NOT_BEGUN, PASSED, TRIED, UNCHECKED, Progress
 
@@ -27,7 +27,7 @@ def write_contents(course: Course, folder: Folder, found: Sequence[Progress]) ->
             return None
         if before == text:
             return path
-    write_whole(path, text)
+    write_atomically(path, text)
     return path
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.course.course import Course
-from grader.files import write_whole
+from grader.files import write_atomically
 from grader.student.folder import Folder
 from grader.student.journal import STATE
 
@@ -25,6 +25,6 @@ def fill_folder(course: Course, folder: Path) -> list[Path]:
                 file.write(chapter.released.read_bytes())
         except FileExistsError:
             continue
-        write_whole(Folder(folder).base(chapter), chapter.released.read_bytes())
+        write_atomically(Folder(folder).base(chapter), chapter.released.read_bytes())
         new.append(target)
     return new

@@ -69,7 +69,7 @@ def find_folder(start: Path | None = None) -> Folder:
     )
 
 
-def shown(path: Path) -> str:
+def display_path(path: Path) -> str:
     """Return a path as one would type it here."""
     try:
         return str(path.resolve().relative_to(Path.cwd().resolve()))

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from grader.course.answers import Role, read_answers
+from grader.course.cells import grade_id_of, is_solution_cell
 from grader.course.course import Chapter, read_reference
 
 _HINT = re.compile(
@@ -31,8 +32,8 @@ def hints_of(chapter: Chapter, exercise: str) -> list[Hint]:
                 Hint(int(number), title.strip(), text.strip())
                 for number, title, text in _HINT.findall(cell["source"])
             ]
-        elif cell["metadata"].get("nbgrader", {}).get("solution"):
-            if cell["metadata"]["nbgrader"]["grade_id"] == exercise:
+        elif is_solution_cell(cell):
+            if grade_id_of(cell) == exercise:
                 return found
             found = []
     return []

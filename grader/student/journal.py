@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from grader.submission.program import plain_python
+from grader.submission.names import plain_python
 from grader.verdict.verdict import Verdict
 
 STATE = ".undertorch"
@@ -45,7 +45,7 @@ class Entry:
     number: int = 0
 
 
-def digest(source: str | None) -> str:
+def answer_digest(source: str | None) -> str:
     """Return what tells one answer from another: comments and white space do not."""
     text = plain_python(source or "").strip()
     with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
@@ -63,7 +63,7 @@ def verdict_entry(chapter: str, verdict: Verdict, source: str | None, by: str) -
         str(verdict.outcome),
         verdict.points,
         verdict.max_points,
-        digest(source),
+        answer_digest(source),
         by,
     )
 

@@ -16,13 +16,14 @@ from typing import Any
 import torch
 
 from grader.box.fork import Fork, Here
-from grader.course.cells import given_cells
+from grader.course.cells import code_cells, grade_id_of
 from grader.course.course import Chapter, CourseError, find_course
-from grader.course.parameters import Values, shown
+from grader.course.parameters import Values, as_keywords
 from grader.feedback.render import Report, Trouble
 from grader.inside.probe import Probe, load_probes
 from grader.student.journal import folder_around, verdict_entry, write
-from grader.submission.program import Program, binds
+from grader.submission.names import binds
+from grader.submission.program import Program
 from grader.submission.rebuild import Unreadable, read_notebook
 from grader.verdict.grading import Attempt, ExerciseGrader
 from grader.verdict.verdict import Verdict
@@ -43,7 +44,7 @@ def grade(exercise: str, **variant: Any) -> Report | Trouble:
     except CourseError as error:
         return Trouble(str(error))
     names = vars(sys.modules["__main__"])
-    given = {cell.source.strip() for cell in given_cells(chapter.notebook)}
+    given = {cell.source.strip() for cell in code_cells(chapter.notebook)}
     attempt = live_attempt(exercise, names, given)
     threads = torch.get_num_threads()
     # as in the box; and on a busy machine two threads wait for each other, 8 ms per operation
@@ -83,11 +84,7 @@ def _stale(exercise: str, attempt: Attempt) -> tuple[str, ...]:
         cells = read_notebook(path)["cells"]
     except Unreadable:
         return ()
-    saved = [
-        cell["source"]
-        for cell in cells
-        if cell["metadata"].get("nbgrader", {}).get("grade_id") == exercise
-    ]
+    saved = [cell["source"] for cell in cells if grade_id_of(cell) == exercise]
     if not saved or saved[-1].strip() == attempt.source.strip():
         return ()
     return (
@@ -102,7 +99,7 @@ def _probes(chapter: Chapter) -> dict[str, Probe]:
 
 
 def _grader(chapter: Chapter, exercise: str, variant: Values) -> ExerciseGrader:
-    key = chapter, exercise, shown(variant)
+    key = chapter, exercise, as_keywords(variant)
     if key not in _graders:
         found = chapter.exercise(exercise, variant)
         _graders[key] = ExerciseGrader(chapter, found, _probes(chapter))

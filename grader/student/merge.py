@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.student.notebooks import role_of
+from grader.course.cells import grade_id_of, is_solution_cell, role_of
 from grader.submission.program import is_stub
 from grader.submission.rebuild import find_solution
 
@@ -25,7 +25,7 @@ _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 @dataclass
-class Report:
+class MergeReport:
     """What a merge did. `said` are sentences on what the student should look at."""
 
     answers: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Report:
 
 def merge(
     base: Mapping[str, Any] | None, mine: Mapping[str, Any], new: Mapping[str, Any]
-) -> tuple[dict[str, Any], Report]:
+) -> tuple[dict[str, Any], MergeReport]:
     """Return the merged notebook and what was done. Without `base`, what differs is the student's.
 
     All three are as `notebooks.load` gives them; none is changed.
@@ -73,7 +73,7 @@ class _Merge:
         self, base: dict[str, dict[str, Any]], mine: Cells, new: dict[str, dict[str, Any]]
     ) -> None:
         self._base, self._mine, self._new = base, mine, new
-        self.report = Report()
+        self.report = MergeReport()
         self._known = {**base, **new}
         self._place: dict[str, int] = {}
         self._keys: dict[int, list[str]] = {}
@@ -100,13 +100,13 @@ class _Merge:
 
     def _identify(self) -> None:
         """Find for each cell of the course the student's cell that it became."""
-        solutions = [key for key, cell in self._known.items() if role_of(cell).get("solution")]
+        solutions = [key for key, cell in self._known.items() if is_solution_cell(cell)]
         for key in solutions:
-            name = role_of(self._known[key])["grade_id"]
+            name = grade_id_of(self._known[key]) or ""
             place, _ = find_solution(name, self._mine)
             if place is None:
                 continue
-            marked = role_of(self._mine[place]).get("grade_id") == name
+            marked = grade_id_of(self._mine[place]) == name
             # a cell without the mark may be the answer all the same, as it is when it is graded
             if marked or (key in self._new and not self._is_given(self._mine[place])):
                 self._match(key, place)
@@ -136,9 +136,7 @@ class _Merge:
     def _is_given(self, cell: Mapping[str, Any]) -> bool:
         """Say whether this is, word for word, a cell of the course's that is no solution cell."""
         return any(
-            self._same(key, cell)
-            for key, one in self._known.items()
-            if not role_of(one).get("solution")
+            self._same(key, cell) for key, one in self._known.items() if not is_solution_cell(one)
         )
 
     def _same(self, key: str, cell: Mapping[str, Any]) -> bool:
@@ -157,7 +155,7 @@ class _Merge:
         new = self._new[key]
         place = self._place.get(key)
         mine = None if place is None else self._mine[place]
-        if role_of(new).get("solution"):
+        if is_solution_cell(new):
             return self._solution(key, new, mine)
         if mine is None:
             # who deleted prose wants it away; what the course changed is news, and grade cells count
@@ -181,7 +179,7 @@ class _Merge:
     def _solution(
         self, key: str, new: dict[str, Any], mine: dict[str, Any] | None
     ) -> dict[str, Any]:
-        name = role_of(new)["grade_id"]
+        name = grade_id_of(new) or ""
         stubs = [version[key]["source"] for version in (self._base, self._new) if key in version]
         if mine is None:
             self.report.added += 1
@@ -208,7 +206,7 @@ class _Merge:
             return bool(_text(cell)) or not role_of(cell)
         if not there:  # the course dropped it
             key = keys[0]
-            name = role_of(cell).get("grade_id", "")
+            name = grade_id_of(cell)
             if self._same(key, cell):
                 self.report.removed += 1
                 return False
@@ -219,7 +217,7 @@ class _Merge:
                 )
             return True
         key = there[0]
-        if role_of(self._new[key]).get("solution"):
+        if is_solution_cell(self._new[key]):
             return False  # the slot holds it
         edited = not self._same(key, cell)
         return edited and bool(role_of(self._new[key]) or self._course_changed(key))
@@ -243,8 +241,8 @@ def _by_key(notebook: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _key(cell: Mapping[str, Any]) -> str:
     """Return the name that nbgrader knows a cell by, else its id."""
-    role = role_of(dict(cell))
-    return f"graded {role['grade_id']}" if role else f"id {cell.get('id', '')}"
+    role = role_of(cell)
+    return f"graded {role.grade_id}" if role else f"id {cell.get('id', '')}"
 
 
 def _text(cell: Mapping[str, Any]) -> str:

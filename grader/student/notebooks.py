@@ -72,9 +72,3 @@ def dump(notebook: dict[str, Any]) -> bytes:
 
 def _split(cell: dict[str, Any]) -> dict[str, Any]:
     return {**cell, "source": cell["source"].splitlines(keepends=True)}
-
-
-def role_of(cell: dict[str, Any]) -> dict[str, Any]:
-    """Return nbgrader's metadata of a cell that has a name in it, else nothing."""
-    role = cell["metadata"].get("nbgrader")
-    return role if isinstance(role, dict) and isinstance(role.get("grade_id"), str) else {}

@@ -79,7 +79,7 @@ def _progress(folder: Folder, chapter: Chapter, log: Sequence[journal.Entry]) ->
             for exercise in chapter.exercises:
                 source = work.attempts[exercise.id].source
                 if work.written(exercise.id):
-                    states[exercise.id] = _state(exercise.id, journal.digest(source), log)
+                    states[exercise.id] = _state(exercise.id, journal.answer_digest(source), log)
     rows = []
     for exercise in chapter.exercises:
         state, points = states.get(exercise.id, (NOT_BEGUN, 0.0))

@@ -7,7 +7,7 @@ The code runs in a fork, without a box: it is meant for your own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,14 @@ import pytest
 import torch
 
 from grader.box.fork import Fork
-from grader.course.course import Course, Exercise, probes_in
+from grader.course.course import Course, Exercise
 from grader.course.rules import describe_rule
-from grader.inside.probe import load_probes
+from grader.inside.probe import Probe, load_probes
 from grader.student.live import PRACTICE_SEED
 from grader.submission.program import judged_text
 from grader.submission.rebuild import Rebuilt, Unreadable, read_notebook, rebuild
 from grader.submission.scan import scan
-from grader.verdict.checks import MARKERS, generator_for, probe_fixtures
+from grader.verdict.checks import MARKERS, Probed, generator_for
 from grader.verdict.interview import Interview
 
 
@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Say what the mark means, and with a submission give the checks their fixtures."""
-    for mark in MARKERS:
+    for mark in MARKERS.values():
         config.addinivalue_line("markers", mark)
     if config.getoption("submission", None) is not None:
         config.pluginmanager.register(_Interviews(config), "undertorch-interviews")
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _graders(item: pytest.Item) -> Path | None:
     """Return the chapter's folder of a check; None for any other test."""
     folder = item.path.parent
-    is_check = probes_in(folder).exists() and folder.parent.name == "grader"
+    is_check = (folder / "probes").is_dir() and folder.parent.name == "grader"
     return folder if is_check else None
 
 
@@ -75,8 +75,9 @@ class _Interviews:
         plugins = self._config.pluginmanager
         if not isinstance(collector, pytest.Module) or plugins.has_plugin(name):
             return
-        if probes_in(folder).exists():
-            plugin = probe_fixtures(load_probes(probes_in(folder)), self._interview)
+        probes = folder / "probes"
+        if probes.is_dir():
+            plugin = _probe_fixtures(load_probes(probes), self._interview)
             plugins.register(plugin, name)
 
     @pytest.fixture
@@ -123,6 +124,21 @@ class _Interviews:
             interview.load(rebuilt.programs[exercise])
             self._open[path] = interview
         return self._open[path]
+
+
+def _probe_fixtures(
+    probes: dict[str, Probe], interview_of: Callable[[pytest.FixtureRequest], Interview]
+) -> object:
+    """Return a pytest plugin that has one fixture per probe."""
+
+    def fixture_for(probe: Probe) -> Any:
+        def provide(self: object, request: pytest.FixtureRequest) -> Probed:
+            return Probed(probe, interview_of(request), request.getfixturevalue)
+
+        return pytest.fixture(name=probe.name)(provide)
+
+    members = {f"probe_{name}": fixture_for(probe) for name, probe in probes.items()}
+    return type("ProbeFixtures", (), members)()
 
 
 def _exercise(checks: Path) -> Exercise:

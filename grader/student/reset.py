@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from grader.course.cells import grade_id_of
 from grader.course.course import Chapter, CourseError
-from grader.files import write_whole
+from grader.files import write_atomically
 from grader.student.folder import Folder
-from grader.student.notebooks import dump, load, refuse_other_variant, role_of
+from grader.student.notebooks import dump, load, refuse_other_variant
 from grader.submission.program import is_stub
 from grader.submission.rebuild import find_solution
 from grader.submission.solution_files import holds_place
@@ -34,7 +35,7 @@ def reset(folder: Folder, chapter: Chapter, exercise: str) -> list[Path]:
         cell["source"] = stub
         for changed in (cell, *_grade_cells(notebook, exercise)):
             changed["outputs"], changed["execution_count"] = [], None
-        write_whole(path, dump(notebook))
+        write_atomically(path, dump(notebook))
     if file.is_file():
         kept.append(folder.keep(chapter.id, exercise, ".py", file.read_bytes()))
         file.unlink()
@@ -43,4 +44,4 @@ def reset(folder: Folder, chapter: Chapter, exercise: str) -> list[Path]:
 
 def _grade_cells(notebook: dict[str, Any], exercise: str) -> list[dict[str, Any]]:
     name = f"{exercise}-grade"
-    return [cell for cell in notebook["cells"] if role_of(cell).get("grade_id") == name]
+    return [cell for cell in notebook["cells"] if grade_id_of(cell) == name]

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from grader.course.cells import grade_id_of
 from grader.course.course import Chapter, Course, CourseError
-from grader.student.folder import Folder, find_folder, shown
+from grader.student.folder import Folder, display_path, find_folder
 from grader.submission.rebuild import Unreadable, read_notebook
 
 
@@ -39,7 +40,7 @@ def find_targets(course: Course, words: Sequence[str]) -> list[Target]:
     inside = [target for target in there if target.notebook.parent.resolve() == here]
     if not there:
         raise CourseError(
-            f"{shown(folder.root)} holds no notebook. `undertorch learn` puts them there."
+            f"{display_path(folder.root)} holds no notebook. `undertorch learn` puts them there."
         )
     return inside or there
 
@@ -99,8 +100,7 @@ def _chapter_of(course: Course, path: Path) -> Chapter:
     found: Counter[str] = Counter()
     by_id = {chapter.id: chapter for chapter in course.chapters()}
     for cell in cells:
-        role = cell["metadata"].get("nbgrader")
-        name = role.get("grade_id") if isinstance(role, dict) else None
+        name = grade_id_of(cell)
         found.update(chapter.id for chapter in by_id.values() if name in _ids(chapter))
     if found:
         return by_id[found.most_common(1)[0][0]]

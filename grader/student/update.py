@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from grader.course.course import Chapter, CourseError
-from grader.files import write_whole
+from grader.files import write_atomically
 from grader.student.folder import Folder
-from grader.student.merge import Report, lost, merge
+from grader.student.merge import MergeReport, lost, merge
 from grader.student.notebooks import dump, load, refuse_other_variant
 
 UPDATED, SAME, NEW, TROUBLE = "updated", "up to date", "new", "not updated"
@@ -23,18 +23,18 @@ class Updated:
     chapter: str
     path: Path
     state: str
-    report: Report
+    report: MergeReport
     kept: Path | None = None
     trouble: str = ""
 
 
 def update(folder: Folder, chapter: Chapter, *, dry: bool = False) -> Updated:
     """Merge a chapter's new version into the student's notebook; only say what would be if `dry`."""
-    path, report = folder.notebook(chapter), Report()
+    path, report = folder.notebook(chapter), MergeReport()
     if not path.exists():
         if not dry:
-            write_whole(path, chapter.released.read_bytes())
-            write_whole(folder.base(chapter), chapter.released.read_bytes())
+            write_atomically(path, chapter.released.read_bytes())
+            write_atomically(folder.base(chapter), chapter.released.read_bytes())
         return Updated(chapter.id, path, NEW, report)
     try:
         return _merge_in(folder, chapter, path, dry)
@@ -57,16 +57,16 @@ def _merge_in(folder: Folder, chapter: Chapter, path: Path, dry: bool) -> Update
         )
     if _alike(merged, mine) or (base is not None and dump(base) == dump(new) and not report.added):
         if not dry and (base is None or dump(base) != dump(new)):
-            write_whole(folder.base(chapter), chapter.released.read_bytes())
-        return Updated(chapter.id, path, SAME, Report())
+            write_atomically(folder.base(chapter), chapter.released.read_bytes())
+        return Updated(chapter.id, path, SAME, MergeReport())
     if dry:
         return Updated(chapter.id, path, UPDATED, report)
     kept = folder.keep(chapter.id, path.stem, path.suffix, before)
     if path.read_bytes() != before:
         raise CourseError(f"{path} was saved by someone else meanwhile. Run the command again.")
-    write_whole(path, dump(merged))
+    write_atomically(path, dump(merged))
     # last: if this is not reached, the next update finds the course's new text and knows it
-    write_whole(folder.base(chapter), chapter.released.read_bytes())
+    write_atomically(folder.base(chapter), chapter.released.read_bytes())
     return Updated(chapter.id, path, UPDATED, report, kept)
 
 

@@ -11,8 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from grader.course.cells import grade_id_of
 from grader.course.course import Chapter
-from grader.course.parameters import Values, phrase, shown
+from grader.course.parameters import Values, as_keywords, phrase
 
 SHOWN = 200
 """Characters of what a submission says of its variant that anyone is shown."""
@@ -27,7 +28,7 @@ def other_variants(chapter: Chapter, cells: Sequence[Mapping[str, Any]]) -> dict
             continue
         asks = phrase(exercise.parameters, exercise.values)
         said[exercise.id] = (
-            f"This notebook holds another variant of the exercise ({shown(theirs)[:SHOWN] or 'public'}). "
+            f"This notebook holds another variant of the exercise ({as_keywords(theirs)[:SHOWN] or 'public'}). "
             f"It was judged by what this course asks for: {asks}."
         )
     return said
@@ -43,8 +44,8 @@ def variant_in(cells: Sequence[Mapping[str, Any]], exercise: str) -> dict[str, A
         if call and call[0] == exercise:
             return call[1]
     for cell in cells:
-        role, card = cell["metadata"].get("nbgrader"), cell["metadata"].get("undertorch")
-        if isinstance(role, dict) and isinstance(card, dict) and role.get("grade_id") == exercise:
+        card = cell["metadata"].get("undertorch")
+        if isinstance(card, dict) and grade_id_of(cell) == exercise:
             variant = card.get("variant", {})
             named = isinstance(variant, dict) and all(name.isidentifier() for name in variant)
             return variant if named else None
@@ -53,7 +54,7 @@ def variant_in(cells: Sequence[Mapping[str, Any]], exercise: str) -> dict[str, A
 
 def grade_call(exercise: str, variant: Values | None) -> str:
     """Return a grade cell's text. It names a private variant, so that a live notebook knows it."""
-    return f'grade("{exercise}"{"".join(", " + shown({n: v}) for n, v in (variant or {}).items())})'
+    return f'grade("{exercise}"{"".join(", " + as_keywords({n: v}) for n, v in (variant or {}).items())})'
 
 
 _CALL = re.compile(r"\s*grade\(")

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.course.cells import Cell, Kind, source_of
+from grader.course.cells import Cell, Kind, as_code, own_cell, role_of, source_of
 from grader.course.course import Chapter
-from grader.submission.program import Program, defines, names_in, slice_program
+from grader.files import as_utf8
+from grader.submission.names import defines, names_in
+from grader.submission.program import Program, slice_program
 
 NOTEBOOK_LIMIT = 25 * 2**20
 """Largest notebook in bytes: far above any with pictures in it, far below what hurts."""
@@ -130,8 +132,7 @@ def _cell(number: int, cell: Any) -> dict[str, Any]:
     return {
         "cell_type": str(cell.get("cell_type")),
         "metadata": metadata if isinstance(metadata, dict) else {},
-        # half of a surrogate pair has no UTF-8, and files are written in it
-        "source": source.encode("utf-8", "replace").decode("utf-8"),
+        "source": as_utf8(source),
     }
 
 
@@ -174,7 +175,7 @@ def find_solution(exercise: str, cells: Sequence[Mapping[str, Any]]) -> tuple[in
     marked = [
         index
         for index, cell in enumerate(cells)
-        if _role(cell).get("grade_id") == exercise and not _role(cell).get("grade")
+        if (role := role_of(cell)) and role.grade_id == exercise and not role.is_grade
     ]
     if len(marked) > 1:
         return marked[-1], f"Your notebook has {len(marked)} cells for this; the last one counts."
@@ -190,11 +191,6 @@ def find_solution(exercise: str, cells: Sequence[Mapping[str, Any]]) -> tuple[in
     return None, "The solution cell was missing from your notebook."
 
 
-def _role(cell: Mapping[str, Any]) -> Mapping[str, Any]:
-    role = cell["metadata"].get("nbgrader", {})
-    return role if isinstance(role, Mapping) and isinstance(role.get("grade_id"), str) else {}
-
-
 def _own_cells(
     released: Sequence[Mapping[str, Any]],
     submitted: Sequence[Mapping[str, Any]],
@@ -208,7 +204,7 @@ def _own_cells(
         if cell["cell_type"] == "code"
         and index not in taken
         and cell["source"].strip() not in known
-        and not _role(cell)
+        and role_of(cell) is None
     ]
 
 
@@ -225,33 +221,20 @@ def _merge(
     merged: list[tuple[dict[str, Any], Cell | None]] = []
     left = list(own)
     for number, raw in enumerate(released):
-        role = _role(raw)
-        if role.get("solution") and raw["cell_type"] == "code":
-            exercise = role["grade_id"]
-            place = places.get(exercise, -1)
+        role = role_of(raw)
+        if role and role.is_solution and raw["cell_type"] == "code":
+            place = places.get(role.grade_id, -1)
             while left and left[0] < place:
                 merged.append(_own(left.pop(0), submitted))
-            if exercise in places:
+            if role.grade_id in places:
                 raw["source"] = submitted[place]["source"]
-            merged.append((raw, Cell(Kind.SOLUTION, exercise, source_of(raw))))
-        elif raw["cell_type"] == "code" and not role.get("grade"):
-            merged.append((raw, Cell(Kind.GIVEN, f"given cell {number}", source_of(raw))))
-        else:
-            merged.append((raw, None))
+        merged.append((raw, as_code(number, raw)))
     return merged + [_own(index, submitted) for index in left]
 
 
-def _own(index: int, submitted: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], Cell]:
-    source = submitted[index]["source"]
-    raw = {
-        "cell_type": "code",
-        "execution_count": None,
-        "id": f"own-{index}",
-        "metadata": {},
-        "outputs": [],
-        "source": source,
-    }
-    return raw, Cell(Kind.OWN, f"your cell {index + 1}", source)
+def _own(index: int, submitted: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], Cell | None]:
+    raw = own_cell(index, submitted[index]["source"])
+    return raw, as_code(index, raw)
 
 
 def _note_misplaced(

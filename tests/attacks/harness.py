@@ -191,7 +191,7 @@ def make_class(root: Path, token: str, port: int) -> Class:
     (root / "home").mkdir()
     (root / "secret.txt").write_text(secret)
     for path in (root / "grader" / CHAPTER).rglob("*.py"):
-        if path.name != "probes.py":
+        if path.parent.name != "probes":
             path.write_text(f"{path.read_text('utf-8').rstrip()}\n\n# {secret}\n", "utf-8")
     for name in ("chapters", "solutions"):
         path = root / name / CHAPTER / "formats.ipynb"

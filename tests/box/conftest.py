@@ -8,6 +8,7 @@ import pytest
 
 from grader.box.box import Box
 
+PROBES = Path(__file__).parent / "sample_probes"
 STANDIN = Path(__file__).parent / "standin.py"
 
 
@@ -25,7 +26,7 @@ def raised(child, source):
 
 @pytest.fixture(scope="module")
 def box():
-    with Box(STANDIN, inside=STANDIN) as box:
+    with Box(PROBES, inside=STANDIN) as box:
         yield box
 
 
@@ -37,5 +38,5 @@ def child(box):
 
 @pytest.fixture(scope="module")
 def torch_box():
-    with Box(STANDIN, ("torch", "torch._dynamo"), inside=STANDIN) as box:
+    with Box(PROBES, ("torch", "torch._dynamo"), inside=STANDIN) as box:
         yield box

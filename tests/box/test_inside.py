@@ -1,15 +1,12 @@
 """The box with the real grader.inside.serve: load, probe, death, and the next child unharmed."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
 from grader.box.box import Box
 from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.wire.codec import decode, encode
-
-PROBES = Path(__file__).parent / "sample_probes.py"
+from tests.box.conftest import PROBES
 
 SOURCE = """
 import torch
@@ -46,21 +43,6 @@ def test_load_and_probe(real_box):
         assert reply["raised"] is None
         assert decode(reply["value"]).tolist() == [0, 2, 4]
         assert decode(probe(child, "loaded", count=5)["value"]) == [[0, 1], [4, 9], [16]]
-
-
-def test_probes_in_a_package(tmp_path):
-    package = tmp_path / "probes"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "names.py").write_text("NAME = 'double'\n")
-    shown = "from .names import NAME\n" + PROBES.read_text().replace(
-        "student.double", "getattr(student, NAME)"
-    )
-    (package / "sample.py").write_text(shown)
-    with Box(package) as box, box.open() as child:
-        assert load(child, SOURCE)["stopped"] == {}
-        reply = probe(child, "doubled", x=torch.arange(3))
-        assert decode(reply["value"]).tolist() == [0, 2, 4]
 
 
 def test_a_death_while_loading_and_the_next_child(real_box):

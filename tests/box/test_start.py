@@ -16,7 +16,7 @@ from grader.box.tiers import BoxUnavailable, Tier
 from grader.evidence.outcome import Ended, Outcome
 from grader.inside.process.budget import MIB, Budget
 from grader.instructor import doctor
-from tests.box.conftest import STANDIN, ask
+from tests.box.conftest import PROBES, STANDIN, ask
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NOBODY = 65534
@@ -38,7 +38,7 @@ def test_the_tier_is_carried(box):
 def test_without_bwrap_there_is_no_box(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(BoxUnavailable, match="apt-get install bubblewrap"):
-        Box(STANDIN, inside=STANDIN)
+        Box(PROBES, inside=STANDIN)
     findings = {finding.name: finding for finding in doctor.diagnose()}
     assert not findings["bubblewrap"].ok
     assert not findings["tier"].ok
@@ -52,7 +52,7 @@ def test_a_bwrap_that_fails_is_reported_and_never_replaced(tmp_path, monkeypatch
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(BoxUnavailable, match="No permissions to create a new namespace"):
-        Box(STANDIN, inside=STANDIN)
+        Box(PROBES, inside=STANDIN)
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_the_doctor_finds_this_machine_well():
 
 def test_tiers_that_are_not_built_are_refused(tmp_path):
     with pytest.raises(BoxUnavailable, match="not built"):
-        launch.start(Tier.LANDLOCK, STANDIN, (), None, 0)
+        launch.start(Tier.LANDLOCK, PROBES, (), None, 0)
 
 
 def test_a_failed_import_is_told():
     with pytest.raises(BoxUnavailable, match="no_such_module"):
-        Box(STANDIN, ("no_such_module",), inside=STANDIN)
+        Box(PROBES, ("no_such_module",), inside=STANDIN)
 
 
 def test_a_thread_in_the_warm_process_is_refused(tmp_path):
@@ -108,11 +108,11 @@ def test_a_thread_in_the_warm_process_is_refused(tmp_path):
         "def serve(sock): pass\n"
     )
     with pytest.raises(BoxUnavailable, match="2 threads run"):
-        Box(STANDIN, inside=inside)
+        Box(PROBES, inside=inside)
 
 
 def test_a_closed_box_has_no_processes_and_its_children_are_gone():
-    box = Box(STANDIN, inside=STANDIN)
+    box = Box(PROBES, inside=STANDIN)
     child = box.open()
     ask(child, "import os\nif os.fork() == 0:\n    os.setsid()\n    while True: pass")
     family = [psutil.Process(box._started.process.pid)]
@@ -130,7 +130,7 @@ def test_a_closed_box_has_no_processes_and_its_children_are_gone():
 
 def test_nothing_outlives_a_killed_host():
     host = subprocess.Popen(
-        [sys.executable, "-c", _HOST.format(standin=str(STANDIN))],
+        [sys.executable, "-c", _HOST],
         stdout=subprocess.PIPE,
         cwd=REPOSITORY,
     )
@@ -147,9 +147,8 @@ def test_nothing_outlives_a_killed_host():
 _HOST = """
 from pathlib import Path
 from grader.box.box import Box
-from tests.box.conftest import ask
-standin = Path({standin!r})
-box = Box(standin, inside=standin)
+from tests.box.conftest import PROBES, STANDIN, ask
+box = Box(PROBES, inside=STANDIN)
 child = box.open()
 ask(child, "import os\\nif os.fork() == 0:\\n    os.setsid()\\n    while True: pass")
 print("running", flush=True)
@@ -158,7 +157,7 @@ child.ask(b"import signal; signal.pause()")
 
 
 def test_trusted_code_runs_bare_and_says_so():
-    with Box(STANDIN, inside=STANDIN, trust=True) as box:
+    with Box(PROBES, inside=STANDIN, trust=True) as box:
         assert (box.tier, box.tier.confines) == (Tier.NONE, False)
         assert "NO SANDBOX" in box.tier.title
         with box.open() as child:
@@ -176,7 +175,7 @@ def test_trusted_code_runs_bare_and_says_so():
 
 
 def test_a_daemon_of_bare_code_is_ended_too():
-    with Box(STANDIN, inside=STANDIN, trust=True) as box:
+    with Box(PROBES, inside=STANDIN, trust=True) as box:
         with box.open() as child:
             source = """
                 import os, signal

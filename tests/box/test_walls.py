@@ -8,7 +8,7 @@ import pytest
 
 from grader.box import mounts
 from grader.box.box import Box
-from tests.box.conftest import STANDIN, ask, raised
+from tests.box.conftest import PROBES, STANDIN, ask, raised
 
 SYSTEM_CALL = """
     import ctypes, os
@@ -22,7 +22,7 @@ SYSTEM_CALL = """
 def test_a_secret_of_the_host_is_nowhere(tmp_path, monkeypatch):
     (tmp_path / "secret.txt").write_text("the answer")
     monkeypatch.setenv("UNDERTORCH_SECRET", "swordfish")
-    with Box(STANDIN, inside=STANDIN) as box, box.open() as child:
+    with Box(PROBES, inside=STANDIN) as box, box.open() as child:
         assert (
             ask(child, f"import os; result = os.path.exists({str(tmp_path / 'secret.txt')!r})")
             is False
@@ -41,7 +41,7 @@ def test_a_secret_of_the_host_is_nowhere(tmp_path, monkeypatch):
 def test_the_box_holds_what_it_must_and_no_more(child):
     listing = "import os; result = sorted(os.listdir({!r}))"
     assert ask(child, listing.format("/undertorch")) == ["chapter", "grader", "inside.py"]
-    assert ask(child, listing.format("/undertorch/chapter")) == ["probes.py"]
+    assert ask(child, listing.format("/undertorch/chapter")) == ["probes"]
     assert ask(child, listing.format("/undertorch/grader")) == ["__init__.py", "evidence", "inside"]
     assert ask(child, listing.format("/undertorch/grader/evidence")) == ["__init__.py", "wire"]
     assert set(ask(child, listing.format("/etc"))) <= {
@@ -76,7 +76,7 @@ def test_an_installed_copy_is_masked(monkeypatch):
         found = list(mounts._interpreter_folders())
         monkeypatch.setattr(mounts, "_interpreter_folders", lambda: iter([*found, site]))
         monkeypatch.syspath_prepend(str(site))
-        with Box(STANDIN, inside=STANDIN) as box, box.open() as child:
+        with Box(PROBES, inside=STANDIN) as box, box.open() as child:
             assert ask(child, f"import os; result = sorted(os.listdir({folder!r}))") == [
                 "grader",
                 "undertorch.pth",
@@ -101,7 +101,7 @@ def test_nothing_outside_the_scratch_folders_is_writable(child, path):
 @pytest.mark.parametrize(
     "path",
     ["/proc/sys/kernel/core_pattern", "/proc/sys/vm/overcommit_memory", "/proc/sysrq-trigger",
-     "/proc/1/mem", "/proc/self/mem", "/proc/self/oom_score_adj", "/undertorch/chapter/probes.py"],
+     "/proc/1/mem", "/proc/self/mem", "/proc/self/oom_score_adj", "/undertorch/chapter/probes/sample.py"],
 )  # fmt: skip
 def test_opening_for_write_is_refused(child, path):
     assert raised(child, f"import os; os.open({path!r}, os.O_WRONLY)") != "nothing"

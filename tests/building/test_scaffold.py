@@ -3,28 +3,30 @@
 import pytest
 
 from grader.building.scaffold import scaffold
-from grader.course.course import Course, CourseError, probes_in
+from grader.course.course import Course, CourseError
 from grader.inside.probe import load_probes
 
 CHAPTER = "ch09_more"
 
 
-@pytest.fixture(params=["probes.py", "probes/__init__.py"])
+@pytest.fixture(params=["", "halve", "other"])
 def course(request, tmp_path):
-    """A course whose chapter keeps its probes in a file, or in a package."""
+    """A course whose chapter has no probes yet, or a module of the exercise's name, or another."""
     source = tmp_path / "solutions" / CHAPTER / "more.pct.py"
-    probes = tmp_path / "grader" / CHAPTER / request.param
-    for path in (source, probes):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    source.parent.mkdir(parents=True)
     source.write_text("# %% [markdown]\n# # More\n")
-    probes.write_text("from grader import probe\n")
+    if request.param:
+        probes = tmp_path / "grader" / CHAPTER / "probes"
+        probes.mkdir(parents=True)
+        (probes / "__init__.py").write_text("")
+        (probes / f"{request.param}.py").write_text("from grader import probe\n")
     return Course(tmp_path)
 
 
 def test_a_new_exercise_has_a_probe_that_loads(course):
     written = scaffold(course, CHAPTER, "halve").files
     assert all(path.is_file() for path in written)
-    assert list(load_probes(probes_in(course.root / "grader" / CHAPTER))) == ["halve_result"]
+    assert list(load_probes(course.root / "grader" / CHAPTER / "probes")) == ["halve_result"]
 
 
 def test_what_is_there_is_not_written_again(course):

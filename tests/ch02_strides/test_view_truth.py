@@ -7,8 +7,9 @@ from functools import partial
 import pytest
 import torch
 
+from grader import draw_int, draw_one
 from grader.ch02_strides.strided_programs import expected, plain, random_program
-from grader.ch02_strides.view_inputs import draw, layouts, reached, values
+from grader.ch02_strides.view_inputs import layouts, reached, values
 from grader.course.course import Course
 from grader.inside.probe import load_probes
 from tests import ROOT, references
@@ -25,14 +26,14 @@ def rng(request):
 def some_layout(rng, shape):
     """Return random numbers of that shape in a random layout."""
     found = layouts(values(rng, shape), rng)
-    return found[draw(rng, 0, len(found) - 1)][1]
+    return draw_one(rng, found)[1]
 
 
 def test_channels_last_is_torchs(rng):
     to_channels_last = reference("to_channels_last")
     formats = {4: torch.channels_last, 5: torch.channels_last_3d}
     for _ in range(100):
-        shape = [draw(rng, 1, 4) for _ in range(draw(rng, 4, 5))]
+        shape = [draw_int(rng, 1, 4) for _ in range(draw_int(rng, 4, 5))]
         x = some_layout(rng, shape)
         got = to_channels_last(x)
         assert torch.equal(got, x)
@@ -43,9 +44,9 @@ def test_channels_last_is_torchs(rng):
 def test_windows_are_convolutions(rng):
     windows = reference("windows")
     for _ in range(25):
-        pairs = [(draw(rng, 1, 3), draw(rng, 1, 3)) for _ in range(3)]
+        pairs = [(draw_int(rng, 1, 3), draw_int(rng, 1, 3)) for _ in range(3)]
         kernel, stride, dilation = pairs
-        padding = (draw(rng, 0, 2), draw(rng, 0, 2))
+        padding = (draw_int(rng, 0, 2), draw_int(rng, 0, 2))
         x = some_layout(rng, (2, 3, 8, 7)).double()
         weight = values(rng, (4, 3, *kernel)).double()
         seen = windows(x, kernel, stride, dilation, padding)
@@ -61,8 +62,11 @@ def test_windows_are_convolutions(rng):
 def test_overlaps_is_brute_force(rng):
     overlaps = reference("overlaps")
     for _ in range(1500):
-        size = tuple(draw(rng, 0 if draw(rng, 0, 9) == 0 else 1, 4) for _ in range(draw(rng, 0, 5)))
-        stride = tuple(draw(rng, 0 if draw(rng, 0, 5) == 0 else 1, 30) for _ in size)
+        size = tuple(
+            draw_int(rng, 0 if draw_int(rng, 0, 9) == 0 else 1, 4)
+            for _ in range(draw_int(rng, 0, 5))
+        )
+        stride = tuple(draw_int(rng, 0 if draw_int(rng, 0, 5) == 0 else 1, 30) for _ in size)
         cells = [
             sum(map(int.__mul__, index, stride)) for index in itertools.product(*map(range, size))
         ]
@@ -73,11 +77,11 @@ def test_overlaps_agrees_where_torch_is_sure(rng):
     overlaps = reference("overlaps")
     sure = 0
     for _ in range(600):
-        size = tuple(draw(rng, 0, 4) for _ in range(draw(rng, 1, 4)))
+        size = tuple(draw_int(rng, 0, 4) for _ in range(draw_int(rng, 1, 4)))
         order = torch.randperm(len(size), generator=rng).tolist()
         stride, step = [0] * len(size), 1
         for dim in order:
-            stride[dim] = step if draw(rng, 0, 4) else 0
+            stride[dim] = step if draw_int(rng, 0, 4) else 0
             step *= size[dim]
         if 0 in size:
             continue  # torch says "yes" of an empty tensor with a stride of 0
@@ -93,12 +97,14 @@ def some_views(rng):
     """Return views of two storages, of several dtypes."""
     homes = [values(rng, (6, 8)), values(rng, (6, 8))]
     views = []
-    for _ in range(draw(rng, 2, 6)):
-        x = homes[draw(rng, 0, 1)]
-        x = (x, x.view(torch.int16), x.view(torch.float64), x.view(torch.uint8))[draw(rng, 0, 3)]
-        first, left = draw(rng, 0, 5), draw(rng, 0, x.shape[1] - 1)
-        x = x[first : first + draw(rng, 0, 3) : draw(rng, 1, 2), left :: draw(rng, 1, 4)]
-        views.append(x.T if draw(rng, 0, 1) else x)
+    for _ in range(draw_int(rng, 2, 6)):
+        x = draw_one(rng, homes)
+        x = draw_one(rng, (x, x.view(torch.int16), x.view(torch.float64), x.view(torch.uint8)))
+        first, left = draw_int(rng, 0, 5), draw_int(rng, 0, x.shape[1] - 1)
+        x = x[
+            first : first + draw_int(rng, 0, 3) : draw_int(rng, 1, 2), left :: draw_int(rng, 1, 4)
+        ]
+        views.append(x.T if draw_int(rng, 0, 1) else x)
     return views
 
 
@@ -147,7 +153,7 @@ def test_pack_views_keeps_all_and_no_more(rng):
 
 def test_transpose_in_place_is_t(rng):
     transpose_in_place = reference("transpose_in_place")
-    for rows, columns in [(draw(rng, 0, 12), draw(rng, 0, 12)) for _ in range(25)]:
+    for rows, columns in [(draw_int(rng, 0, 12), draw_int(rng, 0, 12)) for _ in range(25)]:
         x = torch.randperm(rows * columns, generator=rng).view(rows, columns)
         right, address = x.t().clone(memory_format=torch.contiguous_format), x.data_ptr()
         got = transpose_in_place(x)

@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 import torch
 
+from grader import awkward_tensor, draw_int, draw_one
 from grader.ch03_matmul.equations import any_equation
-from grader.ch03_matmul.operands import awkward
 from grader.ch03_matmul.shapes import any_pair, true_shape
 from grader.inside.instruments.flops import watch_flops
 from tests import references
@@ -36,7 +36,7 @@ def test_shapes_are_torchs(rng):
 def test_products_are_torchs(rng):
     matmul, folded, refused = reference("matmul"), reference("broadcast_matmul"), 0
     for _ in range(1500):
-        a, b = (awkward(rng, shape) for shape in any_pair(rng))
+        a, b = (awkward_tensor(rng, shape) for shape in any_pair(rng))
         try:
             expected = a @ b
         except RuntimeError:
@@ -70,8 +70,8 @@ def test_refused_equations(rng):
     einsum, refused = reference("einsum"), 0
     for _ in range(2000):
         equation, operands = any_equation(rng, torch.float32)
-        where = int(torch.randint(0, len(equation) + 1, (), generator=rng))
-        other = "bdaZ.,->1 "[int(torch.randint(0, 10, (), generator=rng))]
+        where = draw_int(rng, 0, len(equation))
+        other = draw_one(rng, "bdaZ.,->1 ")
         broken = equation[:where] + other + equation[where + 1 :]
         try:
             expected = torch.einsum(broken, *operands)
@@ -104,7 +104,7 @@ def multiplied(order, matrices):
 def test_best_order_by_counting_flops(rng):
     best_order = reference("best_order")
     for _ in range(8):
-        count = int(torch.randint(1, 5, (), generator=rng))
+        count = draw_int(rng, 1, 4)
         sizes = torch.randint(1, 20, (count + 1,), generator=rng).tolist()
         matrices = [torch.zeros(m, n) for m, n in pairwise(sizes)]
         spent = {}

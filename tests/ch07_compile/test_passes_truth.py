@@ -8,6 +8,7 @@ import torch
 from torch import fx, nn
 from torch._functorch.compile_utils import fx_graph_cse
 
+from grader import draw_one
 from grader.ch07_compile import (
     test_fold_constants,
     test_fuse,
@@ -27,7 +28,6 @@ from grader.ch07_compile.random_graphs import (
     call,
     calls_of,
     gives,
-    pick,
     random_inputs,
     random_steps,
     reads,
@@ -120,9 +120,9 @@ def test_simplify_keeps_every_bit(rng):
     links += [(f"{n}.Tensor", c) for n in ("add", "mul") for c in (0, 1, 0.0, -0.0, 1.0, True)]
     links += [("sub.Tensor", 0), ("sub.Tensor", -0.0), ("div.Tensor", 1), ("div.Tensor", 1.0)]
     for number in range(60):
-        nest = [pick(rng, links) for _ in range(1 + number % 12)]
+        nest = [draw_one(rng, links) for _ in range(1 + number % 12)]
         steps = test_simplify.chain(["t", *nest])
-        x = test_simplify.special(pick(rng, [torch.float32, torch.int64, torch.float16]))
+        x = test_simplify.special(draw_one(rng, [torch.float32, torch.int64, torch.float16]))
         test_simplify.compare(simplified, steps, [x.clamp(-50, 50)], len(calls_of(steps)))
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 import pytest
 
 from grader.course.course import COURSE_FILE, CourseError
-from grader.course.course_file import read_chosen
+from grader.course.course_file import read_course_file
 
 GOOD = """
 course = "spring"
@@ -23,7 +23,7 @@ ch01_formats = 2027-03-05T12:00:00Z
 
 def read(folder, text):
     (folder / COURSE_FILE).write_text(text)
-    return read_chosen(folder)
+    return read_course_file(folder)
 
 
 def test_times_are_meant_in_the_file_s_zone(tmp_path):
@@ -65,4 +65,4 @@ def test_what_is_wrong_is_named(tmp_path, old, new, said):
 
 def test_no_file_says_how_to_make_one(tmp_path):
     with pytest.raises(CourseError, match="undertorch course new"):
-        read_chosen(tmp_path)
+        read_course_file(tmp_path)

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from grader import show_storage
 from grader.evidence.layout import effective, layout_of, memory_format, reach, readers
 from grader.evidence.wire.codec import decode, encode
-from grader.feedback.storage_cells import NOTEBOOK, VERDICT, Gap, strip_of
+from grader.feedback.storage_cells import NOTEBOOK, VERDICT, Gap, storages_of
 from tests.strategies import layouts, tensors
 
 
@@ -186,9 +186,9 @@ def test_a_large_tensor_is_elided():
     markup = html(x)
     assert len(markup) < 20_000
     assert "+" in words(markup)
-    (strip,) = strip_of([layout_of(x)], NOTEBOOK)
-    drawn = [cell for cell in strip.cells if not isinstance(cell, Gap)]
-    gaps = sum(cell.count for cell in strip.cells if isinstance(cell, Gap))
+    (storage,) = storages_of([layout_of(x)], NOTEBOOK)
+    drawn = [cell for cell in storage.cells if not isinstance(cell, Gap)]
+    gaps = sum(cell.count for cell in storage.cells if isinstance(cell, Gap))
     assert len(drawn) + gaps == 300 * 400
     assert len(drawn) <= NOTEBOOK.cells
     assert drawn == sorted(set(drawn))
@@ -197,8 +197,8 @@ def test_a_large_tensor_is_elided():
 @given(tensors(flags=False), st.sampled_from([NOTEBOOK, VERDICT]))
 def test_no_cell_is_lost(tensor, limits):
     layout = layout_of(tensor)
-    (strip,) = strip_of([layout], limits)
-    assert sum(c.count if isinstance(c, Gap) else 1 for c in strip.cells) == layout.cells
+    (storage,) = storages_of([layout], limits)
+    assert sum(c.count if isinstance(c, Gap) else 1 for c in storage.cells) == layout.cells
 
 
 # ── Where there is no memory ──

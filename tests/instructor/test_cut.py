@@ -5,7 +5,7 @@ import pytest
 from grader.course.cells import source_of
 from grader.course.course import Course, CourseError
 from grader.instructor.cut import cut
-from grader.submission.needs import needs, provides
+from grader.submission.names import needs, provides
 from tests import ROOT
 
 COURSE = Course(ROOT)

@@ -21,7 +21,7 @@ def chapter(graded):
 def restored(graded):
     yield graded
     graded.checks("double", DOUBLE)
-    (graded.root / "grader" / CHAPTER / "probes.py").write_text(PROBES)
+    (graded.root / "grader" / CHAPTER / "probes/doubling.py").write_text(PROBES)
 
 
 def test_each_check_with_question_answer_and_comparison(chapter):

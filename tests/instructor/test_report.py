@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from grader.course.course import Course, CourseError
-from grader.instructor.classroom import Classroom, Result, Submission, read_classrooms
+from grader.instructor.classroom import Classroom, GradedSubmission, Result, read_classrooms
 from grader.instructor.report import group_of, report_on
 from grader.instructor.report_files import report_page
 from grader.nbgrader.results import Person
@@ -73,7 +73,7 @@ def test_what_stands_out(room):
 
 def test_slow_is_slow_beside_the_class():
     def one(name, seconds):
-        return Submission(Person(name), (Result("f", 1.0, 1.0, "passed", seconds=seconds),))
+        return GradedSubmission(Person(name), (Result("f", 1.0, 1.0, "passed", seconds=seconds),))
 
     quick = [one(f"s{n}", 0.1) for n in range(9)]
     room = Classroom("c", "C", (("f", "F", 1.0),), (*quick, one("slow", 6.0)), ())
@@ -164,7 +164,7 @@ def test_a_thousand_students_stay_under_a_megabyte(room):
                 *results[1:],
             )
         person = Person(f"student{number:06}", "Maximiliane", f"Mustermann-{number}")
-        submissions.append(Submission(person, results, late=float(number % 7)))
+        submissions.append(GradedSubmission(person, results, late=float(number % 7)))
     many = Classroom("many", "Many", exercises, tuple(submissions), ())
     start = time.process_time()
     html = report_page([report_on(many)], day="", anonymous=False)

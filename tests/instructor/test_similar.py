@@ -7,8 +7,8 @@ import time
 import pytest
 
 from grader.course.course import Course
-from grader.instructor.fingerprint import read
-from grader.instructor.similar import RARE, Attempt, alike, crowds, ranked
+from grader.instructor.fingerprint import text_of
+from grader.instructor.similar import RARE, StudentAnswer, alike, crowds, ranked
 from tests.scale.course import CHAPTER
 
 LOOP = """
@@ -31,7 +31,7 @@ OTHER = "def total(x):\n    return sum(map(float, x.tolist()))\n"
 
 
 def one(name, source, passed=True, mistake=""):
-    return Attempt(name, read(source), passed, mistake)
+    return StudentAnswer(name, text_of(source), passed, mistake)
 
 
 def pairs(attempts, common=frozenset()):
@@ -48,18 +48,18 @@ def strangers(count, seed=0):
 
 
 def test_names_comments_and_layout_do_not_count():
-    assert read(LOOP).tokens == read(RENAMED).tokens
-    assert read(LOOP).tokens != read(OTHER).tokens
+    assert text_of(LOOP).tokens == text_of(RENAMED).tokens
+    assert text_of(LOOP).tokens != text_of(OTHER).tokens
 
 
 def test_what_stays_is_what_was_not_chosen():
-    tokens = read("def f(x):\n    return x.sum(dim=1) + torch.ones(3)\n").tokens
+    tokens = text_of("def f(x):\n    return x.sum(dim=1) + torch.ones(3)\n").tokens
     assert "torch" in tokens and "sum" in tokens and "3" in tokens and "x" not in tokens
 
 
 @pytest.mark.parametrize("source", ["def f(:\n  x", "", "\x00", "%%bash\nls", "é = 'ü", "(" * 400])
 def test_any_text_can_be_read(source):
-    assert read(source).runs
+    assert text_of(source).runs
 
 
 def test_a_renamed_copy_stands_out_and_strangers_do_not():
@@ -69,7 +69,7 @@ def test_a_renamed_copy_stands_out_and_strangers_do_not():
 
 def test_the_stub_and_the_reference_do_not_count():
     attempts = [*strangers(30), one("ann", LOOP), one("bob", RENAMED)]
-    assert not pairs(attempts, read(LOOP).runs)
+    assert not pairs(attempts, text_of(LOOP).runs)
 
 
 def test_copied_mistakes_count_more_than_copied_right_answers():
@@ -83,7 +83,7 @@ def test_what_everybody_writes_points_at_nobody():
     assert not pairs([*attempts, *strangers(30)])
     ((group),) = crowds([*attempts, *strangers(30)])
     assert len(group) == RARE + 5
-    assert not crowds(attempts, read(LOOP).runs)
+    assert not crowds(attempts, text_of(LOOP).runs)
 
 
 def test_the_rarer_the_more():

@@ -1,33 +1,32 @@
-"""The page about the trial: a section for each chapter, replaced one by one."""
+"""The page about the trial says what the ledgers say."""
+
+import shutil
 
 from grader.course.course import Course
-from grader.proving.trial import Trial, write_section
-from grader.proving.validate import Proof
+from grader.proving.ledger import Row, write_rows
+from grader.proving.trial_page import PAGE, trial_page
 from tests import ROOT
 
-COURSE = Course(ROOT)
-FIRST, SECOND = COURSE.chapters()[:2]
+CHAPTER = "ch01_formats"
 
 
-def trials(chapter, killed):
-    """What would come of an exercise of the chapter, of whose ten mutants so many died."""
-    exercise = chapter.exercises[0]
-    proof = Proof(exercise, checks=6, mistakes=9, alternates=2, problems=())
-    return [(proof, Trial(chapter, exercise, 10, killed, 1, (), ()))]
+def test_a_chapter_is_shown_when_all_of_it_is_proved(tmp_path):
+    for name in ("chapters", "grader"):
+        shutil.copytree(ROOT / name / CHAPTER, tmp_path / name / CHAPTER)
+    chapter = Course(tmp_path).chapter(CHAPTER)
+    rows = {e.id: Row("key", "judges", "3.11", 1, 6, 9, 2, 10, 1) for e in chapter.exercises}
+    (chapter.graders / "proofs.json").unlink(missing_ok=True)
+    first, *others = chapter.exercises
+    write_rows(chapter, {e.id: rows[e.id] for e in others})
+    assert "\n## " not in trial_page(Course(tmp_path))
+    write_rows(chapter, rows)
+    page = trial_page(Course(tmp_path))
+    assert f"\n## {chapter.card['title']}\n" in page
+    assert f"| `{first.id}` | {int(first.points)} | 6 | 9 | 2 | 10 | 9 | 1 |" in page
+    assert (
+        f"| **all** | {int(sum(e.points for e in chapter.exercises))} | {6 * len(rows)} |" in page
+    )
 
 
-def test_a_section_takes_the_place_of_its_older_one(tmp_path):
-    page = tmp_path / "trial.md"
-    write_section(page, COURSE, trials(SECOND, killed=9), seed=1)
-    write_section(page, COURSE, trials(FIRST, killed=8), seed=1)
-    other = page.read_text().split("\n## ")[2]
-    write_section(page, COURSE, trials(FIRST, killed=9), seed=1)
-    _, *sections = page.read_text().split("\n## ")
-    assert [section.split("\n")[0] for section in sections] == [
-        FIRST.card["title"],
-        SECOND.card["title"],
-    ]
-    name, points = FIRST.exercises[0].id, int(FIRST.exercises[0].points)
-    assert f"| `{name}` | {points} | 6 | 9 | 2 | 10 | 9 | 1 | 0 |" in sections[0]
-    assert "| 8 |" not in sections[0]
-    assert sections[1] == other
+def test_the_page_is_that_of_the_ledgers():
+    assert (ROOT / PAGE).read_text("utf-8") == trial_page(Course(ROOT)), "run: make prove"

@@ -25,8 +25,8 @@ from nbgrader.api import (
 from nbgrader.apps import AutogradeApp, NbGraderApp
 from sqlalchemy import NullPool, create_engine, inspect, select, text
 
-from grader import cli
 from grader.building.source import read_source
+from grader.commands import main as cli
 from grader.evidence.store import SECONDS, Store
 from grader.nbgrader import commands_on_path
 from grader.nbgrader.commands import grade_chapter, regrade_chapter  # noqa: F401 (imported once)
@@ -182,7 +182,8 @@ class TinyCourse:
                 )
         self.released = released
         self._write(f"chapters/{CHAPTER}/{CHAPTER}.ipynb", nbformat.writes(released))
-        self._write(f"grader/{CHAPTER}/probes.py", PROBES)
+        self._write(f"grader/{CHAPTER}/probes/__init__.py", "")
+        self._write(f"grader/{CHAPTER}/probes/doubling.py", PROBES)
         self.checks("double", DOUBLE)
         self.checks("total", TOTAL)
         self._write(f"grader/{CHAPTER}/answers/double.py", MISTAKES)

@@ -22,7 +22,7 @@ def graded(tmp_path_factory):
 def course(graded):
     yield graded
     graded.checks("double", DOUBLE)
-    (graded.root / "grader" / CHAPTER / "probes.py").write_text(PROBES)
+    (graded.root / "grader" / CHAPTER / "probes/doubling.py").write_text(PROBES)
 
 
 def test_nothing_changed_nothing_written(course):
@@ -60,12 +60,12 @@ def test_new_inputs_need_a_real_run(course):
 
 def test_a_changed_probe_needs_a_real_run_and_the_other_does_not(course):
     probes = PROBES.replace("return student.double(x)", "return student.double(x + 0)")
-    (course.root / "grader" / CHAPTER / "probes.py").write_text(probes)
+    (course.root / "grader" / CHAPTER / "probes/doubling.py").write_text(probes)
     said = course.run("undertorch", "regrade", CHAPTER, status=1)
     assert "bea, double: the probe `doubled` was changed." in said
     assert "total" not in said
     commented = PROBES.replace("return student.double", "# as it was\n    return student.double")
-    (course.root / "grader" / CHAPTER / "probes.py").write_text(commented)
+    (course.root / "grader" / CHAPTER / "probes/doubling.py").write_text(commented)
     course.run("undertorch", "regrade", CHAPTER)
 
 

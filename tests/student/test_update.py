@@ -125,7 +125,7 @@ def test_stopped_between_two_writes(student, course, monkeypatch, at):
     """Old or new, never half of it; and the next update goes on from there."""
     student.answers(**RIGHT)
     new_version(course)
-    write, calls = updating.write_whole, []
+    write, calls = updating.write_atomically, []
 
     def stop(path, content):
         calls.append(path)
@@ -133,10 +133,10 @@ def test_stopped_between_two_writes(student, course, monkeypatch, at):
             raise KeyboardInterrupt
         write(path, content)
 
-    monkeypatch.setattr(updating, "write_whole", stop)
+    monkeypatch.setattr(updating, "write_atomically", stop)
     student.run("update", status=130)
     assert student.answer("double") == RIGHT["double"]
-    monkeypatch.setattr(updating, "write_whole", write)
+    monkeypatch.setattr(updating, "write_atomically", write)
     student.run("update")
     assert student.answer("total") == RIGHT["total"]
     assert [cell.source for cell in student.read().cells].count(NEWS) == 1

@@ -3,7 +3,8 @@
 import pytest
 
 from grader.course.cells import Cell, Kind
-from grader.submission.program import defines, is_stub, judged_text, plain_python, slice_program
+from grader.submission.names import defines, plain_python
+from grader.submission.program import is_stub, judged_text, slice_program
 
 GIVEN = Cell(Kind.GIVEN, "given cell 1", "import math\nimport torch")
 

@@ -100,7 +100,8 @@ class Public(TinyCourse):
     def __init__(self, root):
         self._settle(root)
         self._write(f"solutions/{CHAPTER}/{CHAPTER}.pct.py", SOURCE)
-        self._write(f"grader/{CHAPTER}/probes.py", PROBES)
+        self._write(f"grader/{CHAPTER}/probes/__init__.py", "")
+        self._write(f"grader/{CHAPTER}/probes/doubling.py", PROBES)
         self.checks("double", CHECKS)
         self._write(f"grader/{CHAPTER}/answers/double.py", ANSWERS)
         config = (ROOT / "nbgrader_config.py").read_text()

@@ -28,7 +28,7 @@ _SERVE_FAILED = 70
 
 
 @dataclass(frozen=True)
-class Report:
+class ChildStatus:
     """What pid 1 tells the keeper: READY once confined, then ENDED with an exit code or a trouble."""
 
     kind: int
@@ -36,18 +36,20 @@ class Report:
     trouble: str = ""
 
     def write(self, pipe: int) -> None:
-        """Write the report in one piece (shorter than PIPE_BUF)."""
+        """Write it in one piece (shorter than PIPE_BUF)."""
         text = self.trouble.encode()[:_TROUBLE_LIMIT]
         os.write(pipe, _HEAD.pack(self.kind, self.code, len(text)) + text)
 
     @staticmethod
-    def read(pipe: int) -> Report:
-        """Read one report; pid 1 gone without one counts as killed."""
+    def read(pipe: int) -> ChildStatus:
+        """Read one; pid 1 gone without one counts as killed."""
         head = os.read(pipe, _HEAD.size)
         if len(head) < _HEAD.size:
-            return Report(ENDED, -signal.SIGKILL)
+            return ChildStatus(ENDED, -signal.SIGKILL)
         kind, code, length = _HEAD.unpack(head)
-        return Report(kind, code, os.read(pipe, length).decode(errors="replace") if length else "")
+        return ChildStatus(
+            kind, code, os.read(pipe, length).decode(errors="replace") if length else ""
+        )
 
 
 def run(
@@ -74,7 +76,7 @@ def run(
             syscalls.set_dumpable(False)
         student = os.fork()
     except Exception as error:
-        Report(ENDED, trouble=f"{type(error).__name__}: {error}").write(report)
+        ChildStatus(ENDED, trouble=f"{type(error).__name__}: {error}").write(report)
         os._exit(1)
     if student == 0:
         try:
@@ -84,8 +86,8 @@ def run(
     os.close(channel)
     # Pid 1 gets only signals that it handles: with Python's SIGINT handler gone, none.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    Report(READY).write(report)
-    Report(ENDED, _wait_for(student)).write(report)
+    ChildStatus(READY).write(report)
+    ChildStatus(ENDED, _wait_for(student)).write(report)
     os._exit(0)
 
 

@@ -15,7 +15,7 @@ from typing import NoReturn
 from grader.evidence.wire.channel import send_frame
 from grader.inside.process import confine, syscalls
 from grader.inside.process.budget import Budget
-from grader.inside.process.child_init import READY, Report, run
+from grader.inside.process.child_init import READY, ChildStatus, run
 from grader.inside.process.ending import ASKED, SETUP, Ending, from_wait_status
 from grader.inside.process.watch import LOOK_EVERY, Tree, breach, memory_of_self
 
@@ -118,7 +118,7 @@ def _watch(
         pause = max(0.0, next_look - time.monotonic()) if tree else None
         seen = [number for number, _ in poller.poll(None if pause is None else pause * 1000)]
         if report in seen:
-            news = Report.read(report)
+            news = ChildStatus.read(report)
             if news.kind == READY:
                 ready = True
                 tree = processes()

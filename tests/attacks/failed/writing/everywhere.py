@@ -9,7 +9,7 @@ TARGETS = [
     "@ROOT@/submitted/mmm-victim/ch01_formats/formats.ipynb",
     "@ROOT@/autograded/mmm-victim/ch01_formats/formats.ipynb",
     "@ROOT@/home/.ipython/profile_default/startup/00.py",
-    "/undertorch/chapter/probes.py",
+    "/undertorch/chapter/probes/formats.py",
     "/undertorch/grader/inside/serve.py",
     "/usr/lib/python3/sitecustomize.py",
     os.path.join(os.path.dirname(math.__spec__.origin or os.__file__), "usercustomize.py"),

@@ -1,4 +1,4 @@
-"""The example chapter's probes: one for each shape of thing that an exercise can be about."""
+"""One probe for each shape of thing that an exercise can be about."""
 
 import gc
 import os

@@ -12,11 +12,11 @@ from mkdocs.structure.files import File, Files
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add grader/feedback/look.css to the site's assets."""
+    """Add grader/feedback/theme.css to the site's assets."""
     found = find_spec("grader")  # looked up, not imported: that would bring torch
     assert found is not None and found.origin is not None
-    sheet = Path(found.origin).parent / "feedback" / "look.css"
-    files.append(File.generated(config, "assets/look.css", abs_src_path=str(sheet)))
+    sheet = Path(found.origin).parent / "feedback" / "theme.css"
+    files.append(File.generated(config, "assets/theme.css", abs_src_path=str(sheet)))
     return files
 
 

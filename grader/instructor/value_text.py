@@ -30,6 +30,6 @@ class _Short(reprlib.Repr):
 _short = _Short()
 
 
-def shown(value: object) -> str:
+def value_text(value: object) -> str:
     """Return a value of evidence in one line; control characters are escaped."""
     return _short.repr(value)

@@ -1,0 +1,1 @@
+"""Chapter 1's probes: all of the chapter that runs beside a student's code."""

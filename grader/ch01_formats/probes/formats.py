@@ -1,0 +1,30 @@
+"""Probes of `decode`, `format_limits` and `spacing`: what a format can say."""
+
+import torch
+
+from grader import probe
+
+
+@probe
+def decoded(student, patterns, exponent_bits, mantissa_bits):
+    """Return the values of `patterns` (n,) int64 as float64 (n,)."""
+    values = [student.decode(p, exponent_bits, mantissa_bits) for p in patterns.tolist()]
+    return torch.tensor(values, dtype=torch.float64)
+
+
+@probe
+def decoded_one(student, pattern, exponent_bits, mantissa_bits):
+    """Return what `decode` gives for one pattern, as it is."""
+    return student.decode(pattern, exponent_bits, mantissa_bits)
+
+
+@probe
+def limits(student, formats):
+    """Return what `format_limits` gives for each (exponent bits, mantissa bits)."""
+    return [student.format_limits(*widths) for widths in formats]
+
+
+@probe
+def spaced(student, x):
+    """Return the spacing of each number in `x`."""
+    return student.spacing(x)

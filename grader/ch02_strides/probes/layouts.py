@@ -1,0 +1,70 @@
+"""Probes of what sizes, strides and offsets say of tensors."""
+
+from grader import each, probe
+
+
+@probe
+def elements(student, memory, size, stride, offset, itemsize, indices):
+    """Return the bytes of the element at each of `indices`."""
+    given = memory, size, stride, offset, itemsize
+    return each(student.read_element, [(*given, index) for index in indices])
+
+
+@probe
+def dense_strides(student, cases):
+    """Return the strides for each (size, order)."""
+    return each(student.dense_stride, cases)
+
+
+@probe
+def contiguity(student, layouts):
+    """Return what is said of each (size, stride)."""
+    return each(student.is_contiguous, layouts)
+
+
+@probe
+def channels_last_contiguity(student, layouts):
+    """Return what is said of each (size, stride) when asked for channels_last."""
+    return each(student.is_contiguous, [(size, stride, True) for size, stride in layouts])
+
+
+@probe
+def sharing(student, pairs):
+    """Return for each pair of tensors whether a byte belongs to both."""
+    return each(student.share_memory, pairs)
+
+
+@probe
+def broadcasted(student, cases):
+    """Return the common size and all strides for each list of (size, stride)."""
+    return each(student.broadcast_strides, [(layouts,) for layouts in cases])
+
+
+@probe
+def view_strides(student, cases):
+    """Return the strides, or None, for each (size, stride, new size)."""
+    return each(student.view_stride, cases)
+
+
+@probe
+def predictions(student, cases):
+    """Return what is said of each (size, stride, op, args)."""
+    return each(student.is_view, [(size, stride, op, *args) for size, stride, op, args in cases])
+
+
+@probe
+def overlap_answers(student, layouts):
+    """Return what `overlaps` says of each (size, stride)."""
+    return each(student.overlaps, layouts)
+
+
+@probe
+def aliases(student, tensors):
+    """Return what `alias_graph` gives for a list of tensors."""
+    return each(student.alias_graph, [(tensors,)])[0]
+
+
+@probe
+def packed(student, tensors):
+    """Return the buffers and layouts of a list of tensors."""
+    return each(student.pack_views, [(tensors,)])[0]

@@ -1,0 +1,163 @@
+"""What the proof of an exercise rests on, as digests: while they stay, so does the proof.
+
+Code counts by its syntax tree, so that comments, layout and, in the rooms that judge, docstrings
+change nothing. Trees differ between versions of Python: digests are compared on one of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import platform
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+import torch
+
+import grader
+from grader.course.course import Chapter, Exercise, read_reference
+from grader.submission.program import slice_program
+from grader.verdict.probe_versions import probe_versions
+
+PACKAGE = Path(grader.__file__).resolve().parent
+
+JUDGES = ("proving/validate.py", "proving/trial.py", "inside/instruments/*.py")
+"""Where a proof begins, and what probes measure with. All that these import, and so on, judges."""
+
+
+def python_version() -> str:
+    """Return Python's version as far as digests depend on it."""
+    return ".".join(platform.python_version_tuple()[:2])
+
+
+def torch_version() -> str:
+    """Return torch's version without the kind of its build."""
+    return torch.__version__.split("+")[0]
+
+
+@cache
+def judges_digest() -> str:
+    """Return the digest of all code that judges, whatever the exercise."""
+    files = closure(path for pattern in JUDGES for path in PACKAGE.glob(pattern))
+    return _digest(_tree(path, docstrings=False) for path in files)
+
+
+def exercise_digest(chapter: Chapter, exercise: Exercise) -> str:
+    """Return the digest of what belongs to one exercise, from its card to its known answers."""
+    checks = [path for path in closure([chapter.checks(exercise.id)]) if chapter.id in path.parts]
+    return _digest(
+        [
+            json.dumps(_cells(chapter, exercise), sort_keys=True),
+            json.dumps(_program(chapter, exercise)),
+            *(_tree(path, docstrings=True) for path in checks),
+            json.dumps(_probes(chapter, checks)),
+            chapter.answers(exercise.id).read_text(encoding="utf-8"),
+            json.dumps(_equivalent(chapter).get(exercise.id)),
+            torch_version(),
+        ]
+    )
+
+
+def closure(files: Iterable[Path]) -> list[Path]:
+    """Return the files with all that they import of this package, and so on, in order."""
+    found: set[Path] = set()
+    pending = list(files)
+    while pending:
+        path = pending.pop()
+        if path not in found:
+            found.add(path)
+            pending += _imported(path)
+    return sorted(found)
+
+
+@cache
+def _imported(path: Path) -> tuple[Path, ...]:
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return tuple(file for name in names if (file := _file_of(name)) is not None)
+
+
+def _file_of(name: str) -> Path | None:
+    package, _, rest = name.partition(".")
+    if package != PACKAGE.name or not rest:
+        return None
+    file = PACKAGE.joinpath(*rest.split(".")).with_suffix(".py")
+    return file if file.is_file() else None
+
+
+def _tree(path: Path, *, docstrings: bool) -> str:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if not docstrings:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                text = [n for n in node.body if isinstance(n, ast.Expr) and _is_text(n.value)]
+                node.body = [statement for statement in node.body if statement not in text]
+    return f"{path.name} {ast.dump(tree)}"
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _cells(chapter: Chapter, exercise: Exercise) -> list[object]:
+    """Return what the released notebook says from the exercise's card to its stub."""
+    cells: list[object] = [list(chapter.preload)]
+    begun = False
+    for cell in chapter.notebook["cells"]:
+        begun = begun or cell.get("id") == f"{exercise.id}-card"
+        if begun:
+            cells.append([cell["source"], cell["metadata"]])
+        if cell.get("id") == exercise.id:
+            break
+    return cells
+
+
+def _program(chapter: Chapter, exercise: Exercise) -> list[tuple[str, str]]:
+    """Return the reference's program: its cell and the given cells that it names."""
+    names = [other.id for other in chapter.exercises]
+    return list(slice_program(exercise.id, names, read_reference(chapter)).parts)
+
+
+def _probes(chapter: Chapter, checks: Iterable[Path]) -> dict[str, str]:
+    """Return the versions of those probes whose names the checks spell out."""
+    words = {
+        word
+        for path in checks
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for word in _words(node)
+    }
+    return {name: version for name, version in _versions(chapter).items() if name in words}
+
+
+def _words(node: ast.AST) -> Iterator[str]:
+    for field in ("id", "arg", "attr", "name"):
+        word = getattr(node, field, None)
+        if isinstance(word, str):
+            yield word
+
+
+@cache
+def _versions(chapter: Chapter) -> dict[str, str]:
+    from grader.inside.probe import load_probes
+
+    return probe_versions(chapter.probes, load_probes(chapter.probes))
+
+
+@cache
+def _equivalent(chapter: Chapter) -> dict[str, dict[str, str]]:
+    path = chapter.graders / "equivalent.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def _digest(texts: Iterable[str]) -> str:
+    whole = hashlib.sha256()
+    for text in texts:
+        whole.update(text.encode() + b"\0")
+    return whole.hexdigest()[:16]

@@ -1,0 +1,89 @@
+"""The ledger of proofs: what was proved of each exercise, and on what the proof rests.
+
+`grader/<chapter>/proofs.json` has a row for each exercise. While its digests are those of today,
+nothing that the proof rests on has changed, and it need not be made again. `undertorch prove` writes
+rows; the tests read them, prove what they do not vouch for, and now and then what they do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from enum import Enum
+from pathlib import Path
+
+from grader.course.course import Chapter, Course, CourseError, Exercise
+from grader.files import write_atomically
+from grader.proving.digest import exercise_digest, judges_digest, python_version
+
+FILE = "proofs.json"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was proved of one exercise: counts, the seed, and digests of what it rests on."""
+
+    exercise: str
+    judges: str
+    python: str
+    seed: int
+    checks: int
+    mistakes: int
+    alternates: int
+    mutants: int
+    equivalent: int
+
+
+class State(Enum):
+    """Whether a row still vouches for its exercise."""
+
+    HOLDS = "holds"
+    CHANGED = "changed"  # the exercise is another one, or has no row
+    JUDGED_ANEW = "judged anew"  # the code that judges is another one
+    OTHER_PYTHON = "other Python"  # digests cannot be compared
+
+
+def read_ledger(chapter: Chapter) -> dict[str, Row]:
+    """Return a chapter's rows by exercise. Raises `CourseError` where the file is no ledger."""
+    path = chapter.graders / FILE
+    if not path.is_file():
+        return {}
+    try:
+        rows: Mapping[str, Mapping[str, object]] = json.loads(path.read_text(encoding="utf-8"))
+        return {name: Row(**row) for name, row in rows.items()}  # type: ignore[arg-type]
+    except (ValueError, TypeError, AttributeError) as error:
+        raise CourseError(f"{path} is no ledger ({error}). Remove it, then: make prove") from None
+
+
+def state_of(chapter: Chapter, exercise: Exercise, row: Row | None) -> State:
+    """Say whether a row vouches for an exercise as it is today."""
+    if row is not None and row.python != python_version():
+        return State.OTHER_PYTHON
+    if row is None or row.exercise != exercise_digest(chapter, exercise):
+        return State.CHANGED
+    return State.HOLDS if row.judges == judges_digest() else State.JUDGED_ANEW
+
+
+def states(course: Course) -> dict[str, State]:
+    """Return how each exercise of a course stands, in order."""
+    found = {}
+    for chapter in course.chapters():
+        rows = read_ledger(chapter)
+        for exercise in chapter.exercises:
+            found[exercise.id] = state_of(chapter, exercise, rows.get(exercise.id))
+    return found
+
+
+def write_rows(chapter: Chapter, rows: Mapping[str, Row]) -> Path:
+    """Put rows into a chapter's ledger, in the exercises' order; rows of no exercise go."""
+    known = read_ledger(chapter) | dict(rows)
+    kept = {e.id: asdict(known[e.id]) for e in chapter.exercises if e.id in known}
+    path = chapter.graders / FILE
+    write_atomically(path, json.dumps(kept, indent=1) + "\n", durable=False)
+    return path
+
+
+def turn(names: Iterable[str], count: int, of: int) -> set[str]:
+    """Return the names whose turn it is: every `of`-th, beginning with another one at each count."""
+    return {name for number, name in enumerate(names) if (number + count) % of == 0}

@@ -1,0 +1,45 @@
+"""Proves exercises, several at a time: every known answer, then every mutant."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+
+from grader.course.course import Chapter, Exercise
+from grader.proving.digest import exercise_digest, judges_digest, python_version
+from grader.proving.ledger import Row
+from grader.proving.trial import Trial, try_exercise
+from grader.proving.validate import Proof, prove
+
+
+def prove_exercises(
+    exercises: Sequence[tuple[Chapter, Exercise]], seed: int, jobs: int
+) -> Iterator[tuple[Proof, Trial]]:
+    """Yield proof and trial of each exercise, in order; `jobs` processes take one at a time."""
+    if not exercises:
+        return
+    spawn = multiprocessing.get_context("spawn")  # a fork would take torch's threads for its own
+    with ProcessPoolExecutor(max(1, jobs), mp_context=spawn) as pool:
+        yield from pool.map(
+            _prove_and_try, *zip(*((c, e, seed) for c, e in exercises), strict=True)
+        )
+
+
+def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Proof, Trial]:
+    return prove(chapter, exercise, seed), try_exercise(chapter, exercise, seed)
+
+
+def row_of(proof: Proof, trial: Trial, seed: int) -> Row:
+    """Return what the ledger keeps of a proof without problems and a trial without survivors."""
+    return Row(
+        exercise_digest(trial.chapter, proof.exercise),
+        judges_digest(),
+        python_version(),
+        seed,
+        proof.checks,
+        proof.mistakes,
+        proof.alternates,
+        trial.made,
+        trial.equivalent,
+    )

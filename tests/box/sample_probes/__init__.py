@@ -1,0 +1,1 @@
+"""A chapter's probes in small, for the box with the real grader.inside.serve."""

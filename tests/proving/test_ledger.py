@@ -1,0 +1,116 @@
+"""The ledger of proofs: what makes a row stale, and what does not."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from grader.course.course import Course, CourseError
+from grader.proving import digest
+from grader.proving.ledger import FILE, Row, State, read_ledger, state_of, turn, write_rows
+from tests import ROOT
+
+CHAPTER = "ch01_formats"
+EXERCISE = "round_to_bf16"
+
+
+@pytest.fixture
+def chapter(tmp_path):
+    """A copy of chapter 1, whose files a test may change."""
+    for name in ("chapters", "solutions", "grader"):
+        shutil.copytree(ROOT / name / CHAPTER, tmp_path / name / CHAPTER)
+    return Course(tmp_path).chapter(CHAPTER)
+
+
+def fresh(chapter):
+    """The chapter, read again, and its exercise."""
+    again = Course(chapter.root).chapter(CHAPTER)
+    digest._versions.cache_clear()
+    digest._equivalent.cache_clear()
+    digest._imported.cache_clear()
+    return again, again.exercise(EXERCISE)
+
+
+def row_of(chapter):
+    """A row that vouches for the exercise as it is."""
+    chapter, exercise = fresh(chapter)
+    key = digest.exercise_digest(chapter, exercise)
+    return Row(key, digest.judges_digest(), digest.python_version(), 1, 6, 9, 3, 24, 2)
+
+
+def replaced(was, now):
+    """Change a text in a file, everywhere; it must be there."""
+
+    def change(path):
+        text = path.read_text("utf-8")
+        assert was in text
+        path.write_text(text.replace(was, now), "utf-8")
+
+    return change
+
+
+def added(line):
+    """Add a line at a file's end."""
+    return lambda path: path.write_text(f"{path.read_text('utf-8')}\n\n{line}\n", "utf-8")
+
+
+def test_a_row_holds_while_nothing_changes(chapter):
+    assert state_of(*fresh(chapter), row_of(chapter)) is State.HOLDS
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "state"),
+    [
+        (lambda c: c.checks(EXERCISE), added("# a remark"), State.HOLDS),
+        (lambda c: c.checks("decode"), added("MORE = 1"), State.HOLDS),
+        (lambda c: c.checks(EXERCISE), added("MORE = 1"), State.CHANGED),
+        (lambda c: c.answers(EXERCISE), added("more"), State.CHANGED),
+        (lambda c: c.released, replaced('"minutes": ', '"minutes": 1'), State.CHANGED),
+        (lambda c: c.reference, replaced("0x7FFF", "0x8000"), State.CHANGED),
+        (lambda c: c.graders / "equivalent.toml", replaced("which one", "which"), State.CHANGED),
+    ],
+)
+def test_what_belongs_to_an_exercise_makes_its_row_stale(chapter, file, change, state):
+    row = row_of(chapter)
+    change(file(chapter))
+    assert state_of(*fresh(chapter), row) is state
+
+
+def test_a_probe_makes_stale_what_asks_it(chapter):
+    row = row_of(chapter)
+    (path,) = [p for p in chapter.probes.glob("*.py") if "student.round_to_bf16(" in p.read_text()]
+    replaced("student.round_to_bf16(", "(student).round_to_bf16(0 or ")(path)
+    assert state_of(*fresh(chapter), row) is State.CHANGED
+
+
+def test_no_row_vouches_for_nothing(chapter):
+    assert state_of(*fresh(chapter), None) is State.CHANGED
+
+
+def test_other_judges_and_another_python(chapter):
+    row = row_of(chapter)
+    assert state_of(*fresh(chapter), replace(row, judges="other")) is State.JUDGED_ANEW
+    assert state_of(*fresh(chapter), replace(row, python="3.0")) is State.OTHER_PYTHON
+
+
+def test_rows_are_kept_in_order_and_those_of_no_exercise_go(chapter):
+    row = row_of(chapter)
+    write_rows(chapter, {"sgd_step": row, "gone": row})
+    write_rows(chapter, {"decode": row})
+    assert list(json.loads((chapter.graders / FILE).read_text())) == ["decode", "sgd_step"]
+    assert read_ledger(chapter)["decode"] == row
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"decode": {"seed": 1}}'])
+def test_what_is_no_ledger_is_told(chapter, text):
+    (chapter.graders / FILE).write_text(text)
+    with pytest.raises(CourseError, match="is no ledger"):
+        read_ledger(chapter)
+
+
+def test_everything_has_its_turn():
+    names = [f"e{n}" for n in range(25)]
+    turns = [turn(names, count, of=10) for count in range(10)]
+    assert set().union(*turns) == set(names)
+    assert sum(map(len, turns)) == len(names)
