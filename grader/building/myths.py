@@ -29,8 +29,7 @@ from pathlib import Path
 import torch
 from markdown.extensions.toc import slugify
 
-from grader.building.source import SourceError
-from grader.course.course import Course
+from grader.course.course import AuthorError, Course
 
 PAGE = Path("site/myths.md")
 SECONDS = 400
@@ -66,18 +65,18 @@ class Myth:
 
 
 def read_myths(path: Path) -> tuple[str, list[Myth]]:
-    """Return a file's heading and its myths. Raises `SourceError`."""
+    """Return a file's heading and its myths. Raises `AuthorError`."""
     head, *cells = re.split(r"^# %% (.+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     myths = []
     for marks, body in zip(cells[::2], cells[1::2], strict=True):
         anchor, _, section = marks.strip().partition(" ")
         comment = re.match(r"(?:#.*\n)+", body)
         if comment is None:
-            raise SourceError(f"{path}: {anchor} must begin with its claim, as a comment")
+            raise AuthorError(f"{path}: {anchor} must begin with its claim, as a comment")
         text = re.sub(r"^# ?", "", comment[0], flags=re.MULTILINE)
         claim, _, truth = text.strip().partition("\n\n")
         if not truth:
-            raise SourceError(f"{path}: {anchor} says no truth below its claim")
+            raise AuthorError(f"{path}: {anchor} says no truth below its claim")
         code = body[comment.end() :].strip()
         myths.append(Myth(anchor, section, _flowed(claim), _flowed(truth), code))
     title = head.removeprefix("#").partition(":")[0].strip()
@@ -104,9 +103,9 @@ def myths_page(course: Course) -> str | None:
         blocks.append(f"## {title}")
         for myth, output in zip(myths, outputs, strict=True):
             if not output.strip() or re.search(r"0x[0-9a-f]{8,}", output):
-                raise SourceError(f"{path}: {myth.anchor} prints nothing, or an address")
+                raise AuthorError(f"{path}: {myth.anchor} prints nothing, or an address")
             if sections and myth.section and myth.section not in sections:
-                raise SourceError(
+                raise AuthorError(
                     f"{path}: {myth.anchor}: no section {myth.section} in the chapter"
                 )
             heading = sections.get(myth.section)
@@ -139,7 +138,7 @@ def _outputs(course: Course, files: list[Path]) -> list[list[str]]:
         command, cwd=course.root, capture_output=True, text=True, timeout=SECONDS, check=False
     )
     if done.returncode != 0:
-        raise SourceError(f"A myth's program raised.\n{done.stderr[-2000:]}")
+        raise AuthorError(f"A myth's program raised.\n{done.stderr[-2000:]}")
     outputs: list[list[str]] = json.loads(done.stdout.splitlines()[-1])
     return outputs
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from keyword import iskeyword
 from pathlib import Path
 
+from grader.building.sources import cards_in, source_of, source_with
 from grader.course.course import Course, CourseError
 
-_SECTION = '''
-
+_SECTION = '''\
 # %% [markdown] exercise="{name}"
 # title: {title}
 # minutes: 20
@@ -121,31 +123,59 @@ def {name}(x):
 """
 
 
-def scaffold(course: Course, chapter: str, exercise: str) -> list[Path]:
-    """Write an exercise's section, probe, checks and answers; return the files.
+@dataclass(frozen=True)
+class Scaffold:
+    """What was written: the files, and the exercise that the new section follows, if any."""
 
-    Raises `CourseError`, before anything is written, if one of them is there already.
+    files: tuple[Path, ...]
+    after: str
+
+
+def scaffold(course: Course, chapter: str, exercise: str, after: str = "") -> Scaffold:
+    """Write an exercise's section, probe, checks and answers.
+
+    The section follows that of the exercise `after`, else all there are. Raises `CourseError`, before
+    anything is written, if one of them is there already, or there is no `after`.
     """
-    if not re.fullmatch(r"[A-Za-z_]\w*", exercise):
+    if not exercise.isidentifier() or iskeyword(exercise):
         raise CourseError(f"{exercise!r} is no name for a function.")
-    sources = sorted((course.root / "solutions" / chapter).glob("*.pct.py"))
-    if not sources:
+    source = source_of(course, chapter)
+    if source is None:
         raise CourseError(f"solutions/{chapter} has no source (*.pct.py).")
     graders = course.root / "grader" / chapter
     checks, answers = graders / f"test_{exercise}.py", graders / "answers" / f"{exercise}.py"
-    source, probes = sources[0], graders / "probes" / f"{exercise}.py"
+    probes = graders / "probes" / f"{exercise}.py"
     there = [path for path in (checks, answers) if path.exists()]
-    if f'exercise="{exercise}"' in source.read_text(encoding="utf-8"):
-        there.append(source)
+    other = source_with(course, exercise)  # an exercise's name is one in the whole course
+    there += [other] if other else []
     if there:
         raise CourseError(f"{exercise} is there already: {', '.join(map(str, there))}.")
-    title = exercise.replace("_", " ").capitalize()
+    cards = cards_in(source)
+    if after and after not in cards:
+        raise CourseError(f"{source.name} has no exercise {after!r}. It has: {', '.join(cards)}.")
+    section = _SECTION.format(name=exercise, title=exercise.replace("_", " ").capitalize())
     answers.parent.mkdir(parents=True, exist_ok=True)
-    _append(source, _SECTION.format(name=exercise, title=title))
+    source.write_text(_with(source.read_text(encoding="utf-8"), section, after), encoding="utf-8")
     _append_probe(probes, exercise)
     checks.write_text(_CHECKS.format(name=exercise), encoding="utf-8")
     answers.write_text(_ANSWERS.format(name=exercise), encoding="utf-8")
-    return [source, probes, checks, answers]
+    return Scaffold((source, probes, checks, answers), after or (cards[-1] if cards else ""))
+
+
+def _with(text: str, section: str, after: str) -> str:
+    """Return a source with one more section, after that of an exercise or at the end.
+
+    A section ends where the next card stands, or the next heading below its grade cell.
+    """
+    lines = text.splitlines(keepends=True)
+    begun = graded = False
+    for number, line in enumerate(lines if after else ()):
+        begun = begun or bool(re.match(rf'# %%.*\bexercise="{after}"', line))
+        graded = graded or (begun and bool(re.match(rf'# %%.*\bgrade="{after}"', line)))
+        heading = "".join(lines[number + 1 : number + 2]).startswith(("# ## ", "# ### "))
+        if graded and re.match(r"# %% \[markdown\]", line) and (" exercise=" in line or heading):
+            return "".join([*lines[:number], section, "\n", *lines[number:]])
+    return f"{text.rstrip()}\n\n\n{section}"
 
 
 def _append_probe(module: Path, exercise: str) -> None:

@@ -24,7 +24,9 @@ import nbformat
 import yaml
 from nbformat import NotebookNode
 
-from grader.course.course import CourseError
+from grader.building.resolve import unresolved
+from grader.building.sections import Source, check_sections, check_stub
+from grader.course.course import AuthorError
 from grader.course.parameters import (
     Parameter,
     Values,
@@ -38,10 +40,6 @@ from grader.submission.grade_call import grade_call
 
 Variant = Mapping[str, Values]
 """A private variant of a chapter: the values of its exercises' parameters, by exercise id."""
-
-
-class SourceError(CourseError):
-    """A source that cannot be built; the message says where and what to do."""
 
 
 CARD = {
@@ -80,21 +78,25 @@ _METADATA = {
 def read_source(path: Path, variant: Variant | None = None) -> NotebookNode:
     """Return the notebook of a source, not executed: of a private variant, or the public one.
 
-    Raises `SourceError`.
+    Raises `AuthorError`.
     """
-    read = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
+    source = Source(path, path.read_text(encoding="utf-8"))
+    read = jupytext.reads(source.text, fmt="py:percent")
+    check_sections(source, read.cells)
     notebook: NotebookNode = nbformat.v4.new_notebook(metadata=_METADATA)
     notebook.nbformat_minor = 5
     cards: dict[str, dict[str, Any]] = {}
     ids = _Ids()
-    for cell in _filled_in(path, read.cells, variant or {}):
-        notebook.cells.append(_convert(path, cell, cards, ids, notebook.metadata))
+    for cell in _filled_in(source, read.cells, variant or {}):
+        notebook.cells.append(_convert(source, cell, cards, ids, notebook.metadata))
     if "undertorch" not in notebook.metadata:
-        raise SourceError(f'{path}: the first cell must be marked [markdown] chapter="…"')
+        raise AuthorError(f'{path}: the first cell must be marked [markdown] chapter="…"')
     return notebook
 
 
-def _filled_in(path: Path, cells: list[NotebookNode], variant: Variant) -> Iterator[NotebookNode]:
+def _filled_in(
+    source: Source, cells: list[NotebookNode], variant: Variant
+) -> Iterator[NotebookNode]:
     """Yield the cells, with the values of its parameters in each exercise's texts.
 
     A card keeps its templates as metadata: rules of what is off limits are filled in where they
@@ -105,8 +107,8 @@ def _filled_in(path: Path, cells: list[NotebookNode], variant: Variant) -> Itera
         marks = cell.metadata
         if "exercise" in marks:
             name = marks["exercise"]
-            declared = _yaml(path, cell.source, f"card of {name}")
-            parameters = _parameters(path, name, declared)
+            declared = _yaml(source.at("exercise", name), cell.source, f"card of {name}")
+            parameters = _parameters(source, name, declared)
             values = variant.get(name) or public_values(parameters)
             marks["declared"] = declared
             if name in variant:
@@ -115,22 +117,25 @@ def _filled_in(path: Path, cells: list[NotebookNode], variant: Variant) -> Itera
             cell.source = render(cell.source, values)
         except ValueError as error:
             first = cell.source.strip().split("\n")[0]
-            raise SourceError(f"{path}: in the cell that begins {first!r}: {error}") from None
+            raise AuthorError(
+                f"{source.path}: in the cell that begins {first!r}: {error}"
+            ) from None
         if "grade" in marks:
             cell.source = grade_call(marks["grade"], variant.get(marks["grade"]))
             values = {}
         yield cell
 
 
-def _parameters(path: Path, name: str, declared: Mapping[str, Any]) -> tuple[Parameter, ...]:
+def _parameters(source: Source, name: str, declared: Mapping[str, Any]) -> tuple[Parameter, ...]:
     try:
         return read_parameters(declared.get("parameters", {}))
     except ValueError as error:
-        raise SourceError(f"{path}: the card of {name} has wrong parameters: {error}") from None
+        where = source.at("exercise", name)
+        raise AuthorError(f"{where}: the card of {name} has wrong parameters: {error}") from None
 
 
 def _convert(
-    path: Path,
+    source: Source,
     cell: NotebookNode,
     cards: dict[str, dict[str, Any]],
     ids: _Ids,
@@ -138,12 +143,14 @@ def _convert(
 ) -> NotebookNode:
     marks = cell.metadata
     if "chapter" in marks:
-        declared = _yaml(path, cell.source, "chapter card")
+        where = source.at("chapter", marks["chapter"])
+        declared = _yaml(where, cell.source, "chapter card")
         metadata["undertorch"] = {"chapter": marks["chapter"], "preload": [], **declared}
         return _markdown(ids.take("title"), f"# {declared['title']}\n\n{declared['summary']}")
     if "exercise" in marks:
         name = marks["exercise"]
-        card = _card(path, name, _yaml(path, cell.source, f"card of {name}"))
+        where = source.at("exercise", name)
+        card = _card(where, name, _yaml(where, cell.source, f"card of {name}"))
         cards[name] = {**card, "off_limits": marks["declared"]["off limits"]}
         if "parameters" in card:
             cards[name]["parameters"] = marks["declared"]["parameters"]
@@ -151,9 +158,11 @@ def _convert(
             cards[name]["variant"] = dict(marks["variant"])
         ids.section = name
         return _markdown(ids.take(f"{name}-card"), _card_markdown(name, card))
+    if "solution" in marks:
+        check_stub(source.at("solution", marks["solution"]), marks["solution"], cell.source)
     for role in ("solution", "grade"):
         if role in marks:
-            return _graded(path, role, marks[role], cell.source, cards, ids)
+            return _graded(role, marks[role], cell.source, cards, ids)
     if cell.cell_type == "markdown":
         ids.enter(cell.source)
         return _markdown(ids.take(), cell.source)
@@ -161,15 +170,8 @@ def _convert(
 
 
 def _graded(
-    path: Path,
-    role: str,
-    name: str,
-    source: str,
-    cards: Mapping[str, dict[str, Any]],
-    ids: _Ids,
+    role: str, name: str, source: str, cards: Mapping[str, dict[str, Any]], ids: _Ids
 ) -> NotebookNode:
-    if name not in cards:
-        raise SourceError(f"{path}: {name} has no card before its {role} cell")
     solution = role == "solution"
     nbgrader: dict[str, Any] = {
         "grade": not solution,
@@ -187,32 +189,34 @@ def _graded(
     return _code(ids.take(nbgrader["grade_id"]), source, metadata)
 
 
-def _yaml(path: Path, text: str, what: str) -> dict[str, Any]:
+def _yaml(where: str, text: str, what: str) -> dict[str, Any]:
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise SourceError(f"{path}: the {what} is no YAML: {error}") from None
+        raise AuthorError(f"{where}: the {what} is no YAML: {error}") from None
     if not isinstance(data, dict) or "title" not in data:
-        raise SourceError(f"{path}: the {what} needs at least a title")
+        raise AuthorError(f"{where}: the {what} needs at least a title")
     return data
 
 
-def _card(path: Path, name: str, declared: dict[str, Any]) -> dict[str, Any]:
+def _card(where: str, name: str, declared: dict[str, Any]) -> dict[str, Any]:
     for key, kind in CARD.items():
         if not isinstance(declared.get(key), kind):
-            raise SourceError(f"{path}: the card of {name} needs `{key}`, a {kind.__name__}")
+            raise AuthorError(f"{where}: the card of {name} needs `{key}`, a {kind.__name__}")
     unknown = sorted(set(declared) - set(CARD) - {"budget", "parameters"})
     if unknown:
-        raise SourceError(f"{path}: the card of {name} has unknown keys: {', '.join(unknown)}")
+        raise AuthorError(f"{where}: the card of {name} has unknown keys: {', '.join(unknown)}")
     try:
         changed(Budget(), declared.get("budget", {}))
     except ValueError as error:
-        raise SourceError(f"{path}: the card of {name} has a wrong budget: {error}") from None
-    try:
-        for rule in declared["off limits"]:
-            parse_rule(str(rule))
-    except ValueError as error:
-        raise SourceError(f"{path}: the card of {name}, off limits: {error}") from None
+        raise AuthorError(f"{where}: the card of {name} has a wrong budget: {error}") from None
+    for text in declared["off limits"]:
+        try:
+            wrong = unresolved(parse_rule(str(text)))
+        except ValueError as error:
+            wrong = f"{error}."
+        if wrong:
+            raise AuthorError(f"{where}: the card of {name}, off limits: {wrong}")
     return {key.replace(" ", "_"): value for key, value in declared.items()}
 
 

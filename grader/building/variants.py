@@ -11,6 +11,7 @@ from pathlib import Path
 
 from grader.building.build import Built, build_variant, install
 from grader.building.source import Variant
+from grader.building.sources import source_of
 from grader.course.course import Chapter, Course, CourseError
 from grader.course.parameters import all_values, draw
 
@@ -44,16 +45,16 @@ def every(chapter: Chapter, exercises: list[str]) -> list[Variant]:
 def render_variant(chapter: Chapter, variant: Variant) -> list[Built]:
     """Return a chapter's notebooks for a private variant: reference and released.
 
-    Paths are those of a course, `solutions/…` and `chapters/…`. Raises `SourceError`, and
+    Paths are those of a course, `solutions/…` and `chapters/…`. Raises `AuthorError`, and
     `CourseError` if the chapter has no source.
     """
-    sources = sorted((chapter.root / "solutions" / chapter.id).glob("*.pct.py"))
-    if not sources:
+    source = source_of(Course(chapter.root), chapter.id)
+    if source is None:
         raise CourseError(
             f"solutions/{chapter.id} in {chapter.root} has no source (*.pct.py): variants are "
             "rendered in a checkout of the course."
         )
-    return build_variant(Course(chapter.root), sources[0], variant)
+    return build_variant(Course(chapter.root), source, variant)
 
 
 def put(chapter: Chapter, variant: Variant, folder: Path) -> list[Path]:

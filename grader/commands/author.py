@@ -22,12 +22,12 @@ PANEL = "For authors"
 
 @app.command(rich_help_panel=PANEL)
 def build(
-    chapter: Annotated[
+    what: Annotated[
         str,
         typer.Argument(
-            metavar="CHAPTER|myths",
+            metavar="CHAPTER|EXERCISE|myths",
             autocompletion=completion.built,
-            help="A chapter's id, or `myths`; all if left out.",
+            help="A chapter's or an exercise's id, or `myths`; all if left out.",
         ),
     ] = "",
     check: Annotated[
@@ -38,30 +38,63 @@ def build(
             "Whether outputs still come out the same, `pytest --nbval solutions` tells. Myths are run.",
         ),
     ] = False,
+    no_run: Annotated[
+        bool,
+        typer.Option(
+            "--no-run",
+            help="Run nothing: a cell keeps the output of the last build, a new or changed one has "
+            "none. Not checked: that cells run, that references get their points, graders' files.",
+        ),
+    ] = False,
 ) -> None:
     """Build notebooks and site pages from the chapters' sources, `solutions/*/*.pct.py`.
 
-    Exit status: 0 built, 1 with `--check` something is not its source's, 2 no such chapter, or a
-    source that cannot be built.
+    A chapter is run as a whole. Of an exercise the cells up to the next card are run, grade cells of
+    others left out; later cells keep their outputs. Not checked then: that these still come out the
+    same, and the other exercises' graders. Build the chapter before you commit.
+
+    Exit status: 0 built, 1 with `--check` something is not its source's, 2 no such chapter or exercise,
+    or a source that cannot be built.
     """
-    from grader.building.build import build_chapter, build_myths, differing, install, sources
+    from grader.building.build import build_chapter, build_myths, differing, install, never_run
 
     course = find_course()
     stale: list[Path] = []
-    for source in sources(course):
-        if chapter in ("", source.parent.name):
-            built = build_chapter(course, source, run=not check)
-            stale += differing(course, built) if check else install(course, built)
-    if chapter in ("", "myths"):
+    unrun: dict[str, int] = {}
+    chosen, only = _chosen_sources(course, what)
+    if only and (check or no_run):
+        raise CourseError("--check and --no-run take a chapter whole: name the chapter.")
+    for source in chosen:
+        built = build_chapter(course, source, run=not (check or no_run), only=only)
+        stale += differing(course, built) if check else install(course, built)
+        unrun[source.parent.name] = never_run(built)
+    if what == "myths" or not (what or no_run):
         built = build_myths(course)
         stale += differing(course, built) if check else install(course, built)
     for path in stale:
         out.print(f"{'out of date' if check else 'built'}: {path}")
+    for chapter, cells in unrun.items():
+        if cells:
+            out.print(f"{cells} cells of {chapter} have no output yet: undertorch build {chapter}")
     if check and stale:
         out.print("Run: undertorch build")
         raise typer.Exit(1)
     if not stale:
         out.print("Everything is up to date.")
+
+
+def _chosen_sources(course: Course, what: str) -> tuple[list[Path], str]:
+    """Return the sources to build, and the exercise if `what` is one."""
+    from grader.building.sources import source_of, source_with, sources
+
+    if what in ("", "myths"):
+        return ([] if what else sources(course)), ""
+    whole, part = source_of(course, what), source_with(course, what)
+    if whole is None and part is None:
+        raise CourseError(
+            f"No source in {course.root / 'solutions'} is of a chapter {what!r}, or has a card of it."
+        )
+    return ([whole], "") if whole else ([part] if part else [], what)
 
 
 @app.command(rich_help_panel=PANEL)
@@ -78,17 +111,18 @@ def validate(
 ) -> None:
     """Run every known answer and say which do not get the verdict that they must get.
 
-    Works on what `undertorch build` last built; private variants are built for the purpose, and of
-    exercises without parameters there are none.
+    Works on what `undertorch build` last built, and refuses a chapter whose source was changed since;
+    private variants are built for the purpose, and of exercises without parameters there are none.
 
-    Exit status: 0 all do, 1 some do not, 2 no such exercise.
+    Exit status: 0 all do, 1 some do not, 2 no such exercise, or it is not built, or not as a whole.
     """
     from grader.course.parameters import as_keywords
     from grader.proving.validate import orphans, prove
 
     course: Course = find_course()
     chosen = _exercises(course, exercises)
-    problems = [] if exercises else [p for c in course.chapters() for p in orphans(c)]
+    whole = [c for c in course.chapters() if not exercises or c.id in exercises]
+    problems = [problem for chapter in whole for problem in orphans(chapter)]
     private = variant is not None or all_variants
     for chapter, exercise in _variants(chosen, variant) if private else chosen:
         proof = prove(chapter, exercise, seed)
@@ -127,13 +161,19 @@ def _variants(
 
 def _exercises(course: Course, names: list[str] | None) -> list[tuple[Chapter, Exercise]]:
     """Return exercises with their chapters, in the course's order; a chapter's name means all of it,
-    None all there are.
+    None all there are. What is proved is what was built: of a source that was changed, nothing.
     """
+    from grader.building.stale import check_built, not_built
+
     found = [(chapter, exercise) for chapter in course.chapters() for exercise in chapter.exercises]
     unknown = set(names or ()) - {name for c, e in found for name in (c.id, e.id)}
     if unknown:
-        raise CourseError(f"No exercise or chapter is called {', '.join(sorted(unknown))}.")
-    return [(c, e) for c, e in found if not names or {c.id, e.id} & set(names)]
+        called = f"No exercise or chapter is called {', '.join(sorted(unknown))}."
+        raise CourseError(not_built(course, unknown) or called)
+    chosen = [(c, e) for c, e in found if not names or {c.id, e.id} & set(names)]
+    for chapter in dict.fromkeys(chapter for chapter, _ in chosen):
+        check_built(course, chapter)
+    return chosen
 
 
 new = typer.Typer(help="Scaffold what an author writes.", no_args_is_help=True)
@@ -147,17 +187,33 @@ def new_exercise(
         str,
         typer.Argument(metavar="EXERCISE", help="The function's name, e.g. `round_to_bf16`."),
     ],
+    after: Annotated[
+        str,
+        typer.Option(
+            autocompletion=completion.exercises,
+            help="The exercise whose section it follows; the chapter's last if left out.",
+        ),
+    ] = "",
 ) -> None:
     """Add an exercise to a chapter: a section, a probe, checks and known answers to fill in.
 
-    Exit status: 0 written, 2 no such chapter, or the name is taken.
+    Exit status: 0 written, 2 no such chapter or exercise to follow, or the name is taken.
     """
     from grader.building.scaffold import scaffold
 
-    for path in scaffold(find_course(), chapter, exercise):
+    written = scaffold(find_course(), chapter, exercise, after)
+    for path in written.files:
         out.print(f"written: {path}", soft_wrap=True)
+    place = f"after that of {written.after}" if written.after else "first"
+    end = "" if after else ", at the chapter's end: `--after EXERCISE` puts it elsewhere"
     out.print(
-        f"Fill them in, then run: undertorch build {chapter} && undertorch validate {exercise}"
+        f"The section stands {place}{end}.\n"
+        "Where PyTorch does the same, site/reading.yml takes a line, and the page a link:\n"
+        f"    {exercise}: [torch/path/in/the/repository.py symbol]\n"
+        f"Fill all in, then: undertorch build {exercise} && undertorch validate {exercise}\n"
+        f"At the end, the whole chapter: undertorch build {chapter}",
+        markup=False,
+        soft_wrap=True,
     )
 
 

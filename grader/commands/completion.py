@@ -50,8 +50,8 @@ def anything(incomplete: str) -> list[str]:
 
 
 def built(incomplete: str) -> list[str]:
-    """Return what `build` takes: chapters, and the myths."""
-    return [*chapters(incomplete), *_beginning(incomplete, lambda: ("myths",))]
+    """Return what `build` takes: chapters, exercises, and the myths."""
+    return [*exercises_and_chapters(incomplete), *_beginning(incomplete, lambda: ("myths",))]
 
 
 def _beginning(incomplete: str, names: Callable[[], Iterable[str]]) -> list[str]:

@@ -26,6 +26,10 @@ class CourseError(Exception):
     """Something of the course is missing or wrong; the message says what mends it."""
 
 
+class AuthorError(CourseError):
+    """A file that an author wrote is wrong; the message says which, where and what to do."""
+
+
 @dataclass(frozen=True)
 class Exercise:
     """One function or class that the student writes, and what its card declares."""
@@ -123,7 +127,7 @@ class Chapter:
     @cached_property
     def notebook(self) -> dict[str, Any]:
         """The released notebook, as read from its file."""
-        return _read(self.released)
+        return _read(self.released, self.folders)
 
     @property
     def card(self) -> Mapping[str, Any]:
@@ -255,7 +259,7 @@ def folders_of(origin: Path | None) -> Folders:
 
 def public_answer(chapter: Chapter, exercise: str) -> str:
     """Return the reference solution of an exercise's public variant."""
-    for cell in _read(chapter.reference)["cells"]:
+    for cell in _read(chapter.reference, chapter.folders)["cells"]:
         if grade_id_of(cell) == exercise:
             card = cell["metadata"].get("undertorch", {})
             return str(card.get("public_answer") or cell["source"])
@@ -264,14 +268,19 @@ def public_answer(chapter: Chapter, exercise: str) -> str:
 
 def read_reference(chapter: Chapter) -> list[Cell]:
     """Return the code cells of the reference notebook."""
-    return code_cells(_read(chapter.reference))
+    return code_cells(_read(chapter.reference, chapter.folders))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, folders: Folders) -> dict[str, Any]:
     """Return a notebook of the course, its cells' text as one string each."""
-    notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    for cell in notebook["cells"]:
-        cell["source"] = source_of(cell)
+    try:
+        notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        for cell in notebook["cells"]:
+            cell["source"] = source_of(cell)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CourseError(
+            f"{path} is no notebook ({error}). Make it again: {folders.made_by}"
+        ) from None
     return notebook
 
 

@@ -21,6 +21,10 @@ _SHOWN = 120
 """Characters of an input that are shown where it made a student's code raise."""
 
 
+class ProbeError(TypeError):
+    """A chapter's probes are wrong; the message says where and what to do."""
+
+
 @dataclass(frozen=True)
 class Probe:
     """A function `run(student, *inputs)` with what its author declared of it.
@@ -53,14 +57,30 @@ def probe(
 
     def make(function: Callable[..., object]) -> Probe:
         names = tuple(inspect.signature(function).parameters)
+        where = f"{_place(function)}: probe {function.__name__}"
         if not names or names[0] != "student":
-            raise TypeError(f"probe {function.__name__}: the first parameter must be `student`")
-        unknown = set(in_place) - set(names[1:])
+            raise ProbeError(f"{where}: its first parameter must be `student`")
+        unknown = ", ".join(sorted(set(in_place) - set(names[1:])))
         if unknown:
-            raise TypeError(f"probe {function.__name__}: no input is called {sorted(unknown)}")
+            raise ProbeError(f"{where}: `in_place` names {unknown}, which is none of its inputs")
+        other = inspect.unwrap(function).__globals__.get(function.__name__)
+        if isinstance(other, Probe) and _another_of_its_file(other.run, function):
+            raise ProbeError(f"{where}: another of that name stands at {_place(other.run)}")
         return Probe(function.__name__, function, names[1:], frozenset(in_place))
 
     return make if run is None else make(run)
+
+
+def _place(function: Callable[..., object]) -> str:
+    """Return "file:line" of a function."""
+    code = inspect.unwrap(function).__code__
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _another_of_its_file(one: Callable[..., object], two: Callable[..., object]) -> bool:
+    """Say whether two functions stand in one file. A notebook's cell that is run again is one."""
+    (file, line), (other_file, other_line) = (_place(f).rsplit(":", 1) for f in (one, two))
+    return file == other_file and line != other_line
 
 
 def each(call: Callable[..., Any], cases: Iterable[Sequence[Any]]) -> list[Any]:
@@ -100,7 +120,7 @@ def probe_modules(path: Path) -> list[Path]:
 def load_probes(path: Path) -> dict[str, Probe]:
     """Return a chapter's probes, by name: those of all modules of the package `path`.
 
-    Raises `FileNotFoundError` if there is none, `TypeError` if two have one name.
+    Raises `ProbeError` if there is no such file, or two probes have one name.
     """
     package = f"_probes_of_{path.parent.name}"
     for name in [name for name in sys.modules if f"{name}.".startswith(f"{package}.")]:
@@ -112,14 +132,17 @@ def load_probes(path: Path) -> dict[str, Probe]:
     for module in modules:
         for value in vars(module).values():
             if isinstance(value, Probe) and found.setdefault(value.name, value) is not value:
-                raise TypeError(f"{module.__file__} has a second probe called {value.name}")
+                raise ProbeError(
+                    f"{module.__file__} has a second probe called {value.name}: the other stands "
+                    f"at {_place(found[value.name].run)}; rename one"
+                )
     return found
 
 
 def _load(name: str, file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None or not file.is_file():
-        raise FileNotFoundError(f"no probes at {file.parent}: a package, it needs {file.name}")
+        raise ProbeError(f"there are no probes at {file.parent}: a package, it needs {file.name}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

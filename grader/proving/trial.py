@@ -6,10 +6,9 @@ import tomllib
 from dataclasses import dataclass
 
 from grader.box.fork import Fork
+from grader.building.graders import ready_probes
 from grader.course.course import Chapter, Exercise, read_reference
 from grader.evidence.outcome import Ended
-from grader.inside.probe import load_probes
-from grader.inside.serve import prepare
 from grader.proving.mutants import Mutant, mutants
 from grader.submission.program import judged_text
 from grader.submission.scan import scan
@@ -43,8 +42,7 @@ def try_exercise(
     chapter: Chapter, exercise: Exercise, seed: int, *, every: int = 1, first: int = 0
 ) -> Trial:
     """Run mutants of an exercise's reference solution against its checks: all, or every n-th."""
-    prepare(chapter.probes, chapter.preload)
-    probes = load_probes(chapter.probes)
+    probes = ready_probes(chapter)
     grader = ExerciseGrader(chapter, exercise, probes)
     source = next(c.source for c in read_reference(chapter) if c.label == exercise.id)
     all_mutants = mutants(source)

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import nbformat
 
 from grader.box.fork import Fork
+from grader.building.graders import ready_probes
 from grader.course.answers import Answer, Role
 from grader.course.course import Chapter, Exercise, read_reference
 from grader.evidence.outcome import Outcome
-from grader.inside.probe import load_probes
-from grader.inside.serve import prepare
 from grader.proving.once import Once
 from grader.verdict.grading import ExerciseGrader, OpenTransport
 from grader.verdict.verdict import Verdict
@@ -61,8 +60,7 @@ class Proof:
 
 def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
     """Run every known answer of an exercise, and look over its parts."""
-    prepare(chapter.probes, chapter.preload)
-    probes = load_probes(chapter.probes)
+    probes = ready_probes(chapter)
     grader = ExerciseGrader(chapter, exercise, probes)
     with Once(lambda: Fork(probes)) as once:
         judged = _Judge(chapter, grader, once.open, seed)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from grader.course.course import CourseError
+from grader.course.course import AuthorError
 
 Given = dict[str, object]
 """The values that a case has for its check's arguments, by name."""
@@ -17,7 +17,7 @@ Given = dict[str, object]
 _Param = type(pytest.param())
 
 
-class MalformedChecks(CourseError):
+class MalformedChecks(AuthorError):
     """A check file cannot be run, or not as pytest would run it. Says what to do instead."""
 
 

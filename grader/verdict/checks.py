@@ -94,15 +94,22 @@ OnError = Callable[[BaseException], object]
 
 
 class Suite:
-    """The checks of one `test_<exercise>.py`, for the values of the exercise's parameters."""
+    """The checks of one `test_<exercise>.py`, for the values of the exercise's parameters.
+
+    Raises `MalformedChecks` if the file is missing, cannot be read, or a check is not what one must be.
+    """
 
     def __init__(self, path: Path, probes: dict[str, Probe], values: Values) -> None:
         self._probes, self._values = probes, values
         self._exercise = path.stem.removeprefix("test_")
+        if not path.is_file():
+            raise MalformedChecks(f"{path} is missing: it holds the checks of {self._exercise}.")
         self._file = collect(path, ("rng", "parameters", *probes), MARKERS)
         self.checks = tuple(_describe(case, path, values) for case in self._file.cases)
-        if not self.checks:
-            raise MalformedChecks(f"{path} holds no checks: write a function test_...")
+        if not any(check.weight for check in self.checks):
+            raise MalformedChecks(
+                f"{path} holds no checks that give points: write a function test_... that is no @gate."
+            )
 
     def run(
         self,
@@ -160,5 +167,12 @@ def _describe(case: Case, path: Path, values: Values) -> Check:
     weight = float(marks["undertorch_points"].args[0]) if "undertorch_points" in marks else 1.0
     rubric = (case.function.__doc__ or "").strip().split("\n")[0]
     if not rubric:
-        raise MalformedChecks(f"{case.name} in {path} needs a docstring: it is the rubric line")
-    return Check(case.name, render(rubric, values), weight, "undertorch_claimed" in marks)
+        line = case.function.__code__.co_firstlineno
+        raise MalformedChecks(
+            f"{path}:{line}: {case.name} needs a docstring: it is the rubric line that a student reads."
+        )
+    try:
+        rubric = render(rubric, values)
+    except ValueError as error:
+        raise MalformedChecks(f"{path}: the docstring of {case.name}: {error}") from None
+    return Check(case.name, rubric, weight, "undertorch_claimed" in marks)

@@ -15,6 +15,7 @@ VERIFIED = "2.13.0"
 NAMES = {
     "torch._C._autograd._pop_saved_tensors_default_hooks": "hooks that student code left behind",
     "torch._C._autograd._top_saved_tensors_default_hooks": "the same",
+    "torch._C._dispatch_get_all_op_names": "a rule of what is off limits names an operator that is there",
     "torch._C._distributed_c10d.FileStore": "ranks meet through a file: no port, no server",
     "torch._C._functorch.is_functorch_wrapped_tensor": "tensors under vmap or grad have no storage to look at",
     "torch._C._len_torch_dispatch_stack": "a dispatch mode that student code left behind",

@@ -1816,7 +1816,7 @@ for name, options in [
 #   what `backward` is: an order of the nodes in which each has all it needs, and a sum wherever roads
 #   meet.
 # leaves out: custom Functions, hooks, `create_graph`, and threads.
-# off limits: [torch.Tensor.backward, torch.autograd.backward, torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward, torch.Tensor.run_backward]
+# off limits: [torch.Tensor.backward, torch.autograd.backward, torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward, torch.autograd.Variable._execution_engine.run_backward]
 
 # %% [markdown]
 # A node is a function. It takes the gradients of its results and gives those of its inputs, and you may

@@ -4,8 +4,7 @@ import nbformat
 import pytest
 
 from grader.building.build import build_chapter
-from grader.building.source import SourceError
-from grader.course.course import Course
+from grader.course.course import AuthorError, Course
 from tests.scale.course import CHAPTER
 from tests.variants.course import Public
 
@@ -20,5 +19,5 @@ def test_a_reference_without_all_points_is_refused(tmp_path, got):
     graded.outputs = [output]
     nbformat.write(reference, path)
     source = public.root / f"solutions/{CHAPTER}/{CHAPTER}.pct.py"
-    with pytest.raises(SourceError, match=rf"double gets {got} of 4 points.*validate double"):
+    with pytest.raises(AuthorError, match=rf"double gets {got} of 4 points.*validate double"):
         build_chapter(Course(public.root), source, run=False)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.building.build import build_chapter, install, sources
+from grader.building.build import build_chapter, install
+from grader.building.sources import sources
 from grader.course.course import Course
 
 collect_ignore = ["course"]  # its checks are no tests of ours: they judge submissions

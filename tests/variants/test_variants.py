@@ -7,10 +7,10 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
-from grader.building.source import SourceError, read_source
+from grader.building.source import read_source
 from grader.building.variants import drawn
 from grader.commands.main import app
-from grader.course.course import Course
+from grader.course.course import AuthorError, Course
 from grader.proving.validate import MISTAKES, prove
 from grader.student.live import grade
 from tests.scale.course import CHAPTER
@@ -196,5 +196,5 @@ def test_bad_calls(public, private, tmp_path):
 def test_a_wrong_source_says_where(tmp_path, old, new, words):
     path = tmp_path / "tiny.pct.py"
     path.write_text(SOURCE.replace(old, new))
-    with pytest.raises(SourceError, match=words):
+    with pytest.raises(AuthorError, match=words):
         read_source(path)
