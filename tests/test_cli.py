@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import typer
 
-from grader import cli
+from grader.commands import main as cli
 from grader.course.course import CourseError
 from tests import ROOT
 

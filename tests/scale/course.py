@@ -25,8 +25,8 @@ from nbgrader.api import (
 from nbgrader.apps import AutogradeApp, NbGraderApp
 from sqlalchemy import NullPool, create_engine, inspect, select, text
 
-from grader import cli
 from grader.building.source import read_source
+from grader.commands import main as cli
 from grader.evidence.store import SECONDS, Store
 from grader.nbgrader import commands_on_path
 from grader.nbgrader.commands import grade_chapter, regrade_chapter  # noqa: F401 (imported once)
