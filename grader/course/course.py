@@ -99,7 +99,7 @@ class Chapter:
 
     def answers(self, exercise: str) -> Path:
         """The known answers to one exercise: mistakes and alternates."""
-        return self.graders / "answers" / f"{exercise}.py"
+        return self.graders / "answers" / f"{exercise}.md"
 
     @cached_property
     def notebook(self) -> dict[str, Any]:
@@ -241,12 +241,12 @@ def probes_in(graders: Path) -> Path:
     return package if (package / "__init__.py").is_file() else graders / "probes.py"
 
 
-def public_answer(chapter: Chapter, exercise: str) -> str:
-    """Return the reference solution of an exercise's public variant."""
+def reference_cell(chapter: Chapter, exercise: str) -> Mapping[str, Any]:
+    """Return an exercise's solution cell in the reference notebook."""
     for cell in _read(chapter.reference)["cells"]:
         if _grade_id(cell) == exercise:
-            card = cell["metadata"].get("undertorch", {})
-            return str(card.get("public_answer") or cell["source"])
+            found: Mapping[str, Any] = cell
+            return found
     raise CourseError(f"{chapter.reference} has no solution of {exercise}. Build it again.")
 
 

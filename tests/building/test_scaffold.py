@@ -1,5 +1,7 @@
 """The beginnings of an exercise: each part where it belongs, and nothing that is there is touched."""
 
+import re
+
 import pytest
 
 from grader.building.scaffold import scaffold
@@ -32,3 +34,9 @@ def test_what_is_there_is_not_written_again(course):
     with pytest.raises(CourseError, match="halve is there already"):
         scaffold(course, CHAPTER, "halve")
     assert {path: path.read_text() for path in before} == before
+
+
+def test_its_mistake_is_an_edit_of_its_solution(course):
+    source, *_, answers = scaffold(course, CHAPTER, "halve")
+    (goes,) = re.findall(r"^- (.+)$", answers.read_text(), re.MULTILINE)
+    assert source.read_text().count(f"    {goes}\n") == 1
