@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 import typer
 
+from grader.commands import completion
 from grader.commands import main as cli
 from grader.course.course import CourseError
 from tests import ROOT
@@ -22,6 +24,12 @@ def commands(group, name="undertorch") -> Iterator[tuple[str, object]]:
             yield from commands(command, f"{name} {word}")
         else:
             yield f"{name} {word}", command
+
+
+class Line(NamedTuple):
+    """What typer tells a completion of the line before the word."""
+
+    params: dict[str, str]
 
 
 COMMANDS = dict(commands(typer.main.get_command(cli.app)))
@@ -57,3 +65,18 @@ def test_what_was_not_done_ends_with_2(monkeypatch, capsys):
     said = capsys.readouterr()
     assert ended.value.code == 2
     assert said.out == "" and said.err == "undertorch: No chapter is called [bold]x[/bold].\n"
+
+
+def test_a_known_answer_is_printed_whole(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    cli.app(["answer", "MiniDDP", "sums"], standalone_mode=False)
+    program = capsys.readouterr().out
+    assert "def no_sync(self)" in program and "get_world_size" not in program
+    cli.app(["answer", "MiniDDP"], standalone_mode=False)
+    assert re.search(
+        r"^mistake +sums +Your gradients are sums\.", capsys.readouterr().out, re.MULTILINE
+    )
+    with pytest.raises(CourseError, match=r"no known answer 'sum'\. It has: builtin_ddp, sums, "):
+        cli.app(["answer", "MiniDDP", "sum"], standalone_mode=False)
+    assert "sums" in completion.answers(Line({"exercise": "MiniDDP"}), "su")
+    assert completion.answers(Line({}), "su") == []

@@ -57,9 +57,7 @@ def answers_of(chapter: Chapter, role: Role, number: int = 0) -> dict[str, str]:
     """Return for each exercise its answer of that role, the `number`-th, counted round."""
     chosen = {}
     for exercise in chapter.exercises:
-        known = [
-            a for a in read_answers(chapter.answers(exercise.id), exercise.values) if a.role is role
-        ]
+        known = [answer for answer in read_answers(chapter, exercise) if answer.role is role]
         if known:
             chosen[exercise.id] = known[number % len(known)].source
     return chosen

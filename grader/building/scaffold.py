@@ -104,22 +104,29 @@ def test_values({name}_result, x):
     assert_same_bits({name}_result.value, x, of=x)
 '''
 
-_ANSWERS = """# %% blocked: the_built_in
-# What it uses, and why that is off limits. Remove this section if nothing is.
+_ANSWERS = """## blocked: the_built_in
+What it uses, and why that is off limits. Remove this section if nothing is.
+
+```python
 def {name}(x):
     return x
+```
 
+## mistake: named_after_the_thought
+What the author of this code believed, and what is true instead.
 
-# %% mistake: named_after_the_thought
-# What the author of this code believed, and what is true instead.
-def {name}(x):
-    return x * 0
+```diff
+- return x.clone()
++ return x * 0
+```
 
+## alternate: another_road
+How this one goes about it.
 
-# %% alternate: another_road
-# How this one goes about it.
+```python
 def {name}(x):
     return x + 0
+```
 """
 
 
@@ -143,7 +150,7 @@ def scaffold(course: Course, chapter: str, exercise: str, after: str = "") -> Sc
     if source is None:
         raise CourseError(f"solutions/{chapter} has no source (*.pct.py).")
     graders = course.root / "grader" / chapter
-    checks, answers = graders / f"test_{exercise}.py", graders / "answers" / f"{exercise}.py"
+    checks, answers = graders / f"test_{exercise}.py", graders / "answers" / f"{exercise}.md"
     probes = graders / "probes" / f"{exercise}.py"
     there = [path for path in (checks, answers) if path.exists()]
     other = source_with(course, exercise)  # an exercise's name is one in the whole course

@@ -176,6 +176,47 @@ def _exercises(course: Course, names: list[str] | None) -> list[tuple[Chapter, E
     return chosen
 
 
+@app.command(rich_help_panel=PANEL)
+def answer(
+    exercise: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXERCISE", autocompletion=completion.exercises, help="An exercise's id."
+        ),
+    ],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            autocompletion=completion.answers,
+            help="A known answer's name; a list of all if left out.",
+        ),
+    ] = "",
+) -> None:
+    """Print a known answer as the whole program that it is, or list an exercise's known answers.
+
+    An answer that is written as an edit is applied to what it is an edit of; parameters have the
+    values that the course has.
+
+    Exit status: 0 printed, 2 no such exercise or answer, or one that cannot be read.
+    """
+    from textwrap import shorten
+
+    from grader.course.answers import read_answers
+
+    chapter = find_course().chapter_of(exercise)
+    known = {one.name: one for one in read_answers(chapter, chapter.exercise(exercise))}
+    if name in known:
+        out.file.write(known[name].source)
+    elif name:
+        names = ", ".join(known) or "none"
+        raise CourseError(f"{exercise} has no known answer {name!r}. It has: {names}.")
+    width = max(map(len, known), default=0)
+    for one in () if name else known.values():
+        said = shorten(one.explanation, 100 - width, placeholder=" …")
+        out.print(f"{one.role.value:9}  {one.name:{width}}  {said}", markup=False, soft_wrap=True)
+
+
 new = typer.Typer(help="Scaffold what an author writes.", no_args_is_help=True)
 app.add_typer(new, name="new", rich_help_panel=PANEL)
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import typer
+
+from grader.course.answers import read_answers
 from grader.course.course import CourseError, find_course
 
 
@@ -52,6 +55,17 @@ def anything(incomplete: str) -> list[str]:
 def built(incomplete: str) -> list[str]:
     """Return what `build` takes: chapters, exercises, and the myths."""
     return [*exercises_and_chapters(incomplete), *_beginning(incomplete, lambda: ("myths",))]
+
+
+def answers(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the names of the known answers to the exercise on the line that begin so."""
+
+    def names() -> list[str]:
+        chapter = find_course().chapter_of(context.params["exercise"])
+        known = read_answers(chapter, chapter.exercise(context.params["exercise"]))
+        return [answer.name for answer in known]
+
+    return _beginning(incomplete, names)
 
 
 def _beginning(incomplete: str, names: Callable[[], Iterable[str]]) -> list[str]:

@@ -122,7 +122,7 @@ class Chapter:
 
     def answers(self, exercise: str) -> Path:
         """The known answers to one exercise: mistakes and alternates."""
-        return self.graders / "answers" / f"{exercise}.py"
+        return self.graders / "answers" / f"{exercise}.md"
 
     @cached_property
     def notebook(self) -> dict[str, Any]:
@@ -257,12 +257,12 @@ def folders_of(origin: Path | None) -> Folders:
     return CHOSEN if origin else WHOLE
 
 
-def public_answer(chapter: Chapter, exercise: str) -> str:
-    """Return the reference solution of an exercise's public variant."""
+def reference_cell(chapter: Chapter, exercise: str) -> Mapping[str, Any]:
+    """Return an exercise's solution cell in the reference notebook."""
     for cell in _read(chapter.reference, chapter.folders)["cells"]:
         if grade_id_of(cell) == exercise:
-            card = cell["metadata"].get("undertorch", {})
-            return str(card.get("public_answer") or cell["source"])
+            found: Mapping[str, Any] = cell
+            return found
     raise CourseError(f"{chapter.reference} has no solution of {exercise}. Build it again.")
 
 

@@ -2,8 +2,8 @@
 
 A card declares parameters; texts name their values as `{{name}}`, an expression of Jinja's, and
 choose between lines with `#: if name == 3`, `#: else`, `#: endif`. Both are Python, so that sources
-and answers can be linted and formatted. The public course has the public values, a private one
-others, and all follows from them: statement, stub, checks, known answers, reference.
+can be linted and formatted. The public course has the public values, a private one others, and all
+follows from them: statement, stub, checks, known answers, reference.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def common_runs(chapter: Chapter, exercise: Exercise) -> frozenset[Run]:
     """Return the runs of what everybody has: the stub, the reference, its published alternates."""
     known = [exercise.stub]
     known += [cell.source for cell in read_reference(chapter) if cell.label == exercise.id]
-    answers = read_answers(chapter.answers(exercise.id), exercise.values)
+    answers = read_answers(chapter, exercise)
     known += [answer.source for answer in answers if answer.role is Role.ALTERNATE]
     return frozenset(run for source in known for run in text_of(source).runs)
 

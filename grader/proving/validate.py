@@ -114,7 +114,7 @@ class _Judge:
 
     def _known(self, answer: Answer) -> Iterator[Problem]:
         exercise = self._grader.exercise.id
-        answers = f"grader/{self._chapter.id}/answers/{exercise}.py"
+        answers = f"grader/{self._chapter.id}/answers/{exercise}.md"
         where = f"{exercise}, {answer.role.value} {answer.name}"
         verdict = self.verdict(answer.source)
         if answer.role is Role.ALTERNATE:
@@ -153,7 +153,7 @@ def _first_failure(verdict: Verdict) -> str:
 
 
 def _parts(chapter: Chapter, exercise: Exercise, grader: ExerciseGrader) -> Iterator[Problem]:
-    answers = f"grader/{chapter.id}/answers/{exercise.id}.py"
+    answers = f"grader/{chapter.id}/answers/{exercise.id}.md"
     source = f"solutions/{chapter.id}/{chapter.name}.pct.py"
     hints = _section(chapter, exercise).count("<details><summary>Hint")
     if hints != HINTS:
@@ -195,7 +195,7 @@ def orphans(chapter: Chapter) -> Iterator[Problem]:
     for path in sorted(chapter.graders.glob("test_*.py")):
         if path.stem.removeprefix("test_") not in known:
             yield Problem(str(path.name), "belongs to no exercise", "remove it, or write its card")
-    for path in sorted((chapter.graders / "answers").glob("*.py")):
+    for path in sorted((chapter.graders / "answers").glob("*.md")):
         if path.stem not in known:
             yield Problem(str(path.name), "belongs to no exercise", "remove it, or write its card")
     for exercise in chapter.exercises:

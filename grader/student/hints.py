@@ -48,5 +48,5 @@ def reference_of(chapter: Chapter, exercise: str) -> str:
 
 def alternates_of(chapter: Chapter, exercise: str) -> list[tuple[str, str]]:
     """Return other right answers: what each is about, and its text."""
-    answers = read_answers(chapter.answers(exercise), chapter.exercise(exercise).values)
+    answers = read_answers(chapter, chapter.exercise(exercise))
     return [(one.explanation, one.source) for one in answers if one.role is Role.ALTERNATE]

@@ -58,6 +58,8 @@ def grade(exercise: str, **variant: Any) -> Report | Trouble:
         )
     except KeyboardInterrupt:
         return Trouble("Interrupted before there was a verdict.")
+    except CourseError as error:  # known answers are read when an attempt has failed
+        return Trouble(str(error))
     finally:
         torch.set_num_threads(threads)
     _remember(chapter, verdict, attempt)

@@ -10,8 +10,9 @@ import IPython.core.inputtransformer2  # noqa: F401 (program.py wants it; here, 
 
 from grader.course.answers import Answer, Role, read_answers
 from grader.course.cells import Cell, Kind
-from grader.course.course import Chapter, Exercise, public_answer, read_reference
+from grader.course.course import Chapter, Exercise, read_reference
 from grader.course.parameters import phrase, public_values
+from grader.course.reference import public_answer
 from grader.course.rules import Rule, describe_rule
 from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.wire.channel import Transport
@@ -61,7 +62,7 @@ class ExerciseGrader:
     def answers(self) -> tuple[Answer, ...]:
         """The exercise's known answers. To a private variant, the public answer is a mistake."""
         exercise = self.exercise
-        known = read_answers(self.chapter.answers(exercise.id), exercise.values)
+        known = read_answers(self.chapter, exercise)
         return (*known, self._public_answer()) if exercise.variant else known
 
     def _public_answer(self) -> Answer:

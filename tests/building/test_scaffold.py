@@ -1,5 +1,6 @@
 """The beginnings of an exercise: each part where it belongs, and nothing that is there is touched."""
 
+import re
 import shutil
 import subprocess
 
@@ -91,3 +92,9 @@ def test_a_section_has_to_have_something_to_follow(three):
     with pytest.raises(CourseError, match="no name for a function"):
         scaffold(course, CHAPTER, "class")
     assert source.read_text() == before
+
+
+def test_its_mistake_is_an_edit_of_its_solution(course):
+    source, *_, answers = scaffold(course, CHAPTER, "halve").files
+    (goes,) = re.findall(r"^- (.+)$", answers.read_text(), re.MULTILINE)
+    assert source.read_text().count(f"    {goes}\n") == 1

@@ -87,10 +87,13 @@ def test_sum(totalled, rng):
 '''
 
 MISTAKES = """
-# %% mistake: squares
-# You squared it.
+## mistake: squares
+You squared it.
+
+```python
 def double(x):
     return x * x
+```
 """
 
 EARLY, LATE = "2029-01-02 10:00:00 UTC", "2031-01-02 10:00:00 UTC"
@@ -186,7 +189,7 @@ class TinyCourse:
         self._write(f"grader/{CHAPTER}/probes/doubling.py", PROBES)
         self.checks("double", DOUBLE)
         self.checks("total", TOTAL)
-        self._write(f"grader/{CHAPTER}/answers/double.py", MISTAKES)
+        self._write(f"grader/{CHAPTER}/answers/double.md", MISTAKES)
         config = (ROOT / "nbgrader_config.py").read_text()
         config += "\nget_config().GradeInBox.seed = 7\n"
         if db_url:

@@ -83,7 +83,7 @@ def answers(chapter):
     found = {}
     for exercise in chapter.exercises:
         found[exercise.id, "stub"] = ("stub", "", exercise.stub)
-        for answer in read_answers(chapter.answers(exercise.id), exercise.values):
+        for answer in read_answers(chapter, exercise):
             found[exercise.id, answer.name] = (answer.role, answer.explanation, answer.source)
     # last, because a live session works on with what it defined last
     references = reference_sources(chapter)

@@ -81,16 +81,21 @@ def test_negative(doubled, parameters, rng):
 '''
 
 ANSWERS = """
-# %% mistake: squares
-# You squared it; it should be {{factor}} times as large.
-def double(x):
-    return x / (1 / x)
+## mistake: squares
+You squared it; it should be {{factor}} times as large.
 
+```diff
+- return x / (1 / {{factor}})
++ return x / (1 / x)
+```
 
-# %% mistake: one_less if factor > 2
-# You took {{factor - 1}}.
+## mistake: one_less if factor > 2
+You took {{factor - 1}}.
+
+```python
 def double(x):
     return x / (1 / {{factor - 1}}) + 1e-3
+```
 """
 
 
@@ -103,7 +108,7 @@ class Public(TinyCourse):
         self._write(f"grader/{CHAPTER}/probes/__init__.py", "")
         self._write(f"grader/{CHAPTER}/probes/doubling.py", PROBES)
         self.checks("double", CHECKS)
-        self._write(f"grader/{CHAPTER}/answers/double.py", ANSWERS)
+        self._write(f"grader/{CHAPTER}/answers/double.md", ANSWERS)
         config = (ROOT / "nbgrader_config.py").read_text()
         self._write("nbgrader_config.py", config + "\nget_config().GradeInBox.seed = 7\n")
         source = root / f"solutions/{CHAPTER}/{CHAPTER}.pct.py"
