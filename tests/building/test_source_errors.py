@@ -113,6 +113,15 @@ FILES = {
     f"grader/{CHAPTER}/test_twice.py": CHECKS.format(name="twice", probe="doubled", value=2.0),
 }
 
+FILES[f"grader/{CHAPTER}/answers/halve.md"] = """## alternate: times_a_half
+The same by the other operation.
+
+```diff
+- return x / 2
++ return x * 0.5
+```
+"""
+
 
 def write(root):
     """Write a course of one chapter with two exercises."""
@@ -274,7 +283,10 @@ def test_a_slip_in_a_command_is_not_up_to_date(built, capsys, monkeypatch):
 
 MORE = f"grader/{CHAPTER}/probes/more.py"
 TEST = f"grader/{CHAPTER}/test_halve.py"
+ANSWERS = f"grader/{CHAPTER}/answers/halve.md"
 GRADERS = {
+    "an answer of no known role": (ANSWERS, "alternate:", "alternat:", "halve.md.*alternat"),
+    "an edit of what is not there": (ANSWERS, "x / 2", "x / 3", "halve.md.*x / 3"),
     "a parameter that is not the student": (MORE, "halved(student, x)", "halved(x)", "more.py:5: .*`student`"),
     "two probes of one name": (MORE, "def doubled(", "def halved(", "more.py:11: .* stands at .*more.py:5"),
     "probes that do not run": (MORE, "@probe", "@prob", "more.py:5: NameError: name 'prob'"),
