@@ -124,8 +124,6 @@ test: .venv/.ready system ## Check everything, in about 35 minutes on two cores
 	@pytest -q -m alone || [ $$? = 5 ]
 	$(call step,'The reference notebooks run again')
 	@pytest -q -n 2 --dist loadfile --nbval --nbval-current-env solutions
-	$(call step,'The site')
-	@mkdocs build --strict
 
 prove: .venv/.ready system ## Prove every grader anew, and run every notebook: half an hour on two cores
 	$(call step,'Every known answer and every mutant of every exercise')

@@ -1,7 +1,8 @@
-"""What all tests share: one browser and one built site a process, and files that stay on one of pytest-xdist's workers."""
+"""What all tests share: one browser a process, one built site, and files that stay on one of pytest-xdist's workers."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from filelock import FileLock
 from playwright.sync_api import Browser, BrowserContext
 
 from tests.browser import DESK, ROOT, Watch, chromium, serve, watched_page
@@ -70,11 +72,15 @@ def build_site(root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the built site."""
-    folder = tmp_path_factory.mktemp("site")
-    done = build_site(ROOT, folder)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
+    """The folder of the built site: built once, by whichever worker of the run asks first."""
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    with FileLock(shared / "site.lock"):
+        if not (shared / "site").is_dir():
+            done = build_site(ROOT, shared / "building")
+            assert done.returncode == 0, done.stdout + done.stderr
+            (shared / "building").rename(shared / "site")
+    return shared / "site"
 
 
 @pytest.fixture(scope="session")

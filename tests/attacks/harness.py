@@ -25,6 +25,7 @@ import copy
 import json
 import os
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -157,17 +158,15 @@ class Class:
             "PYTHONDONTWRITEBYTECODE": "1",
             "SECRET": f"secret-{self.token}",
         }
-        done = subprocess.run(
+        with subprocess.Popen(
             ["nbgrader", *arguments],
             cwd=self.root,
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=560,
-            check=False,
-        )
-        log = done.stdout.decode(errors="replace")
-        assert (done.returncode == 0) is ok, log[-6000:]
+        ) as process:
+            log = _all_it_says(process).decode(errors="replace")
+        assert (process.returncode == 0) is ok, log[-6000:]
         return log
 
     def files(self, *folders: str) -> dict[str, bytes]:
@@ -178,6 +177,25 @@ class Class:
             for path in sorted((self.root / folder).rglob("*"))
             if path.is_file() and not path.is_symlink() and path.suffix != ".pyc"
         }
+
+
+SILENCE = 300.0
+"""Seconds without a line of its log after which a command hangs. It logs each submission, and none
+may take longer than its budgets, however busy the machine is."""
+
+
+def _all_it_says(process: subprocess.Popen[bytes]) -> bytes:
+    """Read a command's output to its end; kill it where it has fallen silent."""
+    said = bytearray()
+    assert process.stdout is not None
+    while True:
+        ready, _, _ = select.select([process.stdout.fileno()], [], [], SILENCE)
+        part = os.read(process.stdout.fileno(), 65536) if ready else b""
+        if not ready:
+            process.kill()
+        if not part:
+            return bytes(said)
+        said += part
 
 
 SOURCES = ("chapters", "solutions", "grader", "nbgrader_config.py", "secret.txt")

@@ -6,13 +6,22 @@ import pytest
 from tests.attacks.harness import ATTACKS, EXERCISES, SOURCES, VICTIMS
 
 
-@pytest.fixture(params=ATTACKS, ids=lambda attack: attack.student)
-def attack(request):
-    return request.param
+@pytest.fixture(scope="module")
+def rows(graded):
+    """The gradebook, read once."""
+    return graded.rows()
 
 
-def test_outcome_and_points(graded, attack):
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.student)
+def test_an_attack_gets_what_is_due(graded, rows, attack):
     record = graded.record(attack.student)
+    check_outcome_and_points(graded, attack, record)
+    check_gradebook(graded, attack, rows[attack.student])
+    check_review_and_feedback(graded, attack, record)
+    check_nothing_leaks(graded, attack)
+
+
+def check_outcome_and_points(graded, attack, record):
     shown = {
         name: (v["outcome"], v["points"], v["summary"], v["review"]) for name, v in record.items()
     }
@@ -20,8 +29,7 @@ def test_outcome_and_points(graded, attack):
     assert {name: v["points"] for name, v in record.items()} == attack.points(graded.most), shown
 
 
-def test_gradebook(graded, attack):
-    rows = graded.rows()[attack.student]
+def check_gradebook(graded, attack, rows):
     wanted = attack.points(graded.most)
     assert {name.removesuffix("-grade"): score for name, (score, _) in rows.items()} == wanted
     outcomes = attack.expected()
@@ -30,8 +38,8 @@ def test_gradebook(graded, attack):
         assert look is (hit or "review_all" in attack.head), name
 
 
-def test_review_and_feedback_say_why(graded, attack):
-    reasons = " ".join(v["review"] for v in graded.record(attack.student).values())
+def check_review_and_feedback(graded, attack, record):
+    reasons = " ".join(v["review"] for v in record.values())
     assert (attack.head.get("review") or attack.head.get("review_all", "")) in reasons
     page = graded.page(attack.student)
     assert attack.head.get("says", "") in page
@@ -40,7 +48,7 @@ def test_review_and_feedback_say_why(graded, attack):
     assert "<img src=x" not in page
 
 
-def test_nothing_leaks(graded, attack):
+def check_nothing_leaks(graded, attack):
     for name, content in graded.files(
         f"autograded/{attack.student}", f"feedback/{attack.student}"
     ).items():
@@ -49,11 +57,10 @@ def test_nothing_leaks(graded, attack):
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
-def test_the_victim_gets_what_is_due(graded, victim):
+def test_the_victim_gets_what_is_due(graded, rows, victim):
     record = graded.record(victim)
     assert [v["outcome"] for v in record.values()] == ["passed"] * len(EXERCISES)
-    rows = graded.rows()[victim]
-    assert rows == {f"{name}-grade": (graded.most[name], False) for name in EXERCISES}
+    assert rows[victim] == {f"{name}-grade": (graded.most[name], False) for name in EXERCISES}
 
 
 def test_nothing_else_was_changed(graded):
@@ -75,8 +82,7 @@ def test_nobody_called(graded):
     assert not graded.called
 
 
-def test_every_student_has_every_row(graded):
-    rows = graded.rows()
+def test_every_student_has_every_row(rows):
     wanted = {f"{name}-grade" for name in EXERCISES}
     assert {student: set(found) for student, found in rows.items()} == dict.fromkeys(
         [*VICTIMS, *(attack.student for attack in ATTACKS)], wanted
