@@ -170,9 +170,8 @@ def check_stub(where: str, name: str, text: str) -> None:
             f"{where}: without what stands between its marks, the solution cell of {name} is no "
             f"Python: {error.msg} in {(error.text or '').strip()!r}."
         ) from None
-    wanted = (
-        {name} if name in whole or not whole else whole
-    )  # some ask for a function of another name
+    # some ask for a function of another name than the exercise's
+    wanted = {name} if name in whole or not whole else whole
     if wanted - left:
         missing = sorted(wanted - left)[0]
         raise AuthorError(

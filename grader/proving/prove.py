@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from grader.course.course import Chapter, Exercise
 from grader.proving.digest import exercise_digest, judges_digest, python_version
@@ -16,14 +16,18 @@ from grader.proving.validate import Proof, prove
 def prove_exercises(
     exercises: Sequence[tuple[Chapter, Exercise]], seed: int, jobs: int
 ) -> Iterator[tuple[Proof, Trial]]:
-    """Yield proof and trial of each exercise, in order; `jobs` processes take one at a time."""
+    """Yield proof and trial of each exercise as it ends; `jobs` processes take one at a time.
+
+    Those that take students longest begin first: they take long here too.
+    """
     if not exercises:
         return
     spawn = multiprocessing.get_context("spawn")  # a fork would take torch's threads for its own
+    longest = sorted(exercises, key=lambda pair: -pair[1].minutes)
     with ProcessPoolExecutor(max(1, jobs), mp_context=spawn) as pool:
-        yield from pool.map(
-            _prove_and_try, *zip(*((c, e, seed) for c, e in exercises), strict=True)
-        )
+        begun = [pool.submit(_prove_and_try, *pair, seed) for pair in longest]
+        for ended in as_completed(begun):
+            yield ended.result()
 
 
 def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Proof, Trial]:
