@@ -112,7 +112,7 @@ build: .venv/.ready ## Build notebooks and site pages from solutions/*/*.pct.py
 
 # Four workers on CI's two cores: the proofs of programs that hang mostly wait. Tests of a file stay on one
 # worker (tests/conftest.py). pytest's 5 means that no test carries the marker.
-test: .venv/.ready system ## Check everything, in about 35 minutes on two cores
+test: .venv/.ready system ## Check everything, in about 25 minutes on two cores
 	$(call step,'ruff')
 	@ruff check --quiet . && ruff format --check --quiet .
 	$(call step,'mypy --strict')

@@ -35,6 +35,10 @@ _JUDGES = ("course", "submission", "evidence", "inside", "box", "verdict", "feed
 """Folders of Undertorch's code that a verdict depends on, beside the chapter's own."""
 
 
+_GRADERS = (".py", ".md")
+"""What graders are made of: code, and documents of known answers."""
+
+
 @dataclass(frozen=True)
 class Order:
     """What is the same for all submissions of a run. `course` is a tar of the chapter's files."""
@@ -60,7 +64,8 @@ class Parcel:
 def identity(chapter: str) -> dict[str, str]:
     """Return what must be the same on two machines for the same verdicts on a chapter."""
     house, digest = Path(grader.__file__).parent, hashlib.sha256()
-    for path in sorted(p for part in (*_JUDGES, chapter) for p in (house / part).rglob("*.py")):
+    parts = [p for part in (*_JUDGES, chapter) for p in (house / part).rglob("*")]
+    for path in sorted(p for p in parts if p.suffix in _GRADERS):
         digest.update(f"{path.relative_to(house)}\0".encode() + path.read_bytes() + b"\0")
     return {
         "Python": ".".join(platform.python_version_tuple()[:2]),
@@ -94,12 +99,12 @@ def pack(chapter: Chapter) -> bytes:
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for folder in (chapter.graders, chapter.released.parent, chapter.reference.parent):
             for path in sorted(folder.rglob("*")):
-                if path.suffix in (".py", ".ipynb") and not path.name.endswith(".pct.py"):
+                if path.suffix in (*_GRADERS, ".ipynb") and not path.name.endswith(".pct.py"):
                     archive.add(path, path.relative_to(chapter.root))
     return packed.getvalue()
 
 
-class _Station:
+class _CurrentRun:
     """This process's run, kept from one submission to the next."""
 
     def __init__(self) -> None:
@@ -135,7 +140,7 @@ def _open(order: Order) -> Run:
     return Run(Chapter(root, order.chapter), order.terms, order.released)
 
 
-_station = _Station()
+_current = _CurrentRun()
 
 
 def grade_parcel(order: Order, parcel: Parcel) -> Done | Stopped:
@@ -145,7 +150,7 @@ def grade_parcel(order: Order, parcel: Parcel) -> Done | Stopped:
     if other:  # a worker that joined after the others had been looked at
         return refusal(address, other)
     try:
-        run = _station.run(order)
+        run = _current.run(order)
         task = replace(parcel.task, notebook=_lay_out(run, parcel))
         done = grade_task(run, task)
         store = Store(run.chapter.root, task.student, run.chapter.id)
@@ -153,14 +158,14 @@ def grade_parcel(order: Order, parcel: Parcel) -> Done | Stopped:
         shutil.rmtree(store.folder.parent)
         shutil.rmtree(task.notebook.parent)
     except (OSError, BoxUnavailable) as error:
-        _station.end(order.id)
+        _current.end(order.id)
         return Stopped(f"The worker {address} cannot go on: {error}")
     return replace(done, record={**done.record, "versions": versions()}, evidence=evidence)
 
 
 def end_order(id: str) -> None:
     """End the box of an order, if it is here: the command that sent it is done."""
-    _station.end(id)
+    _current.end(id)
 
 
 def _lay_out(run: Run, parcel: Parcel) -> Path:
