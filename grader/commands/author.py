@@ -274,13 +274,13 @@ def prove(
 
     A mutant is the reference solution with one small thing changed. One that passes all checks
     shows what they do not test. What is proved is written into the chapter's ledger,
-    `grader/<chapter>/proofs.json`, and stands until something it rests on changes; the site's page
-    about the trial is made from the ledgers.
+    `grader/<chapter>/proofs.json`, and stands until something it rests on changes, or a later proof
+    fails; the site's page about the trial is made from the ledgers.
 
     Exit status: 0 all is as it must be, 1 a wrong verdict, a survivor, a stale list of equivalent
     mutants, or with `--check` a proof that is not of today, 2 no such exercise.
     """
-    from grader.proving.ledger import State, states, write_rows
+    from grader.proving.ledger import State, states, withdraw_row, write_rows
     from grader.proving.prove import prove_exercises, row_of
     from grader.proving.trial_page import write_page
 
@@ -299,7 +299,9 @@ def prove(
         lines += [f"survived: {mutant.id}" for mutant in tried.survivors]
         lines += [f"equivalent.toml lists what is no mutant: {id}" for id in tried.stale]
         wrong = wrong or bool(lines)
-        if not lines:
+        if lines:
+            withdraw_row(tried.chapter, proof.exercise.id)
+        else:
             # at once: a long run that is broken off loses nothing
             write_rows(tried.chapter, {proof.exercise.id: row_of(proof, tried, seed)})
             counts = f"{proof.mistakes} mistakes, {proof.alternates} alternates"

@@ -77,8 +77,16 @@ def states(course: Course) -> dict[str, State]:
 
 def write_rows(chapter: Chapter, rows: Mapping[str, Row]) -> Path:
     """Put rows into a chapter's ledger, in the exercises' order; rows of no exercise go."""
-    known = read_ledger(chapter) | dict(rows)
-    kept = {e.id: asdict(known[e.id]) for e in chapter.exercises if e.id in known}
+    return _write(chapter, read_ledger(chapter) | dict(rows))
+
+
+def withdraw_row(chapter: Chapter, exercise: str) -> Path:
+    """Take an exercise's row out of the ledger: a proof of it has failed, whatever an older one said."""
+    return _write(chapter, {n: row for n, row in read_ledger(chapter).items() if n != exercise})
+
+
+def _write(chapter: Chapter, rows: Mapping[str, Row]) -> Path:
+    kept = {e.id: asdict(rows[e.id]) for e in chapter.exercises if e.id in rows}
     path = chapter.graders / FILE
     write_atomically(path, json.dumps(kept, indent=1) + "\n", durable=False)
     return path

@@ -8,7 +8,16 @@ import pytest
 
 from grader.course.course import Course, CourseError
 from grader.proving import digest
-from grader.proving.ledger import FILE, Row, State, read_ledger, state_of, turn, write_rows
+from grader.proving.ledger import (
+    FILE,
+    Row,
+    State,
+    read_ledger,
+    state_of,
+    turn,
+    withdraw_row,
+    write_rows,
+)
 from tests import ROOT
 
 CHAPTER = "ch01_formats"
@@ -101,6 +110,13 @@ def test_rows_are_kept_in_order_and_those_of_no_exercise_go(chapter):
     write_rows(chapter, {"decode": row})
     assert list(json.loads((chapter.graders / FILE).read_text())) == ["decode", "sgd_step"]
     assert read_ledger(chapter)["decode"] == row
+
+
+def test_a_proof_that_failed_takes_the_row_away(chapter):
+    row = row_of(chapter)
+    write_rows(chapter, {"decode": row, "spacing": row})
+    withdraw_row(chapter, "decode")
+    assert list(read_ledger(chapter)) == ["spacing"]
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", '{"decode": {"seed": 1}}'])
