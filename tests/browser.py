@@ -17,6 +17,7 @@ from playwright.sync_api import (
     Browser,
     BrowserContext,
     ConsoleMessage,
+    Error,
     Page,
     Request,
     sync_playwright,
@@ -115,7 +116,16 @@ def watched(browser: Browser, width: int = DESK, scheme: Scheme = "light") -> It
 @contextmanager
 def watched_page(context: BrowserContext) -> Iterator[Watch]:
     """A page of a context that others use too: what they loaded is in its cache."""
-    watch = Watch(context.new_page())
+    page = context.new_page()
+    with watching(page) as watch:
+        yield watch
+    page.close()
+
+
+@contextmanager
+def watching(page: Page) -> Iterator[Watch]:
+    """A page that is open already, watched from here on."""
+    watch = Watch(page)
 
     def on_request(request: Request) -> None:
         if not _is_local(request.url):
@@ -125,11 +135,16 @@ def watched_page(context: BrowserContext) -> Iterator[Watch]:
         if message.type in {"error", "warning"}:
             watch.complaints.append(f"logged: {message.text}")
 
-    watch.page.on("request", on_request)
-    watch.page.on("console", on_console)
-    watch.page.on("pageerror", lambda error: watch.complaints.append(f"raised: {error}"))
+    def on_error(error: Error) -> None:
+        watch.complaints.append(f"raised: {error}")
+
+    page.on("request", on_request)
+    page.on("console", on_console)
+    page.on("pageerror", on_error)
     yield watch
-    watch.page.close()
+    page.remove_listener("request", on_request)
+    page.remove_listener("console", on_console)
+    page.remove_listener("pageerror", on_error)
 
 
 def _is_local(url: str) -> bool:

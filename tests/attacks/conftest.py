@@ -28,11 +28,14 @@ def graded(tmp_path_factory):
         right = harness.right_answers(course)
         for victim in harness.VICTIMS:
             harness.hand_in(course, victim, right)
-        course.children = frozenset(p.pid for p in psutil.Process().children(recursive=True))
+        course.children = set(psutil.Process().children())
         course.before = course.files("submitted", *harness.SOURCES)
         for attack in harness.ATTACKS:
             harness.hand_in_attack(course, attack, right)
         harness.grade(course)
+        for attack in harness.PLAIN:
+            harness.hand_in_attack(course, attack, right)
+        harness.grade_plainly(course)
         with contextlib.suppress(BlockingIOError):
             sentinel.accept()
             course.called = True

@@ -1,9 +1,11 @@
 """Every attack gets the verdict of its folder, and harms nobody. See `harness` for what a file means."""
 
-import psutil
 import pytest
 
-from tests.attacks.harness import ATTACKS, EXERCISES, SOURCES, VICTIMS
+from tests import begun_since
+from tests.attacks.harness import ATTACKS, EXERCISES, PLAIN, SOURCES, VICTIMS
+
+ALL = (*ATTACKS, *PLAIN)
 
 
 @pytest.fixture(scope="module")
@@ -12,7 +14,7 @@ def rows(graded):
     return graded.rows()
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.student)
+@pytest.mark.parametrize("attack", ALL, ids=lambda attack: attack.student)
 def test_an_attack_gets_what_is_due(graded, rows, attack):
     record = graded.record(attack.student)
     check_outcome_and_points(graded, attack, record)
@@ -70,12 +72,7 @@ def test_nothing_else_was_changed(graded):
 
 
 def test_no_process_is_left(graded):
-    left = [
-        process
-        for process in psutil.Process().children(recursive=True)
-        if process.pid not in graded.children and process.status() != psutil.STATUS_ZOMBIE
-    ]
-    assert left == []
+    assert not begun_since(graded.children)
 
 
 def test_nobody_called(graded):
@@ -85,17 +82,16 @@ def test_nobody_called(graded):
 def test_every_student_has_every_row(rows):
     wanted = {f"{name}-grade" for name in EXERCISES}
     assert {student: set(found) for student, found in rows.items()} == dict.fromkeys(
-        [*VICTIMS, *(attack.student for attack in ATTACKS)], wanted
+        [*VICTIMS, *(attack.student for attack in ALL)], wanted
     )
 
 
 def test_a_log_line_for_what_could_not_be_read(graded):
-    for attack in ATTACKS:
-        if attack.verdict == "needs review":
-            assert f"{attack.student}: " in graded.log
+    for attack in PLAIN:
+        assert (f"{attack.student}: " in graded.log) is (attack.verdict == "needs review")
 
 
 def test_export_works_afterwards(graded):
-    graded.nbgrader("export", "--to", "grades.csv")
+    graded.run("nbgrader", "export", "--to", "grades.csv")
     lines = (graded.root / "grades.csv").read_text().splitlines()
-    assert len(lines) == 1 + len(VICTIMS) + len(ATTACKS)
+    assert len(lines) == 1 + len(VICTIMS) + len(ALL)

@@ -21,7 +21,7 @@ def course(tmp_path_factory):
     course = harness.make_class(tmp_path_factory.mktemp("course"), "5eed", 0)
     notebook = harness.hand_in(course, "ada", harness.right_answers(course))
     (notebook.parent / "timestamp.txt").write_text("2030-01-31 10:00:00 UTC")
-    course.nbgrader("autograde", harness.CHAPTER)
+    course.run("nbgrader", "autograde", harness.CHAPTER)
     assert course.rows()["ada"] == scores(course, full=True)
     return course
 
@@ -42,12 +42,12 @@ def submit(course, text, stamp, student="ada"):
 
 def test_a_torn_file_leaves_no_old_score_and_a_good_one_is_graded_again(course):
     submit(course, "{", "2030-01-31 11:00:00 UTC")
-    log = course.nbgrader("autograde", harness.CHAPTER)
+    log = course.run("nbgrader", "autograde", harness.CHAPTER)
     assert "ada: the notebook is not JSON (JSONDecodeError). It needs review." in log
     assert course.rows()["ada"] == scores(course, full=False)
     assert {v["outcome"] for v in course.record("ada").values()} == {"needs review"}
     submit(course, json.dumps(harness.right_answers(course)), "2030-01-31 12:00:00 UTC")
-    course.nbgrader("autograde", harness.CHAPTER)
+    course.run("nbgrader", "autograde", harness.CHAPTER)
     assert course.rows()["ada"] == scores(course, full=True)
 
 
@@ -59,19 +59,19 @@ def test_a_step_that_fails_leaves_no_old_score(course):
     config.write_text(
         f"{before}{lines}c.Autograde.autograde_preprocessors.insert(0, 'broken.Step')\n"
     )
-    course.nbgrader("autograde", harness.CHAPTER, "--force", ok=False)
+    course.run("nbgrader", "autograde", harness.CHAPTER, "--force", ok=False)
     assert course.rows()["ada"] == {f"{name}-grade": (None, True) for name in harness.EXERCISES}
     config.write_text(before)
-    course.nbgrader("autograde", harness.CHAPTER)
+    course.run("nbgrader", "autograde", harness.CHAPTER)
     assert course.rows()["ada"] == scores(course, full=True)
 
 
 def test_a_time_after_none_is_graded_again(course):
     submit(course, "{", "one of these days", "bob")
-    course.nbgrader("autograde", harness.CHAPTER, "--student=bob")
+    course.run("nbgrader", "autograde", harness.CHAPTER, "--student=bob")
     right = harness.right_answers(course)
     submit(course, json.dumps(right), "2030-01-31 10:00:00 UTC", "bob")
-    course.nbgrader("autograde", harness.CHAPTER)
+    course.run("nbgrader", "autograde", harness.CHAPTER)
     assert course.rows()["bob"] == scores(course, full=True)
 
 
@@ -80,7 +80,7 @@ def test_odd_names_are_names_and_one_that_breaks_a_line_stops_nobody(course):
     odd = ["o'brien & <b>", "ünï cödé", "[a-z]*", "-rf", "zoe"]
     for student in [*odd, "a\nb"]:
         submit(course, right, "2030-01-31 10:00:00 UTC", student)
-    log = course.nbgrader("autograde", harness.CHAPTER)
+    log = course.run("nbgrader", "autograde", harness.CHAPTER)
     assert r"'a\nb' can be no student's id" in log
     rows = course.rows()
     assert {student: rows[student] for student in odd} == dict.fromkeys(

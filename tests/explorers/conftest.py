@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import Page
 
-from tests.browser import serve, watched_page
+from tests.browser import Watch, serve
 from tests.explorers.harness import EXPLORERS
 
 
@@ -19,9 +19,7 @@ def sources() -> Iterator[str]:
 
 
 @pytest.fixture
-def laboratory(context: BrowserContext, sources: str) -> Iterator[Page]:
+def laboratory(watch: Watch, sources: str) -> Page:
     """A page beside the sources that shows nothing: for running their modules."""
-    with watched_page(context) as watch:
-        watch.page.goto(sources + "explorer.css")
-        yield watch.page
-        assert not watch.complaints
+    watch.page.goto(sources + "explorer.css")
+    return watch.page

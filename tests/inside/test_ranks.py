@@ -10,6 +10,7 @@ import torch.distributed as dist
 
 from grader.evidence.wire.raised import Relayed
 from grader.inside.instruments.ranks import RankDied, RanksHung, on_ranks
+from tests import begun_since
 
 LONG = 300.0
 """Seconds after which ranks would be given up that are seen to hang, or to have raised, long before."""
@@ -17,9 +18,9 @@ LONG = 300.0
 
 @pytest.fixture(autouse=True)
 def nobody_is_left():
-    before = set(psutil.Process().children(recursive=True))  # a browser, say, of other tests
+    before = set(psutil.Process().children())
     yield
-    assert set(psutil.Process().children(recursive=True)) <= before
+    assert not begun_since(before)
 
 
 def test_results_by_rank():

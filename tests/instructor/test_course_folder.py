@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.course.course import COURSE_FILE
-from tests.scale.course import Forked
+from tests.forked import Forked
 
 CHAPTER = "ch01_formats"
 HOURS_LATE = 30  # the second day has begun, and a slow machine does not reach the third

@@ -63,7 +63,7 @@ class _Elsewhere:
     """A folder that commands run in, as in a course."""
 
     def __init__(self, root):
-        from tests.scale.course import Forked
+        from tests.forked import Forked
 
         self.command = lambda *command: Forked(root, command)
 

@@ -2,18 +2,9 @@
 
 import copy
 import json
-import os
-import sys
-import tempfile
-import time
-import traceback
-import warnings
-from contextlib import suppress
 from pathlib import Path
 
 import nbformat
-import torch
-from jupyter_core.application import NoStart
 from nbgrader.api import (
     BaseCell,
     Comment,
@@ -22,14 +13,11 @@ from nbgrader.api import (
     SubmittedAssignment,
     SubmittedNotebook,
 )
-from nbgrader.apps import AutogradeApp, NbGraderApp
 from sqlalchemy import NullPool, create_engine, inspect, select, text
 
 from grader.building.source import read_source
-from grader.commands import main as cli
 from grader.evidence.store import SECONDS, Store
-from grader.nbgrader import commands_on_path
-from grader.nbgrader.commands import grade_chapter, regrade_chapter  # noqa: F401 (imported once)
+from tests.forked import Forked
 
 ROOT = Path(__file__).parents[2]
 CHAPTER = "tiny"
@@ -52,7 +40,6 @@ DOUBLE = '''
 """Checks of `double`."""
 
 import pytest
-import torch
 
 from grader import assert_equal, assert_same_bits
 
@@ -75,7 +62,6 @@ def test_negative(doubled, x):
 TOTAL = '''
 """Checks of `total`."""
 
-import torch
 
 from grader import assert_equal
 
@@ -106,68 +92,6 @@ RIGHT = {
 HALF = {**RIGHT, "double": "def double(x):\n    return x.abs() * 2\n"}
 SQUARES = {**RIGHT, "double": "def double(x):\n    return x * x\n"}
 LOOPS = {**RIGHT, "double": "def double(x):\n    while True:\n        pass\n"}
-
-
-class Forked:
-    """A command in a fork of this process, which has all imported: that takes 4 s each time."""
-
-    def __init__(self, root, command):
-        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (as long as we live)
-        self.status = None
-        self.pid = os.fork()
-        if self.pid == 0:
-            status = 1
-            try:
-                status = self._run(root, *command)
-            except SystemExit as end:
-                if isinstance(end.code, str):
-                    print(end.code, file=sys.stderr)  # as the interpreter would
-                status = end.code if isinstance(end.code, int) else bool(end.code)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                os._exit(status)
-
-    def _run(self, root, name, *arguments):
-        os.dup2(self._log.fileno(), 1)
-        os.dup2(self._log.fileno(), 2)
-        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w", buffering=1)
-        os.chdir(root)
-        os.environ.pop("UNDERTORCH_COURSE", None)
-        # no thread lives on in a fork: an operator shared among torch's threads would never end
-        torch.set_num_threads(1)
-        commands_on_path()
-        if name == "undertorch":
-            sys.argv = [name, *arguments]
-            cli.main()
-        warnings.simplefilter("ignore")
-        AutogradeApp.clear_instance()  # of a test that graded in our process
-        app = NbGraderApp.subcommands[arguments[0]][0].instance()
-        app.initialize(list(arguments[1:]))
-        with suppress(NoStart):  # a subcommand was started in its place
-            app.start()
-        return 0
-
-    def poll(self):
-        """Return the exit status, or None while it runs."""
-        if self.status is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.status = os.waitstatus_to_exitcode(status)
-        return self.status
-
-    def send_signal(self, number):
-        os.kill(self.pid, number)
-
-    def said_until_end(self):
-        """Wait for the end; return what was printed."""
-        deadline = time.monotonic() + 900  # a busy machine is no failure
-        while self.poll() is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        self._log.seek(0)
-        return self._log.read()
 
 
 class TinyCourse:
