@@ -16,7 +16,12 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # mkdocs-material prints a notice about its future on every build, as if something were wrong.
 export NO_MKDOCS_2_WARNING := 1
 
-step = @printf '\n\033[1m── %s\033[0m\n' $(1)
+# Say what begins, and note when; `spent` says at the end where the time went.
+step = @printf '\n\033[1m── %s\033[0m\n' $(1); mkdir -p build; echo "$$(date +%s)" $(1) >> build/steps
+spent = @printf '\n\033[1m── %s\033[0m\n' 'Where the time went'; date +%s >> build/steps; \
+	awk 'NR > 1 { printf "%5d s  %s\n", $$1 - since, name } \
+	     { since = $$1; $$1 = ""; name = $$0 }' build/steps
+$(shell rm -f build/steps)
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,9 +115,8 @@ build: .venv/.ready ## Build notebooks and site pages from solutions/*/*.pct.py
 
 # ── Proving it ───────────────────────────────────────────────────────────────
 
-# Four workers on CI's two cores: the proofs of programs that hang mostly wait. Tests of a file stay on one
-# worker (tests/conftest.py). pytest's 5 means that no test carries the marker.
-test: .venv/.ready system ## Check everything, in about 25 minutes on two cores
+# Tests of a file stay on one worker (tests/conftest.py). pytest's 5 means that no test carries the marker.
+test: .venv/.ready system ## Check everything, in about TEN minutes on two cores
 	$(call step,'ruff')
 	@ruff check --quiet . && ruff format --check --quiet .
 	$(call step,'mypy --strict')
@@ -121,15 +125,14 @@ test: .venv/.ready system ## Check everything, in about 25 minutes on two cores
 	@undertorch build --check
 	$(call step,'Tests of Undertorch')
 	@pytest -q -n 4 --dist loadgroup -m 'not alone'
+	$(call step,'Tests that want the machine for themselves')
 	@pytest -q -m alone || [ $$? = 5 ]
-	$(call step,'The reference notebooks run again')
-	@pytest -q -n 2 --dist loadfile --nbval --nbval-current-env solutions
+	$(spent)
 
 prove: .venv/.ready system ## Prove every grader anew, and run every notebook: half an hour on two cores
-	$(call step,'Every known answer and every mutant of every exercise')
+	$(call step,'Every known answer and every mutant of every exercise, every notebook')
 	@undertorch prove
-	$(call step,'The reference notebooks run again')
-	@pytest -q -n 2 --dist loadfile --nbval --nbval-current-env solutions
+	$(spent)
 
 clean: ## Remove what was built and cached; submissions, grades, my/ and .venv stay
 	@rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,9 +11,10 @@ from pathlib import Path
 import hypothesis
 import pytest
 from filelock import FileLock
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.browser import DESK, ROOT, Watch, chromium, serve, watched_page
+from tests.account import Account
+from tests.browser import DESK, ROOT, Watch, chromium, serve, watching
 
 NAME_LENGTH = 60
 """Characters of a parameter that a test's name takes in."""
@@ -21,6 +22,12 @@ NAME_LENGTH = 60
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile("undertorch", deadline=None)
 hypothesis.settings.load_profile("undertorch")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the process that prints the summary keep account; workers only send their reports."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Account())
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
@@ -56,10 +63,22 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
     context.close()
 
 
+@pytest.fixture(scope="session")
+def page(context: BrowserContext) -> Iterator[Page]:
+    """The page of all tests of a process: a new one costs three times as much as another address."""
+    page = context.new_page()
+    yield page
+    page.close()
+
+
 @pytest.fixture
-def watch(context: BrowserContext) -> Iterator[Watch]:
-    """A page that must not complain."""
-    with watched_page(context) as watch:
+def watch(page: Page) -> Iterator[Watch]:
+    """A blank page that must not complain."""
+    page.unroute_all()
+    page.goto("about:blank")
+    page.set_viewport_size({"width": DESK, "height": 844})
+    page.emulate_media(color_scheme="light")
+    with watching(page) as watch:
         yield watch
         assert not watch.complaints
 

@@ -270,30 +270,34 @@ def prove(
     seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 1,
     jobs: Annotated[int, typer.Option(help="How many exercises at a time.")] = os.cpu_count() or 1,
 ) -> None:
-    """Prove the graders: every known answer, and every mutant of every reference.
+    """Prove the graders: every known answer, every mutant of every reference, every output.
 
     A mutant is the reference solution with one small thing changed. One that passes all checks
-    shows what they do not test. What is proved is written into the chapter's ledger,
-    `grader/<chapter>/proofs.json`, and stands until something it rests on changes, or a later proof
-    fails; the site's page about the trial is made from the ledgers.
+    shows what they do not test. Of chapters named as a whole the reference notebook runs again, and
+    each output must be the one it was built with. What is proved is written into the chapter's
+    ledger, `grader/<chapter>/proofs.json`, and stands until something it rests on changes, or a
+    later proof fails; the site's page about the trial is made from the ledgers.
 
     Exit status: 0 all is as it must be, 1 a wrong verdict, a survivor, a stale list of equivalent
-    mutants, or with `--check` a proof that is not of today, 2 no such exercise.
+    mutants, another output, or with `--check` a proof that is not of today, 2 no such exercise.
     """
-    from grader.proving.ledger import State, states, withdraw_row, write_rows
-    from grader.proving.prove import prove_exercises, row_of
+    from grader.proving.digest import notebook_digest
+    from grader.proving.ledger import stale_of, withdraw_row, write_notebook_digest, write_rows
+    from grader.proving.prove import prove_exercises, row_of, run_notebooks
     from grader.proving.trial_page import write_page
 
     course, wrong = find_course(), False
     chosen = _exercises(course, exercises)
+    notebooks = [c for c in course.chapters() if all((c, e) in chosen for e in c.exercises)]
     if check or stale:
-        known = states(course)
-        chosen = [(c, e) for c, e in chosen if known[e.id] is not State.HOLDS]
+        known = stale_of(course)
+        chosen = [(c, e) for c, e in chosen if e.id in known]
+        notebooks = [chapter for chapter in notebooks if chapter.id in known]
     if check:
-        for _, exercise in chosen:
-            out.print(f"{exercise.id}: {known[exercise.id].value}", markup=False)
-        out.print("Run: make prove" if chosen else "Every proof is of today.")
-        raise typer.Exit(1 if chosen else 0)
+        for name in [*(e.id for _, e in chosen), *(chapter.id for chapter in notebooks)]:
+            out.print(f"{name}: {known[name]}", markup=False)
+        out.print("Run: make prove" if chosen or notebooks else "Every proof is of today.")
+        raise typer.Exit(1 if chosen or notebooks else 0)
     for proof, tried in prove_exercises(chosen, seed, jobs):
         lines = [str(problem) for problem in proof.problems]
         lines += [f"survived: {mutant.id}" for mutant in tried.survivors]
@@ -310,6 +314,11 @@ def prove(
             ]
         for line in lines:
             out.print(f"{proof.exercise.id}: {line}", markup=False, soft_wrap=True)
+    for chapter, trouble in run_notebooks(notebooks, jobs):
+        wrong = wrong or bool(trouble)
+        write_notebook_digest(chapter, "" if trouble else notebook_digest(chapter))
+        said = trouble or "every output comes out the same"
+        out.print(f"{chapter.reference.name}: {said}", markup=False, soft_wrap=True)
     write_page(course)
     if wrong:
         raise typer.Exit(1)

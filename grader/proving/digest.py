@@ -62,6 +62,18 @@ def exercise_digest(chapter: Chapter, exercise: Exercise) -> str:
     )
 
 
+def notebook_digest(chapter: Chapter) -> str:
+    """Return the digest of what the outputs rest on: the reference notebook, checks, probes, answers.
+
+    The code that judges is not in it: whether it judges as before, the proofs tell.
+    """
+    files = [path for path in chapter.graders.rglob("*") if path.suffix in {".py", ".md", ".toml"}]
+    whole = hashlib.sha256(chapter.reference.read_bytes())
+    for path in sorted(files):
+        whole.update(f"\0{path.relative_to(chapter.graders)}\0".encode() + path.read_bytes())
+    return whole.hexdigest()[:16]
+
+
 def closure(files: Iterable[Path]) -> list[Path]:
     """Return the files with all that they import of this package, and so on, in order."""
     found: set[Path] = set()

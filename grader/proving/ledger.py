@@ -1,8 +1,9 @@
 """The ledger of proofs: what was proved of each exercise, and on what the proof rests.
 
-`grader/<chapter>/proofs.json` has a row for each exercise. While its digests are those of today,
-nothing that the proof rests on has changed, and it need not be made again. `undertorch prove` writes
-rows; the tests read them, prove what they do not vouch for, and now and then what they do.
+`grader/<chapter>/proofs.json` has a row for each exercise, and the digest of the reference notebook
+that last ran again with the same outputs. While digests are those of today, nothing that the proof
+rests on has changed, and it need not be made again. `undertorch prove` writes rows; the tests read
+them, prove what they do not vouch for, and now and then what they do.
 """
 
 from __future__ import annotations
@@ -12,12 +13,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from grader.course.course import Chapter, Course, CourseError, Exercise
 from grader.files import write_atomically
-from grader.proving.digest import exercise_digest, judges_digest, python_version
+from grader.proving.digest import (
+    exercise_digest,
+    judges_digest,
+    notebook_digest,
+    python_version,
+)
 
 FILE = "proofs.json"
+_NOTEBOOK, _EXERCISES = "notebook", "exercises"
 
 
 @dataclass(frozen=True)
@@ -46,14 +54,24 @@ class State(Enum):
 
 def read_ledger(chapter: Chapter) -> dict[str, Row]:
     """Return a chapter's rows by exercise. Raises `CourseError` where the file is no ledger."""
+    return _read(chapter)[1]
+
+
+def read_notebook_digest(chapter: Chapter) -> str:
+    """Return the digest of the notebook that was last proved to run; "" if none was."""
+    return _read(chapter)[0]
+
+
+def _read(chapter: Chapter) -> tuple[str, dict[str, Row]]:
     path = chapter.graders / FILE
     if not path.is_file():
-        return {}
+        return "", {}
     try:
-        rows: Mapping[str, Mapping[str, object]] = json.loads(path.read_text(encoding="utf-8"))
-        return {name: Row(**row) for name, row in rows.items()}  # type: ignore[arg-type]
-    except (ValueError, TypeError, AttributeError) as error:
-        raise CourseError(f"{path} is no ledger ({error}). Remove it, then: make prove") from None
+        ledger: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        rows = {name: Row(**row) for name, row in ledger[_EXERCISES].items()}
+        return ledger[_NOTEBOOK], rows
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise CourseError(f"{path} is no ledger ({error!r}). Remove it, then: make prove") from None
 
 
 def state_of(chapter: Chapter, exercise: Exercise, row: Row | None) -> State:
@@ -65,30 +83,42 @@ def state_of(chapter: Chapter, exercise: Exercise, row: Row | None) -> State:
     return State.HOLDS if row.judges == judges_digest() else State.JUDGED_ANEW
 
 
-def states(course: Course) -> dict[str, State]:
-    """Return how each exercise of a course stands, in order."""
+def stale_of(course: Course) -> dict[str, str]:
+    """Return what the ledgers do not vouch for, exercises and chapters' notebooks, and why."""
     found = {}
     for chapter in course.chapters():
         rows = read_ledger(chapter)
         for exercise in chapter.exercises:
-            found[exercise.id] = state_of(chapter, exercise, rows.get(exercise.id))
+            state = state_of(chapter, exercise, rows.get(exercise.id))
+            if state is not State.HOLDS:
+                found[exercise.id] = state.value
+        if read_notebook_digest(chapter) != notebook_digest(chapter):
+            found[chapter.id] = "its notebook did not run again yet"
     return found
 
 
 def write_rows(chapter: Chapter, rows: Mapping[str, Row]) -> Path:
     """Put rows into a chapter's ledger, in the exercises' order; rows of no exercise go."""
-    return _write(chapter, read_ledger(chapter) | dict(rows))
+    notebook, known = _read(chapter)
+    return _write(chapter, notebook, known | dict(rows))
 
 
 def withdraw_row(chapter: Chapter, exercise: str) -> Path:
     """Take an exercise's row out of the ledger: a proof of it has failed, whatever an older one said."""
-    return _write(chapter, {n: row for n, row in read_ledger(chapter).items() if n != exercise})
+    notebook, known = _read(chapter)
+    return _write(chapter, notebook, {n: row for n, row in known.items() if n != exercise})
 
 
-def _write(chapter: Chapter, rows: Mapping[str, Row]) -> Path:
+def write_notebook_digest(chapter: Chapter, digest: str) -> Path:
+    """Put down which notebook ran again with the same outputs; "" where it did not."""
+    return _write(chapter, digest, _read(chapter)[1])
+
+
+def _write(chapter: Chapter, notebook: str, rows: Mapping[str, Row]) -> Path:
     kept = {e.id: asdict(rows[e.id]) for e in chapter.exercises if e.id in rows}
     path = chapter.graders / FILE
-    write_atomically(path, json.dumps(kept, indent=1) + "\n", durable=False)
+    text = json.dumps({_NOTEBOOK: notebook, _EXERCISES: kept}, indent=1)
+    write_atomically(path, text + "\n", durable=False)
     return path
 
 

@@ -1,14 +1,15 @@
-"""Proves exercises, several at a time: every known answer, then every mutant."""
+"""Proves exercises and notebooks, several at a time: every known answer and mutant, every output."""
 
 from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 
 from grader.course.course import Chapter, Exercise
 from grader.proving.digest import exercise_digest, judges_digest, python_version
 from grader.proving.ledger import Row
+from grader.proving.notebooks import run_again
 from grader.proving.trial import Trial, try_exercise
 from grader.proving.validate import Proof, prove
 
@@ -32,6 +33,14 @@ def prove_exercises(
 
 def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Proof, Trial]:
     return prove(chapter, exercise, seed), try_exercise(chapter, exercise, seed)
+
+
+def run_notebooks(chapters: Sequence[Chapter], jobs: int) -> Iterator[tuple[Chapter, str]]:
+    """Yield chapters as their reference notebooks have run again, with "" or what went wrong."""
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        begun = {pool.submit(run_again, chapter): chapter for chapter in chapters}
+        for ended in as_completed(begun):
+            yield begun[ended], ended.result()
 
 
 def row_of(proof: Proof, trial: Trial, seed: int) -> Row:

@@ -2,8 +2,9 @@
 
 A proof stands in the ledger while nothing that it rests on has changed (`grader.proving.ledger`).
 Here is proved what the ledger does not vouch for, and by turns what it does: with every commit
-another tenth, with a seed of that commit. Where the code that judges has changed, by turns a
-quarter; then `make prove` is due.
+another tenth, with a seed of that commit, and another notebook. Where the code that judges has
+changed, by turns a quarter; then `make prove` is due. The run says at its end what it proved
+(`tests/account.py`).
 """
 
 import multiprocessing
@@ -15,10 +16,13 @@ from typing import Any
 import pytest
 
 from grader.course.course import Course
-from grader.proving.ledger import State, read_ledger, state_of, turn
+from grader.proving.digest import notebook_digest
+from grader.proving.ledger import State, read_ledger, read_notebook_digest, state_of, turn
+from grader.proving.notebooks import run_again
 from grader.proving.trial import equivalents, try_exercise
 from grader.proving.validate import orphans, prove
 from tests import ROOT
+from tests.account import PROOF
 from tests.proving.commit import commit
 
 CHAPTERS = Course(ROOT).chapters()
@@ -41,6 +45,9 @@ TURNS = {
     State.CHANGED: set(NAMES),
 }
 """Which exercises are proved here, by how their rows stand."""
+
+NOTEBOOKS = turn([chapter.id for chapter in CHAPTERS], COUNT, of=len(CHAPTERS))
+"""Which notebook runs again though nothing has changed."""
 
 MUTANTS = {State.CHANGED: 4}
 """One mutant in so many is tried where the exercise has changed; elsewhere one in eight."""
@@ -67,9 +74,11 @@ def state(chapter, exercise_id):
 
 
 @pytest.mark.parametrize(("chapter", "exercise"), EXERCISES)
-def test_known_answers_get_their_verdicts(elsewhere, chapter, exercise):
+def test_known_answers_get_their_verdicts(elsewhere, record_property, chapter, exercise):
     how = state(chapter, exercise.id)
-    if exercise.id not in TURNS[how]:
+    proved = exercise.id in TURNS[how]
+    record_property(PROOF, (exercise.id, how.value, proved))
+    if not proved:
         return  # the ledger vouches for it
     proof = elsewhere(prove, chapter, exercise, SEED)
     assert not proof.problems, f"seed {SEED}\n" + "\n".join(map(str, proof.problems))
@@ -89,6 +98,21 @@ def test_a_sample_of_mutants_dies(elsewhere, chapter, exercise):
     trial = elsewhere(try_exercise, chapter, exercise, SEED, every=every, first=COUNT)
     assert not trial.survivors, f"seed {SEED}\n" + "\n".join(m.id for m in trial.survivors)
     assert not trial.stale
+
+
+@pytest.mark.parametrize(
+    "chapter",
+    [pytest.param(c, marks=pytest.mark.xdist_group(c.id), id=c.id) for c in CHAPTERS],
+)
+def test_the_reference_notebook_runs_again(record_property, chapter):
+    """All of them run in `make prove`."""
+    holds = read_notebook_digest(chapter) == notebook_digest(chapter)
+    proved = not holds or chapter.id in NOTEBOOKS
+    how = State.HOLDS if holds else State.CHANGED
+    record_property(PROOF, (chapter.id, how.value, proved))
+    if proved:
+        trouble = run_again(chapter)
+        assert not trouble, trouble
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.id)

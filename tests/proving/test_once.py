@@ -2,8 +2,12 @@
 
 import pytest
 
+from grader.box.fork import Fork
+from grader.course.course import Course
 from grader.evidence.outcome import Ended, Outcome
+from grader.proving import validate
 from grader.proving.once import Once
+from tests import ROOT
 
 
 class Counting:
@@ -54,3 +58,27 @@ def test_an_end_is_remembered():
             with pytest.raises(Ended, match="gone"):
                 transport.ask(b"more")
     assert [process.asked for process in opened] == [[b"a", b"end", b"more"]]
+
+
+def test_a_whole_proof_asks_no_program_twice(monkeypatch):
+    """A mistake is judged as an answer, and compared with others: the same request, byte for byte."""
+    asked, wanted = [], []
+
+    class Recording(Fork):
+        told = b""
+
+        def ask(self, request):
+            self.told += b"|" + request
+            asked.append(self.told)
+            return super().ask(request)
+
+    def reply(once, requests, keys, original=Once.reply):
+        wanted.append(keys[-1])
+        return original(once, requests, keys)
+
+    monkeypatch.setattr(validate, "Fork", Recording)
+    monkeypatch.setattr(Once, "reply", reply)
+    chapter = Course(ROOT).chapter("ch01_formats")
+    assert not validate.prove(chapter, chapter.exercise("decode"), seed=7).problems
+    assert len(asked) == len(set(asked)) == len(set(wanted))
+    assert len(wanted) > 1.5 * len(asked)
