@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help venv system bubblewrap chromium postgresql grade learn test site build prove clean
+.PHONY: help venv system bubblewrap chromium postgresql grade learn test site build prove release clean
 
 PYTHON ?= python3
 CHAPTER ?= ch01_formats
@@ -133,6 +133,13 @@ prove: .venv/.ready system ## Prove every grader anew, and run every notebook: h
 	$(call step,'Every known answer and every mutant of every exercise, every notebook')
 	@undertorch prove
 	$(spent)
+
+release: .venv/.ready ## Build the wheel into build/dist, if every proof is of today
+	$(call step,'Is every proof of today?')
+	@undertorch prove --check
+	$(call step,'Building the wheel')
+	@python -m pip wheel --quiet --no-deps --wheel-dir build/dist .
+	@ls build/dist
 
 clean: ## Remove what was built and cached; submissions, grades, my/ and .venv stay
 	@rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis
