@@ -3,7 +3,9 @@
 Three notebooks: `base`, which the student's was made from; `mine`, the student's; `new`, the
 course's. The outcome has the cells of `new` in its order, and between them all that is the
 student's: answers in their solution cells, edited cells, cells of their own, each behind the cell
-that it stood behind. Where both sides changed a cell, both are kept.
+that it stood behind. Where both sides changed a cell, their lines are merged. Where they changed the
+same lines, both versions stand there, marked: the course's as comments where code allows it, else
+the student's in a cell of its own below.
 """
 
 from __future__ import annotations
@@ -15,12 +17,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.course.cells import grade_id_of, is_solution_cell, role_of
+from grader.student.cell_text import merge_answer, merge_code, merge_prose
+from grader.student.counterparts import text_of
+from grader.student.slots import Slot, find_places, same, slots_of
 from grader.submission.program import is_stub
-from grader.submission.rebuild import find_solution
 
 Cells = list[dict[str, Any]]
 
-_START = "start"
+HEADING = (
+    "**Your version of the cell above.** It could not be merged with the course's. Keep what you "
+    "need of the two, and delete the rest."
+)
+"""What stands above a text of the student's that could not be merged into the course's."""
+
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -32,6 +41,7 @@ class MergeReport:
     own: int = 0
     added: int = 0
     changed: int = 0
+    merged: int = 0
     removed: int = 0
     said: list[str] = field(default_factory=list)
 
@@ -43,7 +53,7 @@ def merge(
 
     All three are as `notebooks.load` gives them; none is changed.
     """
-    merging = _Merge(_by_key(base or {"cells": []}), list(mine["cells"]), _by_key(new))
+    merging = _Merge(base["cells"] if base else [], list(mine["cells"]), new["cells"])
     cells = merging.cells()
     return {
         "nbformat": 4,
@@ -60,202 +70,191 @@ def merge(
 def lost(
     base: Mapping[str, Any] | None, mine: Mapping[str, Any], merged: Mapping[str, Any]
 ) -> Cells:
-    """Return the student's cells whose text the merged notebook lacks. There must be none."""
-    known = {_text(cell) for cell in (base or {"cells": []})["cells"]}
-    there = {_text(cell) for cell in merged["cells"]}
-    return [cell for cell in mine["cells"] if _text(cell) and _text(cell) not in known | there]
+    """Return the student's cells that the merged notebook lacks. There must be none.
+
+    A cell is there if its text is, or if one cell has all its lines that are not the course's.
+    """
+    known = {text_of(cell) for cell in (base or {"cells": []})["cells"]}
+    given = {line for text in known for line in text.split("\n")}
+    there = [text_of(cell) for cell in merged["cells"]]
+    missing = [c for c in mine["cells"] if text_of(c) and text_of(c) not in {*known, *there}]
+    return [
+        cell
+        for cell in missing
+        if not any(_holds(text, [x for x in _keys(cell) if x not in given]) for text in there)
+    ]
+
+
+def _keys(cell: Mapping[str, Any]) -> list[str]:
+    return text_of(cell).split("\n")
+
+
+def _holds(text: str, own: Sequence[str]) -> bool:
+    """Say whether a text has these lines in this order."""
+    rest = iter(text.split("\n"))
+    return all(line in rest for line in own)
 
 
 class _Merge:
     """One merge: which cell of the student's is which of the course's, and what becomes of it."""
 
-    def __init__(
-        self, base: dict[str, dict[str, Any]], mine: Cells, new: dict[str, dict[str, Any]]
-    ) -> None:
-        self._base, self._mine, self._new = base, mine, new
+    def __init__(self, base: Cells, mine: Cells, new: Cells) -> None:
         self.report = MergeReport()
-        self._known = {**base, **new}
-        self._place: dict[str, int] = {}
-        self._keys: dict[int, list[str]] = {}
-        self._identify()
-        self._after: dict[str, Cells] = {key: [] for key in [_START, *new]}
-        self._ids = {cell.get("id") for cell in self._known.values()}
+        self._mine = mine
+        self._slots = slots_of(base, new)
+        self._places = find_places(self._slots, mine, knows_old=bool(base))
+        self._apart: set[int] = set()  # places of texts that could not be merged
+        self._ids = {cell.get("id") for cell in [*base, *new]}
 
     def cells(self) -> Cells:
         """Return the merged cells."""
-        slots = {key: self._slot(key) for key in self._new}
-        last = _START
+        slots: dict[int, list[int]] = {}
+        for number, place in self._places.items():
+            slots.setdefault(place, []).append(number)
+        shown = [self._shown(number) for number, slot in enumerate(self._slots) if slot.new]
+        after: list[Cells] = [[] for _ in [None, *shown]]  # the first stands before all
+        last = 0
         for place, cell in enumerate(self._mine):
-            keys = self._keys.get(place, [])
-            there = [key for key in keys if key in self._new]
+            there = [number for number in slots.get(place, []) if number < len(shown)]
             if there:
-                last = there[0]
-            if self._is_own(place, keys, there):
-                self._after[last].append(self._own(cell))
-        merged = [*self._after[_START]]
-        for key, slot in slots.items():
-            merged += [slot] if slot is not None else []
-            merged += self._after[key]
+                last = there[0] + 1
+                after[last] += self._heading_and_own(cell) if place in self._apart else []
+            elif place in slots:
+                after[last] += self._dropped(self._slots[slots[place][0]], cell)
+            elif text_of(cell) or not role_of(cell):
+                after[last].append(self._own(cell))
+        merged = list(after[0])
+        for slot, own in zip(shown, after[1:], strict=True):
+            merged += [*([slot] if slot else []), *own]
         return merged
 
-    def _identify(self) -> None:
-        """Find for each cell of the course the student's cell that it became."""
-        solutions = [key for key, cell in self._known.items() if is_solution_cell(cell)]
-        for key in solutions:
-            name = grade_id_of(self._known[key]) or ""
-            place, _ = find_solution(name, self._mine)
-            if place is None:
-                continue
-            marked = grade_id_of(self._mine[place]) == name
-            # a cell without the mark may be the answer all the same, as it is when it is graded
-            if marked or (key in self._new and not self._is_given(self._mine[place])):
-                self._match(key, place)
-        for place, cell in enumerate(self._mine):
-            key = _key(cell)
-            if key in self._known and key not in solutions and place not in self._keys:
-                rival = self._place.get(key)
-                # of two cells with one id, the one that still holds the course's text
-                if rival is None or (
-                    self._same(key, cell) and not self._same(key, self._mine[rival])
-                ):
-                    if rival is not None:
-                        del self._keys[rival]
-                    self._match(key, place)
-        for place, cell in enumerate(self._mine):  # ids get lost in old editors
-            if place in self._keys:
-                continue
-            for key in self._known:
-                if key not in self._place and key not in solutions and self._same(key, cell):
-                    self._match(key, place)
-                    break
-
-    def _match(self, key: str, place: int) -> None:
-        self._place[key] = place
-        self._keys.setdefault(place, []).append(key)
-
-    def _is_given(self, cell: Mapping[str, Any]) -> bool:
-        """Say whether this is, word for word, a cell of the course's that is no solution cell."""
-        return any(
-            self._same(key, cell) for key, one in self._known.items() if not is_solution_cell(one)
-        )
-
-    def _same(self, key: str, cell: Mapping[str, Any]) -> bool:
-        """Say whether a cell still is the course's, in the old version or the new."""
-        return any(
-            _text(cell) == _text(version[key]) and cell["cell_type"] == version[key]["cell_type"]
-            for version in (self._base, self._new)
-            if key in version
-        )
-
-    def _course_changed(self, key: str) -> bool:
-        return key not in self._base or _text(self._base[key]) != _text(self._new[key])
-
-    def _slot(self, key: str) -> dict[str, Any] | None:
+    def _shown(self, number: int) -> dict[str, Any] | None:
         """Return what stands in the place of a cell of the new version; None for nothing."""
-        new = self._new[key]
-        place = self._place.get(key)
+        slot, place = self._slots[number], self._places.get(number)
+        new = slot.new
+        assert new is not None
         mine = None if place is None else self._mine[place]
         if is_solution_cell(new):
-            return self._solution(key, new, mine)
-        if mine is None:
+            return self._solution(slot, new, mine)
+        if mine is None or place is None:
             # who deleted prose wants it away; what the course changed is news, and grade cells count
-            if key in self._base and not self._course_changed(key) and not role_of(new):
+            if not slot.changed and not role_of(new):
                 return None
             self.report.added += 1
             return dict(new)
-        if _text(mine) == _text(new) and mine["cell_type"] == new["cell_type"]:
+        if same(mine, new):
             return {**mine, "id": new["id"], "metadata": {**mine["metadata"], **new["metadata"]}}
-        if self._same(key, mine):
+        if not slot.changed and not role_of(new):
+            return {**mine, "id": new["id"]}
+        if slot.is_given(mine) or not text_of(mine):
             self.report.changed += 1
             return dict(new)
-        if role_of(new) or self._course_changed(key):
+        merged = None if role_of(new) or slot.base is None else _merged(slot.base, mine, new)
+        if merged is None:
+            self._apart.add(place)
+            whose = "Both you and the course" if slot.changed else "You"
             self.report.said.append(
-                f"You had changed the cell that begins {_begin(mine)}. "
-                "The course's text is there now; yours stands below it."
+                f"{whose} changed the cell that begins {_begin(new)}. The course's text is there; "
+                "yours stands below it, under a heading."
             )
             return dict(new)
-        return {**mine, "id": new["id"]}
+        source, marked = merged
+        self.report.merged += 1
+        both = f"Both you and the course changed the cell that begins {_begin(mine)}"
+        self.report.said.append(
+            f"{both}, and the same lines of it. Yours run; the course's stand beside them as "
+            "comments. Look for `── update`."
+            if marked
+            else f"{both}, at different lines. It has both changes."
+        )
+        attachments = {**mine.get("attachments", {}), **new.get("attachments", {})}
+        return {
+            **new,
+            "source": source,
+            "metadata": {**mine["metadata"], **new["metadata"]},
+            **({"attachments": attachments} if attachments else {}),
+        }
 
     def _solution(
-        self, key: str, new: dict[str, Any], mine: dict[str, Any] | None
+        self, slot: Slot, new: dict[str, Any], mine: dict[str, Any] | None
     ) -> dict[str, Any]:
         name = grade_id_of(new) or ""
-        stubs = [version[key]["source"] for version in (self._base, self._new) if key in version]
+        stubs = [version["source"] for version in (slot.base, slot.new) if version]
         if mine is None:
             self.report.added += 1
-            if key in self._base:
+            if slot.base:
                 self.report.said.append(f"`{name}`: its cell was missing; its stub is there again.")
             return dict(new)
-        if not _text(mine) or (
+        if not text_of(mine) or (
             any(is_stub(mine["source"], stub) for stub in stubs) and not _has_comments(mine, stubs)
         ):
-            self.report.changed += _text(mine) != _text(new)
+            self.report.changed += text_of(mine) != text_of(new)
             return dict(new)
         self.report.answers.append(name)
-        if len(stubs) == 2 and not is_stub(stubs[0], stubs[1]):
-            self.report.said.append(
-                f"`{name}`: its stub changed; your answer stays as it is. "
-                f"The stub now reads:\n{stubs[1].strip()}"
-            )
-        return {**mine, "id": new["id"], "metadata": {**mine["metadata"], **new["metadata"]}}
-
-    def _is_own(self, place: int, keys: Sequence[str], there: Sequence[str]) -> bool:
-        """Say whether a cell must be kept as the student's own, beside what its slot shows."""
-        cell = self._mine[place]
-        if not keys:
-            return bool(_text(cell)) or not role_of(cell)
-        if not there:  # the course dropped it
-            key = keys[0]
-            name = grade_id_of(cell)
-            if self._same(key, cell):
-                self.report.removed += 1
-                return False
-            if name:
+        source = mine["source"]
+        if slot.base and slot.changed:
+            source, news = merge_answer(slot.base["source"], source, new["source"])
+            if news:
+                where = "The new one stands above it, as comments."
+                if source == mine["source"]:
+                    where = f"The stub now reads:\n{new['source'].strip()}"
                 self.report.said.append(
-                    f"`{name}` is no longer part of this chapter. What you wrote stays, as a cell "
-                    "of your own."
+                    f"`{name}`: its stub changed; your answer stays as it is. {where}"
                 )
-            return True
-        key = there[0]
-        if is_solution_cell(self._new[key]):
-            return False  # the slot holds it
-        edited = not self._same(key, cell)
-        return edited and bool(role_of(self._new[key]) or self._course_changed(key))
+        metadata = {**mine["metadata"], **new["metadata"]}
+        return {**mine, "id": new["id"], "metadata": metadata, "source": source}
+
+    def _dropped(self, slot: Slot, cell: dict[str, Any]) -> Cells:
+        """Return what stays of a cell that the course no longer has."""
+        if slot.is_given(cell) or not text_of(cell):
+            self.report.removed += 1
+            return []
+        name = grade_id_of(slot.one)
+        what = f"`{name}`" if name else f"The cell that begins {_begin(slot.one)}"
+        self.report.said.append(
+            f"{what} is no longer part of this chapter. What you wrote stays, as a cell of your own."
+        )
+        return [self._own(cell)]
+
+    def _heading_and_own(self, cell: dict[str, Any]) -> Cells:
+        text = {"cell_type": "markdown", "metadata": {}, "source": HEADING}
+        return [{**text, "id": self._own_id(text)}, self._own(cell)]
 
     def _own(self, cell: dict[str, Any]) -> dict[str, Any]:
         """Return a cell as one of the student's own: no mark of nbgrader's, an id of its own."""
         self.report.own += 1
         gone = ("nbgrader", "undertorch", "deletable", "editable") if role_of(cell) else ()
         own = {**cell, "metadata": {k: v for k, v in cell["metadata"].items() if k not in gone}}
-        own["id"] = next(one for one in _ids_for(cell) if one not in self._ids)
-        self._ids.add(own["id"])
+        own["id"] = self._own_id(cell)
         if own["cell_type"] == "code":
             own = {"outputs": [], "execution_count": None, **own}
         return own
 
-
-def _by_key(notebook: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return a released notebook's cells by what they are known by."""
-    return {_key(cell): cell for cell in notebook["cells"]}
-
-
-def _key(cell: Mapping[str, Any]) -> str:
-    """Return the name that nbgrader knows a cell by, else its id."""
-    role = role_of(cell)
-    return f"graded {role.grade_id}" if role else f"id {cell.get('id', '')}"
+    def _own_id(self, cell: Mapping[str, Any]) -> str:
+        found = next(one for one in _ids_for(cell) if one not in self._ids)
+        self._ids.add(found)
+        return found
 
 
-def _text(cell: Mapping[str, Any]) -> str:
-    return "\n".join(line.rstrip() for line in cell["source"].strip().splitlines())
+def _merged(
+    base: Mapping[str, Any], mine: Mapping[str, Any], new: Mapping[str, Any]
+) -> tuple[str, bool] | None:
+    """Return one text for a cell that both changed, and whether both stand in it; None for none."""
+    kinds = {cell["cell_type"] for cell in (base, mine, new)}
+    sources = (base["source"], mine["source"], new["source"])
+    if kinds == {"code"}:
+        return merge_code(*sources)
+    text = merge_prose(*sources) if len(kinds) == 1 else None
+    return None if text is None else (text, False)
 
 
 def _has_comments(mine: Mapping[str, Any], stubs: Sequence[str]) -> bool:
     """Say whether a stub has notes of the student's in it: comments are no answer, and not nothing."""
-    return all(_text(mine) != _text({"source": stub}) for stub in stubs)
+    return all(text_of(mine) != text_of({"source": stub}) for stub in stubs)
 
 
 def _begin(cell: Mapping[str, Any]) -> str:
-    first = (_text(cell) or "(empty)").splitlines()[0]
+    first = (text_of(cell) or "(empty)").splitlines()[0]
     return f"`{first if len(first) <= 50 else first[:49] + '…'}`"
 
 
