@@ -162,7 +162,8 @@ def show_update(one: Updated, dry: bool) -> None:
         out.print(Text(f"  {one.trouble}"), soft_wrap=True)
     if one.state == "updated":
         counts = (
-            (report.added, "new"), (report.changed, "changed"), (report.removed, "removed")
+            (report.added, "new"), (report.changed, "changed"),
+            (report.merged, "merged with your changes"), (report.removed, "removed"),
         )  # fmt: skip
         said = ", ".join(f"{number} {word}" for number, word in counts if number)
         answers, own = len(report.answers), report.own

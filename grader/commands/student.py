@@ -400,9 +400,10 @@ def update(
 ) -> None:
     """Bring your notebooks to the course's new version. Nothing of yours is lost.
 
-    New and changed text comes in; your answers, your own cells, and cells that you edited stay.
-    Where you and the course changed the same cell, both are there and it is said. The notebook as
-    it was is kept, and it says where. Save and close your notebooks first.
+    New and changed text comes in; your answers, your own cells, and what you edited stay. Where you
+    and the course changed the same cell, the lines are merged. Where both changed the same lines,
+    yours run, the course's stand beside them, and it is said. The notebook as it was is kept, and
+    it says where. Save and close your notebooks first.
 
     Exit status: 0 every notebook is up to date now, 2 one could not be updated and is as it was.
     """

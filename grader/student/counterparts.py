@@ -36,7 +36,8 @@ def counterparts(
 ) -> dict[int, int]:
     """Return for places in `old` the place in `new` where the same cell is.
 
-    Graded cells go by their name. `ids_hold`: a cell that kept its id is the same, whatever it says.
+    Graded cells go by their name. `ids_hold`: a cell that kept its id is the same, whatever it says,
+    and one with an id that `old` does not know is another. Else cells go by what they say.
     """
     left, right = dict(old), dict(new)
     found: dict[int, int] = {}
@@ -48,7 +49,8 @@ def counterparts(
     for key in (_name_and_text, grade_id_of, _id_and_text, _text, *([_id] if ids_hold else [])):
         for one, other in _equal(key, left, right):
             pair(one, other)
-    for one, other in _alike(left, right):
+    free = {i: cell for i, cell in right.items() if not (ids_hold and _id(cell))}
+    for one, other in _alike(left, free):
         if one in left and other in right:
             pair(one, other)
     return found

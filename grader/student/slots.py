@@ -63,7 +63,9 @@ def find_places(slots: Sequence[Slot], mine: Cells, *, knows_old: bool) -> dict[
         return {i: cell for i, cell in enumerate(mine) if i not in taken}
 
     old = {i: slot.base for i, slot in plain.items() if slot.base}
-    places |= counterparts(old, rest(), ids_hold=True)
+    # an old editor drops all ids, and the next one makes others
+    ids_hold = bool({c.get("id", "") for c in old.values()} & {str(c.get("id")) for c in mine})
+    places |= counterparts(old, rest(), ids_hold=ids_hold)
     new = {i: slot.new for i, slot in plain.items() if slot.new and i not in places}
     for number, place in counterparts(new, rest(), ids_hold=False).items():
         # an own cell that is merely like a new one of the course's stays the student's own
