@@ -30,21 +30,33 @@ def jupyter(
 
     What it keeps lies in `home`. `config` is the text of an nbgrader_config.py of its own.
     """
-    (home / "config").mkdir(parents=True, exist_ok=True)
     if config:
+        (home / "config").mkdir(parents=True, exist_ok=True)
         (home / "config" / "nbgrader_config.py").write_text(config)
     command = [
-        sys.executable, "-m", "jupyter", app, "--no-browser", "--allow-root", "--port=0",
-        "--ip=127.0.0.1", "--IdentityProvider.token=", "--LabApp.news_url=",
-        f"--ServerApp.root_dir={root}",
-    ]  # fmt: skip
+        *(sys.executable, "-m", "jupyter", app),
+        *("--LabApp.news_url=", f"--ServerApp.root_dir={root}"),
+    ]
+    with served(command, root, home, environment) as address:
+        yield address
+
+
+@contextmanager
+def served(
+    command: list[str], root: Path, home: Path, environment: Mapping[str, str]
+) -> Iterator[str]:
+    """Run a command that starts a server of Jupyter's, in `root` and without a window."""
+    (home / "config").mkdir(parents=True, exist_ok=True)
     server = subprocess.Popen(
-        command,
+        [
+            *command, "--no-browser", "--allow-root", "--port=0", "--ip=127.0.0.1",
+            "--IdentityProvider.token=",
+        ],
         cwd=root,
         env={**os.environ, **at_home(home), **environment},
         stderr=subprocess.PIPE,
         text=True,
-    )
+    )  # fmt: skip
     try:
         yield _address(server)
     finally:

@@ -64,21 +64,26 @@ def learn(
         Path, typer.Argument(metavar="FOLDER", help="Your copy of the notebooks.")
     ] = Path("my"),
     open_lab: Annotated[bool, typer.Option("--open/--no-open", help="Open JupyterLab.")] = True,
+    in_notebook: Annotated[
+        bool, typer.Option("--notebook", help="Open Notebook 7 instead of JupyterLab.")
+    ] = False,
 ) -> None:
     """Copy the chapters into a folder of your own and open them. Never overwrites a file.
 
     JupyterLab opens on chapter 1, with its table of contents at the side and your progress in a
-    second tab; later, as you left it. The notebooks work in VS Code and Notebook 7, too: open them
-    there and choose this Python as the kernel. A new version of the course: `undertorch update`.
+    second tab; later, as you left it. It saves by itself every few seconds, and shows none of
+    nbgrader's tools. The notebooks work in VS Code, too: open them there and choose this Python as
+    the kernel. A new version of the course: `undertorch update`.
 
     Exit status: 0 done, 2 the folder cannot be used; JupyterLab's own if it was opened.
     """
+    import os
     import subprocess
 
     from grader.student.contents import write_contents
     from grader.student.fill import fill_folder
     from grader.student.folder import Folder
-    from grader.student.lab import lab_command
+    from grader.student.lab import lab, notebook
     from grader.student.progress import progress
 
     course, mine = find_course(), Folder(folder)
@@ -88,11 +93,11 @@ def learn(
         for path in fill_folder(course, folder):
             out.print(f"new: {path}", soft_wrap=True)
         write_contents(course, mine, progress(course, mine))
-        command = lab_command(course, mine)
+        launch = notebook(mine) if in_notebook else lab(course, mine)
     except OSError as error:
         refuse(f"{folder} cannot be used: {error.strerror}.")
     if open_lab:
-        raise typer.Exit(subprocess.call(command))
+        raise typer.Exit(subprocess.call(launch.command, env=os.environ | launch.environment))
 
 
 @app.command(rich_help_panel=PANEL)

@@ -1,12 +1,22 @@
-"""Opens JupyterLab in a student's folder: chapter 1, its table of contents, the page of progress."""
+"""Starts JupyterLab or Notebook 7 in a student's folder, as a student needs it.
+
+JupyterLab opens on chapter 1, its table of contents and the page of progress. Neither shows the
+tools of instructors, both save by themselves. All that says so lies in the student's folder: other
+work of theirs is as it was, and what they choose in a settings window counts for more.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from grader.course.course import Course
+from grader.files import write_atomically
 from grader.student.contents import NAME
 from grader.student.folder import Folder
 from grader.student.journal import STATE
@@ -15,23 +25,79 @@ _WORKSPACE = "undertorch"
 
 _TOC = "@jupyterlab/toc:plugin"
 
+_NBGRADER = ("formgrader", "validate_assignment", "assignment_list", "course_list")
+"""What nbgrader adds to a Jupyter server, as its own configuration names it."""
 
-def lab_command(course: Course, folder: Folder) -> list[str]:
-    """Return the command that opens JupyterLab as the student left it; the first time, laid out.
+SAVE_SECONDS = 4
+"""How often an edited notebook is saved. What counts is what is saved; JupyterLab's own is 120."""
 
-    Its workspaces are kept in the student's folder: those of other work stay as they are.
-    """
+_DEFAULTS = "settings"
+
+_CONFIG: dict[str, dict[str, Any]] = {
+    "labconfig/page_config.json": {"disabledExtensions": {"@jupyter/nbgrader": True}},
+    "jupyter_server_config.d/undertorch.json": {
+        "ServerApp": {
+            "jpserver_extensions": {f"nbgrader.server_extensions.{n}": False for n in _NBGRADER}
+        }
+    },
+    f"{_DEFAULTS}/overrides.d/undertorch.json": {
+        "@jupyterlab/docmanager-extension:plugin": {"autosaveInterval": SAVE_SECONDS},
+        # else the first thing that one sees is a window that asks whether one wants news
+        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false"},
+    },
+}
+"""What is written, by path. Jupyter merges it with what it finds elsewhere."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A command, and what is added to its environment."""
+
+    command: list[str]
+    environment: dict[str, str]
+
+
+def lab(course: Course, folder: Folder) -> Launch:
+    """Return how JupyterLab is started as the student left it; the first time, laid out."""
     workspaces = folder.root.resolve() / STATE / "workspaces"
     _lay_out(course, workspaces)
-    return [
-        sys.executable,
-        "-m",
-        "jupyter",
-        "lab",
-        f"--ServerApp.root_dir={folder.root.resolve()}",
+    more = [
         f"--LabApp.workspaces_dir={workspaces}",
         f"--LabApp.default_url=/lab/workspaces/{_WORKSPACE}",
     ]
+    return _launch("lab", folder, more)
+
+
+def notebook(folder: Folder) -> Launch:
+    """Return how Notebook 7 is started on the folder's files."""
+    return _launch("notebook", folder, [])
+
+
+def _launch(app: str, folder: Folder, more: list[str]) -> Launch:
+    config = folder.root.resolve() / STATE / "jupyter"
+    _write_config(config)
+    command = [
+        *(sys.executable, "-m", "jupyter", app),
+        f"--ServerApp.root_dir={folder.root.resolve()}",
+        # one server shows both: a button in each opens the other
+        f"--LabApp.app_settings_dir={config / _DEFAULTS}",
+        f"--JupyterNotebookApp.app_settings_dir={config / _DEFAULTS}",
+        *more,
+    ]
+    paths = [str(config), os.environ.get("JUPYTER_CONFIG_PATH", "")]
+    return Launch(command, {"JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, paths))})
+
+
+def _write_config(config: Path) -> None:
+    """Write what the applications read: which tools are off, and settings unless one chose others."""
+    from jupyterlab.commands import get_app_dir
+
+    shutil.rmtree(config, ignore_errors=True)  # nothing in it is the student's
+    installed = Path(get_app_dir()) / "settings"
+    if installed.is_dir():  # what this installation says for all goes on to hold
+        shutil.copytree(installed, config / _DEFAULTS)
+    for path, content in _CONFIG.items():
+        write_atomically(config / path, json.dumps(content), durable=False)
 
 
 def _lay_out(course: Course, workspaces: Path) -> None:

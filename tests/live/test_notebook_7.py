@@ -5,10 +5,12 @@ import pytest
 from grader.building.sample import answers_of
 from grader.course.answers import Role
 from grader.course.course import Course
+from grader.student import lab
 from grader.student.fill import fill_folder
+from grader.student.folder import Folder
 from tests import ROOT
 from tests.browser import DESK, PHONE
-from tests.jupyter import PATIENCE, Notebook, jupyter
+from tests.jupyter import PATIENCE, Notebook, served
 
 COURSE = Course(ROOT)
 CHAPTER = COURSE.chapter("ch01_formats")
@@ -23,9 +25,10 @@ LUMINANCE = """(element) => {
 def notebook(tmp_path, browser):
     """A student's fresh chapter 1, open."""
     fill_folder(COURSE, tmp_path / "my")
-    course = {"UNDERTORCH_COURSE": str(ROOT)}
+    launch = lab.notebook(Folder(tmp_path / "my"))
+    environment = {**launch.environment, "UNDERTORCH_COURSE": str(ROOT)}
     with (
-        jupyter("notebook", tmp_path / "my", tmp_path / "home", environment=course) as address,
+        served(launch.command, tmp_path / "my", tmp_path / "home", environment) as address,
         browser.new_page() as page,
     ):
         page.set_default_timeout(PATIENCE)
@@ -45,6 +48,7 @@ def choose_dark(page):
 @pytest.mark.alone
 def test_a_verdict_is_readable_on_a_desk_and_a_phone_in_either_theme(notebook):
     notebook.begin()
+    assert "Nbgrader" not in notebook.page.inner_text("#menu-panel")
     notebook.run("def round_to_bf16", answers_of(CHAPTER, Role.MISTAKE)["round_to_bf16"])
     verdict = notebook.run('grade("round_to_bf16")').locator(".ut")
     verdict.filter(has_text="You dropped the lower sixteen bits").wait_for()

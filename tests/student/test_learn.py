@@ -5,7 +5,7 @@ import json
 from grader.course.course import Course
 from grader.student.folder import Folder
 from grader.student.journal import STATE
-from grader.student.lab import lab_command
+from grader.student.lab import lab
 from tests.scale.course import CHAPTER, RIGHT
 
 
@@ -40,14 +40,14 @@ def test_the_page_follows(student):
 
 def test_the_first_time_laid_out_then_as_it_was_left(student, tiny):
     course, folder = Course(tiny.root), Folder(student.my)
-    command = lab_command(course, folder)
-    assert command[-1].endswith("/lab/workspaces/undertorch")
+    launch = lab(course, folder)
+    assert launch.command[-1].endswith("/lab/workspaces/undertorch")
     (path,) = (student.my / STATE / "workspaces").iterdir()
     layout = json.loads(path.read_text())["data"]["layout-restorer:data"]
     assert layout["main"]["current"] == f"notebook:{CHAPTER}/{CHAPTER}.ipynb"
     path.write_text(path.read_text().replace("false", "true"))
     left = path.read_text()
-    assert lab_command(course, folder) == command
+    assert lab(course, folder) == launch
     assert path.read_text() == left
 
 

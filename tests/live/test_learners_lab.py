@@ -1,0 +1,47 @@
+"""The JupyterLab that `undertorch learn` starts: what it shows, and that it saves by itself."""
+
+import pytest
+
+from grader.course.course import Course
+from grader.student.contents import write_contents
+from grader.student.fill import fill_folder
+from grader.student.folder import Folder
+from grader.student.lab import lab
+from grader.student.progress import progress
+from tests import ROOT
+from tests.jupyter import PATIENCE, Notebook, served
+
+
+@pytest.mark.alone
+def test_a_learner_sees_the_chapter_and_no_tools_of_instructors(tmp_path, browser):
+    course, folder = Course(ROOT), Folder(tmp_path / "my")
+    fill_folder(course, folder.root)
+    write_contents(course, folder, progress(course, folder))
+    launch = lab(course, folder)
+    environment = {**launch.environment, "UNDERTORCH_COURSE": str(ROOT)}
+    home = tmp_path / "home"
+    with (
+        served(launch.command, tmp_path, home, environment) as address,
+        browser.new_page() as page,
+    ):
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{address}/workspaces/undertorch", wait_until="domcontentloaded")
+        notebook = Notebook(page)
+        page.get_by_role("tab", name="contents.md").wait_for()
+        page.get_by_text("Round FP32 to BF16").first.wait_for()
+        notebook.begin()
+        seen = page.inner_text("body")
+        for tool in ("Nbgrader", "Validate", "Jupyter news"):
+            assert tool not in seen
+        assert not page.locator("[title*=Assignment]").count()
+
+        with page.expect_response(_saved, timeout=PATIENCE):
+            notebook.run("def decode", "def decode(*widths):\n    return 0.0  # mine")
+    assert "return 0.0  # mine" in folder.notebook(course.chapters()[0]).read_text()
+    # what it was told is in the student's folder; nothing of it is in the configuration of their own
+    assert not list(home.rglob("page_config.json")) + list(home.rglob("overrides.d"))
+
+
+def _saved(response):
+    """Whether the server says that a notebook with the student's edit is written."""
+    return response.request.method == "PUT" and "# mine" in (response.request.post_data or "")
