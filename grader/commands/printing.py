@@ -176,4 +176,8 @@ def show_update(one: Updated, dry: bool) -> None:
         out.print(Text(textwrap.indent(sentence, "  ")), soft_wrap=True)
     if one.kept:
         out.print(f"  As it was: {display_path(one.kept)}", soft_wrap=True)
-        out.print("  If the notebook is open, reload it from disk before you go on.")
+        out.print(
+            "  If the notebook is open, load it from disk before you go on. Where JupyterLab asks: "
+            "Revert.",
+            soft_wrap=True,
+        )
