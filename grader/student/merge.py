@@ -75,23 +75,26 @@ def lost(
     A cell is there if its text is, or if one cell has all its lines that are not the course's.
     """
     known = {text_of(cell) for cell in (base or {"cells": []})["cells"]}
-    given = {line for text in known for line in text.split("\n")}
+    given = {line for text in known for line in _bare(text)}
     there = [text_of(cell) for cell in merged["cells"]]
     missing = [c for c in mine["cells"] if text_of(c) and text_of(c) not in {*known, *there}]
     return [
         cell
         for cell in missing
-        if not any(_holds(text, [x for x in _keys(cell) if x not in given]) for text in there)
+        if not any(
+            _holds(text, [line for line in _bare(text_of(cell)) if line not in given])
+            for text in there
+        )
     ]
 
 
-def _keys(cell: Mapping[str, Any]) -> list[str]:
-    return text_of(cell).split("\n")
+def _bare(text: str) -> list[str]:
+    return [line.strip() for line in text.split("\n")]
 
 
 def _holds(text: str, own: Sequence[str]) -> bool:
     """Say whether a text has these lines in this order."""
-    rest = iter(text.split("\n"))
+    rest = iter(_bare(text))
     return all(line in rest for line in own)
 
 
