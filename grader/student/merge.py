@@ -146,9 +146,9 @@ class _Merge:
             self.report.added += 1
             return dict(new)
         if same(mine, new):
-            return {**mine, "id": new["id"], "metadata": {**mine["metadata"], **new["metadata"]}}
+            return {**mine, "id": new["id"], "metadata": _metadata(mine, new)}
         if not slot.changed and not role_of(new):
-            return {**mine, "id": new["id"]}
+            return {**mine, "id": new["id"], "metadata": _metadata(mine, new)}
         if slot.is_given(mine) or not text_of(mine):
             self.report.changed += 1
             return dict(new)
@@ -174,7 +174,7 @@ class _Merge:
         return {
             **new,
             "source": source,
-            "metadata": {**mine["metadata"], **new["metadata"]},
+            "metadata": _metadata(mine, new),
             **({"attachments": attachments} if attachments else {}),
         }
 
@@ -204,8 +204,7 @@ class _Merge:
                 self.report.said.append(
                     f"`{name}`: its stub changed; your answer stays as it is. {where}"
                 )
-        metadata = {**mine["metadata"], **new["metadata"]}
-        return {**mine, "id": new["id"], "metadata": metadata, "source": source}
+        return {**mine, "id": new["id"], "metadata": _metadata(mine, new), "source": source}
 
     def _dropped(self, slot: Slot, cell: dict[str, Any]) -> Cells:
         """Return what stays of a cell that the course no longer has."""
@@ -226,8 +225,7 @@ class _Merge:
     def _own(self, cell: dict[str, Any]) -> dict[str, Any]:
         """Return a cell as one of the student's own: no mark of nbgrader's, an id of its own."""
         self.report.own += 1
-        gone = ("nbgrader", "undertorch", "deletable", "editable") if role_of(cell) else ()
-        own = {**cell, "metadata": {k: v for k, v in cell["metadata"].items() if k not in gone}}
+        own = {**cell, "metadata": _unmarked(cell)}
         own["id"] = self._own_id(cell)
         if own["cell_type"] == "code":
             own = {"outputs": [], "execution_count": None, **own}
@@ -249,6 +247,17 @@ def _merged(
         return merge_code(*sources)
     text = merge_prose(*sources) if len(kinds) == 1 else None
     return None if text is None else (text, False)
+
+
+def _metadata(mine: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a cell of the course's that the student has: the course says what it is."""
+    return {**_unmarked(mine), **new["metadata"]}
+
+
+def _unmarked(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a cell's metadata without what nbgrader and the course know it by: copies have that, too."""
+    gone = ("nbgrader", "undertorch", "deletable", "editable") if role_of(cell) else ()
+    return {key: value for key, value in cell["metadata"].items() if key not in gone}
 
 
 def _has_comments(mine: Mapping[str, Any], stubs: Sequence[str]) -> bool:

