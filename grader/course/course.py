@@ -20,6 +20,7 @@ from grader.course.parameters import (
     render,
 )
 from grader.course.rules import Rule, parse_rule
+from grader.course.sitting import Sitting
 
 
 class CourseError(Exception):
@@ -50,6 +51,10 @@ class Exercise:
     parameters: tuple[Parameter, ...] = ()
     values: Values = field(default_factory=dict)
     """The values that its parameters have here."""
+    sitting: str = ""
+    """The id of the sitting that it is in; "" in a chapter without sittings."""
+    short: bool = False
+    """Is it on the short path: what everyone should have built?"""
 
     @property
     def variant(self) -> Values:
@@ -145,6 +150,21 @@ class Chapter:
         """The exercises, in the notebook's order."""
         cells = self.notebook["cells"]
         return tuple(_exercise(cell, self.id) for cell in cells if "undertorch" in cell["metadata"])
+
+    @cached_property
+    def sittings(self) -> tuple[Sitting, ...]:
+        """The sittings that have exercises here, in order; none if the chapter declares none."""
+        parts = []
+        for declared in self.card.get("sittings", ()):
+            own = tuple(e for e in self.exercises if e.sitting == declared["id"])
+            if own:
+                words = declared["question"], declared["reached"]
+                parts.append(Sitting(declared["id"], len(parts) + 1, *words, own))
+        return tuple(parts)
+
+    def sitting_of(self, exercise: Exercise) -> Sitting | None:
+        """Return the sitting that an exercise is in; None in a chapter without sittings."""
+        return next((one for one in self.sittings if one.id == exercise.sitting), None)
 
     def exercise(self, id: str, variant: Values | None = None) -> Exercise:
         """Return one exercise, of a variant that a notebook names; else of the course's own.
@@ -306,4 +326,6 @@ def _exercise(cell: Mapping[str, Any], chapter: str, values: Values | None = Non
         chapter=chapter,
         parameters=parameters,
         values=values,
+        sitting=card.get("sitting", ""),
+        short=bool(card.get("short")),
     )
