@@ -14,9 +14,11 @@ from typing import Any
 
 _NOTEBOOK = {
     "grade": "grader.student.live",
+    "hint": "grader.student.stuck",
     "predict": "grader.student.predict",
     "show_storage": "grader.feedback.storage_picture",
     "show_graph": "grader.feedback.graph_picture",
+    "solution": "grader.student.stuck",
 }
 """For whoever reads a notebook. A box does not hold these: there they do nothing."""
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from grader.building.reading import source_link
 from grader.course.cells import is_grade_cell, is_solution_cell
 
 _GENERATED = "<!-- Built by `undertorch build` from solutions/{chapter}; edits here are lost. -->"
@@ -20,19 +19,18 @@ def chapter_page(
     released: NotebookNode,
     chapter: str,
     explorer: str | None,
-    reading: Mapping[str, Sequence[str]],
 ) -> str:
     """Return the Markdown page of an executed reference notebook.
 
     `released` gives the stubs that are shown in place of solutions. `explorer` is the name of the
-    explorer's page that belongs to the chapter, if there is one. `reading` says for an exercise
-    where PyTorch does the same.
+    explorer's page that belongs to the chapter, if there is one.
     """
     stubs = {cell.id: cell.source for cell in released.cells}
     cards = {
         cell.id: cell.metadata["undertorch"] for cell in reference.cells if is_solution_cell(cell)
     }
     card = reference.metadata["undertorch"]
+    reading = card.get("reading", {})
     head = ["---", f"title: {card['title']}", f"description: {_first_sentence(card['summary'])}"]
     blocks = ["\n".join([*head, "---", "", _GENERATED.format(chapter=chapter)])]
     for number, cell in enumerate(reference.cells):
@@ -71,7 +69,7 @@ def _blocks(
     cell: NotebookNode,
     stubs: Mapping[str, str],
     cards: Mapping[str, Mapping[str, Any]],
-    reading: Mapping[str, Sequence[str]],
+    reading: Mapping[str, Sequence[Sequence[str]]],
 ) -> list[str]:
     if cell.cell_type == "markdown":
         name = cell.id.removesuffix("-card") if cell.id.endswith("-card") else ""
@@ -84,11 +82,15 @@ def _blocks(
     if is_solution_cell(cell):
         solution = _code(_bare(cell.source))
         return [_code(stubs[cell.id]), _folded("success", "Reference solution", solution)]
-    blocks = [_code(cell.source), *(_output(output) for output in cell.outputs)]
-    if is_grade_cell(cell):
-        links = [source_link(entry) for entry in reading.get(cell.id.removesuffix("-grade"), ())]
-        if links:
-            blocks.append(f"*In PyTorch:* {', '.join(links)}")
+    if not is_grade_cell(cell):
+        return [_code(cell.source), *(_output(output) for output in cell.outputs)]
+    # the verdict alone: below it stands the bare number for nbgrader
+    verdicts = [output for output in cell.outputs if output.output_type == "display_data"]
+    blocks = [_code(cell.source), *map(_output, verdicts)]
+    found = reading.get(cell.id.removesuffix("-grade"), ())
+    links = [f"[{words}]({address})" for words, address in found]
+    if links:
+        blocks.append(f"*In PyTorch:* {', '.join(links)}")
     return blocks
 
 

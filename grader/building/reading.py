@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -21,17 +21,25 @@ VERSION = torch.__version__.split("+")[0]
 _TREE = f"https://github.com/pytorch/pytorch/blob/v{VERSION}"
 
 
-def reading_lists(course: Course) -> dict[str, list[str]]:
-    """Return what to read after each exercise, e.g. "torch/nn/modules/module.py Module.apply"."""
+def reading_for(course: Course, exercises: Iterable[str]) -> dict[str, list[list[str]]]:
+    """Return what to read after each of these exercises: pairs of words in Markdown and an address.
+
+    Raises `ValueError` where the installed torch has no such file or symbol.
+    """
     path = course.root / "site" / "reading.yml"
-    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    lists: dict[str, list[str]] = (
+        yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    )
+    return {
+        name: [source_link(entry) for entry in lists[name]] for name in exercises if name in lists
+    }
 
 
-def source_link(entry: str) -> str:
-    """Return a Markdown link to a file's symbol; ValueError if the installed torch has none such."""
+def source_link(entry: str) -> list[str]:
+    """Return words and address for e.g. "torch/nn/modules/module.py Module.apply"."""
     file, _, symbol = entry.partition(" ")
     line = _line_in_python(file, symbol) if file.endswith(".py") else _line_in_header(file, symbol)
-    return f"[`{symbol}` in `{file}`]({_TREE}/{file}#L{line})"
+    return [f"`{symbol}` in `{file}`", f"{_TREE}/{file}#L{line}"]
 
 
 def _line_in_python(file: str, symbol: str) -> int:

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from grader.commands import completion
 from grader.commands.arguments import ChapterArgument, ExerciseArguments
+from grader.commands.consoles import out
 from grader.course.course import Chapter, Course, CourseError, Exercise, find_course
 
 app = typer.Typer()
-out = Console(highlight=False)
 
 PANEL = "For authors"
 

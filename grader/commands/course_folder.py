@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from grader.commands.arguments import AsJson
+from grader.commands.consoles import out
 from grader.course.course import COURSE_FILE, CourseError
 from grader.course.parameters import as_keywords
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True, help="Set up and keep a course of chosen chapters and exercises."
 )
-out = Console(highlight=False)
 
 
 @app.command()

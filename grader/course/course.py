@@ -145,6 +145,11 @@ class Chapter:
         """Modules that the box imports before the first fork."""
         return tuple(self.card.get("preload", ()))
 
+    def reading(self, exercise: str) -> tuple[tuple[str, str], ...]:
+        """Where PyTorch itself does what an exercise asks: pairs of words and an address."""
+        found = self.card.get("reading", {}).get(exercise, ())
+        return tuple((str(words), str(address)) for words, address in found)
+
     @cached_property
     def exercises(self) -> tuple[Exercise, ...]:
         """The exercises, in the notebook's order."""

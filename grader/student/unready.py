@@ -1,0 +1,91 @@
+"""Verdicts that a kernel's state gives before anything is asked: the cell did not run, or not as it is now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from grader.course.cells import grade_id_of
+from grader.course.course import Chapter, Exercise
+from grader.evidence.outcome import Outcome
+from grader.student import cells_run
+from grader.student.cells_run import CellRun, Stopped
+from grader.submission.names import provides
+from grader.submission.program import is_stub
+from grader.submission.rebuild import Unreadable, read_notebook
+from grader.verdict.grading import Attempt
+from grader.verdict.verdict import Message, Verdict, without_checks
+
+
+def unready(
+    chapter: Chapter,
+    exercise: Exercise,
+    attempt: Attempt,
+    names: dict[str, Any],
+    given: Iterable[str],
+) -> Verdict | None:
+    """Return the verdict on an exercise whose cell did not run, or did not run as it is now; else None.
+
+    `names` are the kernel's, `given` the texts of the released notebook's cells.
+    """
+    run = cells_run.last_run(exercise.id)
+    if (
+        run is not None
+        and run.stopped is not None
+        and not _defined_by(run, exercise, attempt, names)
+    ):
+        if is_stub(run.text, exercise.stub):  # the stub of a class raises before there is a class
+            message = Message("Nothing here yet: the cell still holds its stub.")
+            return without_checks(exercise, Outcome.NOT_ATTEMPTED, message)
+        return without_checks(exercise, Outcome.FAILED, _stopped(exercise.id, run.stopped))
+    if run is None and attempt.source is None and exercise.id not in names:
+        others = {one.id for one in chapter.exercises}
+        others |= {name for text in given for name in provides(text)}
+        if not cells_run.slip_for(exercise.id, names, others):
+            message = Message(f"Run the cell that defines `{exercise.id}`, then this one.")
+            return without_checks(exercise, Outcome.NOT_RUN, message)
+    return None
+
+
+def judged_source(exercise: str, attempt: Attempt) -> str | None:
+    """Return the text that a verdict is on: the cell that did not run, if that is why."""
+    run = cells_run.last_run(exercise)
+    return run.text if run is not None and run.stopped is not None else attempt.source
+
+
+def _defined_by(run: CellRun, exercise: Exercise, attempt: Attempt, names: dict[str, Any]) -> bool:
+    """Say whether the name comes from this very run, which then stopped further down."""
+    return exercise.id in names and run.holds(attempt.source)
+
+
+def _stopped(exercise: str, stopped: Stopped) -> Message:
+    where = f", line {stopped.line}" if stopped.line else ""
+    how = f"stopped before it defined `{exercise}`" if stopped.compiled else "did not run"
+    rows = [(f"line {stopped.line}", stopped.source)] if stopped.source else []
+    rows += [("Python says", stopped.message)] if stopped.message else []
+    return Message(f"Your last edit {how}: {stopped.type}{where}.", tuple(rows))
+
+
+def edited_since(exercise: str, attempt: Attempt) -> tuple[str, ...]:
+    """Say that the saved notebook holds a text that was written after the graded one had run.
+
+    An edit that is not saved yet is no news: it was run, and will be saved. Jupyter names the notebook
+    of a kernel in `JPY_SESSION_NAME`; elsewhere nothing is said.
+    """
+    path, run = Path(os.environ.get("JPY_SESSION_NAME", "")), cells_run.last_run(exercise)
+    if path.suffix != ".ipynb" or run is None or not run.holds(attempt.source):
+        return ()
+    try:
+        saved_later = path.stat().st_mtime > run.when
+        cells = read_notebook(path)["cells"] if saved_later else []
+    except (Unreadable, OSError):
+        return ()
+    saved = [cell["source"] for cell in cells if grade_id_of(cell) == exercise]
+    if not saved or saved[-1].strip() == run.text.strip():
+        return ()
+    return (
+        "You changed the cell after you ran it, and the saved notebook holds that change. This is "
+        "the verdict on what you ran: run the cell again, then this one.",
+    )
