@@ -44,10 +44,10 @@ def grade(exercise: object = None, **variant: Any) -> Points | None:
     `variant` are the values of a private variant, as its grade cell names them. The points are
     returned where a program runs the notebook: nbgrader takes a grade cell's result for them.
     """
-    return show(_shown(exercise, variant))
+    return show(_graded(exercise, variant))
 
 
-def _shown(given: object, variant: Values) -> Report | Trouble:
+def _graded(given: object, variant: Values) -> Report | Trouble:
     """Return the verdict on an exercise, or why there is none."""
     try:
         chapter, exercise = named(find_course(), given, "grade")

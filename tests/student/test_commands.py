@@ -109,8 +109,9 @@ def test_progress_where_files_are_broken(student):
 
 def test_hints_one_after_the_other(student, monkeypatch):
     monkeypatch.setenv("UNDERTORCH_COURSE", str(ROOT))
-    assert "Hint 1 of 3: the fields" in student.run("hint", "decode")
-    assert "Hint 2 of 3" in student.run("hint", "decode")
+    assert "you have tried none yet" in student.run("hint", status=2)
+    assert "Hint 1 of 3 for decode: the fields" in student.run("hint", "decode")
+    assert "Hint 2 of 3 for decode" in student.run("hint")  # the last
     assert "Hint 1 of 3" in student.run("hint", "decode", "1")
     assert "Hint 3 of 3" in student.run("hint", "decode")
     assert "seen all 3" in student.run("hint", "decode", status=1)
