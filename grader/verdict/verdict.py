@@ -179,7 +179,7 @@ def raised_message(raised: Raised, stub: str = "") -> Message:
     if asked_for is not None:
         return Message(
             "Your code cannot be called as the exercise asks.",
-            (("call", asked_for), ("Python says", raised.message)),
+            (("asked for", asked_for), ("Python says", raised.message)),
         )
     if raised.type == "NameError":
         text += ". Is an import missing? After a restart of the kernel, run the cells above again."

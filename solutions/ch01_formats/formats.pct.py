@@ -35,7 +35,7 @@ import math
 
 import torch
 
-from grader import grade, predict
+from grader import grade, hint, predict, solution
 
 # %% [markdown]
 # ## The family
