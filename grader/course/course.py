@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -153,19 +153,12 @@ class Chapter:
     @cached_property
     def exercises(self) -> tuple[Exercise, ...]:
         """The exercises, in the notebook's order."""
-        cells = self.notebook["cells"]
-        return tuple(_exercise(cell, self.id) for cell in cells if "undertorch" in cell["metadata"])
+        return exercises_in(self.notebook, self.id)
 
     @cached_property
     def sittings(self) -> tuple[Sitting, ...]:
         """The sittings that have exercises here, in order; none if the chapter declares none."""
-        parts = []
-        for declared in self.card.get("sittings", ()):
-            own = tuple(e for e in self.exercises if e.sitting == declared["id"])
-            if own:
-                words = declared["question"], declared["reached"]
-                parts.append(Sitting(declared["id"], len(parts) + 1, *words, own))
-        return tuple(parts)
+        return sittings_in(self.notebook, self.exercises)
 
     def sitting_of(self, exercise: Exercise) -> Sitting | None:
         """Return the sitting that an exercise is in; None in a chapter without sittings."""
@@ -307,6 +300,23 @@ def _read(path: Path, folders: Folders) -> dict[str, Any]:
             f"{path} is no notebook ({error}). Make it again: {folders.made_by}"
         ) from None
     return notebook
+
+
+def exercises_in(notebook: Mapping[str, Any], chapter: str) -> tuple[Exercise, ...]:
+    """Return the exercises of a chapter's notebook, in order."""
+    cells = notebook["cells"]
+    return tuple(_exercise(cell, chapter) for cell in cells if "undertorch" in cell["metadata"])
+
+
+def sittings_in(notebook: Mapping[str, Any], exercises: Sequence[Exercise]) -> tuple[Sitting, ...]:
+    """Return the sittings that a notebook declares and that have some of these exercises."""
+    parts: list[Sitting] = []
+    for declared in notebook["metadata"].get("undertorch", {}).get("sittings", ()):
+        own = tuple(exercise for exercise in exercises if exercise.sitting == declared["id"])
+        if own:
+            words = declared["question"], declared["reached"]
+            parts.append(Sitting(declared["id"], len(parts) + 1, *words, own))
+    return tuple(parts)
 
 
 def _exercise(cell: Mapping[str, Any], chapter: str, values: Values | None = None) -> Exercise:
