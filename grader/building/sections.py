@@ -179,7 +179,6 @@ def check_stub(where: str, name: str, text: str) -> None:
             f"`def {missing}` or `class {missing}`, and its docstring, outside the marks."
         )
 
-
     if any(_raises(node) for node in ast.parse(stub).body):
         raise AuthorError(
             f"{where}: what students get of the solution cell of {name} raises when the cell is run, "

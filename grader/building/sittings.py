@@ -60,12 +60,11 @@ def check_places(source: Source, cells: Sequence[NotebookNode]) -> None:
         if "grade" in marks:
             unfinished = ""
     _refuse_empty(source, sitting, filled)
-    first = next((c.metadata for c in cells if {"sitting", "exercise"} & set(c.metadata)), {})
-    if known and "exercise" in first:
-        where = source.at("exercise", first["exercise"])
-        raise AuthorError(
-            f"{where}: {first['exercise']} is in no sitting. Begin the first one above its card."
-        )
+    marked = [mark for cell in cells for mark in ("sitting", "exercise") if mark in cell.metadata]
+    if known and marked[0] == "exercise":
+        name = next(cell.metadata["exercise"] for cell in cells if "exercise" in cell.metadata)
+        where = source.at("exercise", name)
+        raise AuthorError(f"{where}: {name} is in no sitting. Begin the first one above its card.")
 
 
 def _refuse_empty(source: Source, sitting: str, filled: bool) -> None:
@@ -146,7 +145,7 @@ def opening(sitting: Sitting, of: int) -> str:
 
 def closing(ended: Sitting, following: Sitting | None) -> str:
     """Say at a sitting's end what was reached, and what comes next."""
-    text = f"**You have the answer.** {ended.reached}\n\n"
+    text = f"**The answer.** {ended.reached}\n\n"
     if following is None:
         return text + "This is the end of the chapter. How far you are in it:"
     return (

@@ -222,7 +222,9 @@ def show_progress(
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """Show how far you are: exercises passed, tried and not begun, and points.
+    """Show how far you are: exercises passed, tried and not begun, points, and what it takes.
+
+    ★ marks the short path: what everyone should have built. In a notebook: progress("ch01_formats").
 
     It reads your saved notebooks and the verdicts that you saw, here or in a notebook. It runs
     nothing. An answer that was changed after its verdict counts as tried and has no points until it
@@ -232,7 +234,7 @@ def show_progress(
     """
     from grader.student.contents import write_contents
     from grader.student.folder import find_folder
-    from grader.student.progress import progress
+    from grader.student.progress import extent, progress
     from grader.student.tables import chapter_table, chapters_table
     from grader.student.targets import find_chapter
 
@@ -249,6 +251,7 @@ def show_progress(
         typer.echo(json.dumps([one.to_data() for one in shown], indent=1))
         return
     out.print(chapter_table(shown[0]) if chosen else chapters_table(shown))
+    out.print(f"\n{extent(shown)}.", soft_wrap=True)
     for one in shown:
         if one.trouble:
             out.print(Text(one.trouble, "red"), soft_wrap=True)

@@ -81,7 +81,6 @@ def _page(course: Course, folder: Folder, found: Sequence[Progress]) -> Iterator
 
 def _line(row: Row, path: str, partly: bool) -> str:
     star = " ★" if partly and row.short else ""
-    level = "●" * row.difficulty + "○" * (5 - row.difficulty)
     earned = f"{row.points:g} of {row.max_points:g}"
     link = f"[{row.title}]({path}#cell-id={row.exercise}-card)"
-    return f"| {link}{star} | {row.minutes} | {level} | {_WORDS[row.state]} | {earned} |"
+    return f"| {link}{star} | {row.minutes} | {row.level} | {_WORDS[row.state]} | {earned} |"

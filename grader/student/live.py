@@ -22,6 +22,8 @@ from grader.evidence.outcome import Outcome
 from grader.feedback.render import Report, Trouble
 from grader.inside.probe import Probe, load_probes
 from grader.student import cells_run
+from grader.student.contents import update_contents
+from grader.student.folder import Folder
 from grader.student.journal import folder_around, remember, verdict_entry
 from grader.student.naming import named
 from grader.student.next_up import what_next
@@ -29,7 +31,7 @@ from grader.student.practice import for_practice
 from grader.student.showing import Points, show
 from grader.student.unready import edited_since, judged_source, unready
 from grader.submission.names import binds
-from grader.submission.program import Program
+from grader.submission.program import Program, is_stub
 from grader.verdict.grading import Attempt, ExerciseGrader
 from grader.verdict.verdict import Verdict
 
@@ -83,10 +85,18 @@ def _graded(given: object, variant: Values) -> Report | Trouble:
 def _report(chapter: Chapter, verdict: Verdict, source: str | None) -> Report:
     """Remember a verdict; return it as this student reads it, with what comes next."""
     folder = folder_around(Path.cwd())
-    if verdict.outcome is not Outcome.NOT_RUN:
-        with suppress(OSError):  # no verdict is lost because a disk is full
+    if verdict.outcome is not Outcome.NOT_RUN and not _untouched(chapter, verdict, source):
+        with suppress(OSError, CourseError):  # no verdict is lost because a disk is full
             remember(folder, verdict_entry(chapter.id, verdict, source, "notebook"))
+            if folder is not None:
+                update_contents(find_course(), Folder(folder))
     return Report(for_practice(verdict), what_next(chapter, verdict, folder))
+
+
+def _untouched(chapter: Chapter, verdict: Verdict, source: str | None) -> bool:
+    """Say whether a verdict is on the stub: to run all cells is no attempt at any."""
+    stub = chapter.exercise(verdict.exercise).stub
+    return verdict.outcome is Outcome.NOT_ATTEMPTED and (source is None or is_stub(source, stub))
 
 
 @cache

@@ -35,3 +35,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a question after the names most like a word; nothing if none is like it."""
     close = get_close_matches(word, known, n=2, cutoff=0.6)
     return f" Did you mean {' or '.join(close)}?" if close else ""
+
+
+def anchor_of(title: str) -> str:
+    """Return what Jupyter makes of the heading of an exercise's card, for links in its notebook."""
+    return title.replace("`", "").replace(" ", "-")

@@ -12,6 +12,7 @@ from grader.course.course import Chapter, Exercise
 from grader.evidence.outcome import Outcome
 from grader.feedback.render import Line
 from grader.student import journal
+from grader.student.naming import anchor_of
 from grader.verdict.verdict import Verdict
 
 
@@ -47,10 +48,5 @@ def _how_far(chapter: Chapter, exercise: Exercise, passed: set[str]) -> Iterator
         nearest = left[0]
         yield Line(
             f"Next: {nearest.title} (`{nearest.id}`), {nearest.minutes} minutes.",
-            f"#{_anchor(nearest)}",
+            f"#{anchor_of(nearest.title)}",
         )
-
-
-def _anchor(exercise: Exercise) -> str:
-    """Return what Jupyter makes of the heading of an exercise's card."""
-    return exercise.title.replace("`", "").replace(" ", "-")

@@ -32,6 +32,11 @@ class Row:
     hints: int = 0
     solution: bool = False
 
+    @property
+    def level(self) -> str:
+        """Its difficulty, of five."""
+        return "●" * self.difficulty + "○" * (5 - self.difficulty)
+
 
 @dataclass(frozen=True)
 class Part:
