@@ -9,7 +9,10 @@ from typing import Any
 
 from nbformat import NotebookNode
 
+from grader.building.sittings import OVERVIEW, PROGRESS, opening_id, overview
 from grader.course.cells import is_grade_cell, is_solution_cell
+from grader.course.course import Exercise, exercises_in, sittings_in
+from grader.course.sitting import Sitting
 
 _GENERATED = "<!-- Built by `undertorch build` from solutions/{chapter}; edits here are lost. -->"
 
@@ -33,10 +36,21 @@ def chapter_page(
     reading = card.get("reading", {})
     head = ["---", f"title: {card['title']}", f"description: {_first_sentence(card['summary'])}"]
     blocks = ["\n".join([*head, "---", "", _GENERATED.format(chapter=chapter)])]
+    exercises = exercises_in(reference, chapter)
+    sittings = sittings_in(reference, exercises)
+    openings = {opening_id(one.id) for one in sittings}
     for number, cell in enumerate(reference.cells):
-        blocks += _blocks(cell, stubs, cards, reading)
+        if cell.id == PROGRESS:  # a reader of the page has none
+            continue
+        if cell.id == OVERVIEW:
+            blocks.append(_overview(sittings, exercises))
+        else:
+            shown = _blocks(cell, stubs, cards, reading)
+            if cell.cell_type == "markdown" and number and sittings:
+                shown = [_lowered(source, cell.id in openings and cell.id) for source in shown]
+            blocks += shown
         if number == 0:  # after title and summary
-            blocks += [_contents(cards)] if cards else []
+            blocks += [_contents(cards)] if cards and not sittings else []
             if explorer is not None:
                 blocks.append(f"[Try it in the explorer](../explorers/{explorer}.md).")
     return _styled_once("\n\n".join(block for block in blocks if block)) + "\n"
@@ -58,6 +72,38 @@ def _contents(cards: Mapping[str, Mapping[str, Any]]) -> str:
         after = _after(card["prerequisites"], cards)
         rows.append(f"| [{card['title']}](#{name}) | {card['minutes']} | {level} | {after} |")
     return _folded("note", title, "\n".join(rows))
+
+
+def _overview(sittings: Sequence[Sitting], exercises: Sequence[Exercise]) -> str:
+    """What awaits: the sittings with links, and the exercises, folded."""
+    cards = {one.id: one for one in exercises}
+    rows = ["| exercise | minutes | difficulty | points | after |", "|---|--:|---|--:|---|"]
+    for one in exercises:
+        level = "●" * one.difficulty + "○" * (5 - one.difficulty)
+        after = _after(one.prerequisites, cards)
+        rows.append(f"| {_link(one)} | {one.minutes} | {level} | {one.points:g} | {after} |")
+    table = overview(
+        sittings, exercises, lambda one: f"[{one.question}](#{opening_id(one.id)})", _link
+    )
+    return f"{table}\n\n{_folded('note', 'The exercises one by one', chr(10).join(rows))}"
+
+
+def _link(exercise: Exercise) -> str:
+    return f"[{exercise.title}](#{exercise.id})"
+
+
+def _lowered(source: str, opening: str | bool) -> str:
+    """Return Markdown with its headings a level lower: sittings stand above them on the page.
+
+    An opening's own is the notebook's highest, as a title is: it becomes the second.
+    """
+    outside = re.split(r"(^```.*?^```$)", source, flags=re.MULTILINE | re.DOTALL)
+    for place in range(0, len(outside), 2):
+        outside[place] = re.sub(r"^#(#*) ", r"##\1 ", outside[place], flags=re.MULTILINE)
+    lowered = "".join(outside)
+    if not opening:
+        return lowered
+    return re.sub(r"^(## .*)$", rf"\1 {{ #{opening} }}", lowered, count=1, flags=re.MULTILINE)
 
 
 def _after(names: Sequence[str], cards: Mapping[str, object]) -> str:

@@ -115,30 +115,42 @@ def _closing_cell(ended: Sitting, following: Sitting | None, markdown: NewCell) 
     return markdown(opening_id(ended.id) + _END, closing(ended, following))
 
 
-def overview(sittings: Sequence[Sitting], exercises: Sequence[Exercise]) -> str:
-    """Say what awaits in a chapter: sittings with their questions, and what they take."""
+def overview(
+    sittings: Sequence[Sitting],
+    exercises: Sequence[Exercise],
+    question: Callable[[Sitting], str] = lambda sitting: sitting.question,
+    name: Callable[[Exercise], str] = lambda exercise: f"`{exercise.id}`",
+) -> str:
+    """Say what awaits in a chapter: sittings with their questions, and what they take.
+
+    `question` and `name` write a sitting and an exercise in the table: the site makes links.
+    """
     short = short_path(exercises)
     total = (
-        f"**{len(exercises)} exercises, about {in_hours(minutes_of(exercises))}, "
-        f"in {len(sittings)} sittings.** Each sitting answers a question and ends where one can stop."
+        f"**{_counted(exercises)}, about {in_hours(minutes_of(exercises))}, "
+        f"in {len(sittings)} sitting{'s' * (len(sittings) != 1)}.** "
+        "Each sitting answers a question and ends where one can stop."
     )
     partly = 0 < len(short) < len(exercises)
     if partly:
         total += (
             f" What everyone should have built is the **short path**, marked {STAR}: "
-            f"{len(short)} exercises, about {in_hours(minutes_of(short))}."
+            f"{_counted(short)}, about {in_hours(minutes_of(short))}."
         )
     rows = ["| | question | minutes | exercises |", "|--:|---|--:|---|"]
     for one in sittings:
-        names = ", ".join(_starred(each, partly) for each in one.exercises)
-        rows.append(f"| {one.number} | {one.question} | {one.minutes} | {names} |")
+        names = ", ".join(name(each) + _star(each, partly) for each in one.exercises)
+        rows.append(f"| {one.number} | {question(one)} | {one.minutes} | {names} |")
     return "\n".join([total, "", *rows])
+
+
+def _counted(exercises: Sequence[Exercise]) -> str:
+    return f"{len(exercises)} exercise{'s' * (len(exercises) != 1)}"
 
 
 def opening(sitting: Sitting, of: int) -> str:
     """Return the lead-in of a sitting. Its heading is of the title's level: exercises are below."""
-    partly = 0 < len(sitting.short) < len(sitting.exercises)
-    names = ", ".join(_starred(each, partly) for each in sitting.exercises)
+    names = ", ".join(f"`{each.id}`" for each in sitting.exercises)
     facts = [f"**{sitting.minutes} minutes**", f"sitting {sitting.number} of {of}", names]
     return f"# {sitting.number}. {sitting.question}\n\n{' · '.join(facts)}"
 
@@ -147,11 +159,11 @@ def closing(ended: Sitting, following: Sitting | None) -> str:
     """Say at a sitting's end what was reached, and what comes next."""
     text = f"**The answer.** {ended.reached}\n\n"
     if following is None:
-        return text + "This is the end of the chapter. How far you are in it:"
+        return text + "This is the end of the chapter."
     return (
         f"{text}A good place to stop. Next, in {following.minutes} minutes: *{following.question}*"
     )
 
 
-def _starred(exercise: Exercise, mark: bool) -> str:
-    return f"`{exercise.id}`" + (f" {STAR}" if mark and exercise.short else "")
+def _star(exercise: Exercise, mark: bool) -> str:
+    return f" {STAR}" if mark and exercise.short else ""
