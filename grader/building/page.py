@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from grader.building.sittings import OVERVIEW, PROGRESS, opening_id, overview
 from grader.course.cells import is_grade_cell, is_solution_cell
 from grader.course.course import Exercise, exercises_in, sittings_in
-from grader.course.sitting import Sitting
+from grader.course.exercise import Sitting
 
 _GENERATED = "<!-- Built by `undertorch build` from solutions/{chapter}; edits here are lost. -->"
 
@@ -39,6 +39,7 @@ def chapter_page(
     exercises = exercises_in(reference, chapter)
     sittings = sittings_in(reference, exercises)
     openings = {opening_id(one.id) for one in sittings}
+    begun = False
     for number, cell in enumerate(reference.cells):
         if cell.id == PROGRESS:  # a reader of the page has none
             continue
@@ -46,7 +47,8 @@ def chapter_page(
             blocks.append(_overview(sittings, exercises))
         else:
             shown = _blocks(cell, stubs, cards, reading)
-            if cell.cell_type == "markdown" and number and sittings:
+            begun = begun or cell.id in openings
+            if cell.cell_type == "markdown" and begun:
                 shown = [_lowered(source, cell.id in openings and cell.id) for source in shown]
             blocks += shown
         if number == 0:  # after title and summary

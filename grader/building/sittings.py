@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 
 from grader.building.sections import Source
 from grader.course.course import AuthorError, Exercise, exercises_in, sittings_in
-from grader.course.sitting import Sitting, in_hours, minutes_of, short_path
+from grader.course.exercise import Sitting, in_hours, minutes_of, short_path
 
 OVERVIEW = "overview"
 PROGRESS = "progress"

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from grader.course.cells import Cell, code_cells, grade_id_of, source_of
+from grader.course.exercise import Exercise as Exercise  # who has chapters has exercises
+from grader.course.exercise import Sitting
 from grader.course.parameters import (
-    Parameter,
     Values,
     checked_values,
     public_values,
     read_parameters,
     render,
 )
-from grader.course.rules import Rule, parse_rule
-from grader.course.sitting import Sitting
+from grader.course.rules import parse_rule
 
 
 class CourseError(Exception):
@@ -29,42 +29,6 @@ class CourseError(Exception):
 
 class AuthorError(CourseError):
     """A file that an author wrote is wrong; the message says which, where and what to do."""
-
-
-@dataclass(frozen=True)
-class Exercise:
-    """One function or class that the student writes, and what its card declares."""
-
-    id: str
-    title: str
-    points: float
-    minutes: int
-    difficulty: int
-    prerequisites: tuple[str, ...]
-    teaches: str
-    leaves_out: str
-    off_limits: tuple[Rule, ...]
-    stub: str
-    budget: Mapping[str, float] = field(default_factory=dict)
-    """What differs from the course's limits, by the names of `grader.inside.process.budget.Budget`."""
-    chapter: str = ""
-    parameters: tuple[Parameter, ...] = ()
-    values: Values = field(default_factory=dict)
-    """The values that its parameters have here."""
-    sitting: str = ""
-    """The id of the sitting that it is in; "" in a chapter without sittings."""
-    short: bool = False
-    """Is it on the short path: what everyone should have built?"""
-
-    @property
-    def variant(self) -> Values:
-        """The values, if they are those of a private variant; else nothing."""
-        return {} if self.values == public_values(self.parameters) else self.values
-
-    @property
-    def grade_id(self) -> str:
-        """The id of the exercise's grade cell."""
-        return f"{self.id}-grade"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from grader.box.fork import Fork
 from grader.building.graders import ready_probes
 from grader.course.answers import Answer, Role
 from grader.course.course import Chapter, Exercise, read_reference
-from grader.course.sitting import minutes_of, short_path
+from grader.course.exercise import minutes_of, short_path
 from grader.evidence.outcome import Outcome
 from grader.proving.once import Once
 from grader.verdict.grading import ExerciseGrader, OpenTransport

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.course.course import Chapter, Course, CourseError
-from grader.course.sitting import in_hours
+from grader.course.exercise import in_hours
 from grader.student import journal
 from grader.student.folder import Folder
 from grader.student.work import read_work

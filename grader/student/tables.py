@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from grader.course.sitting import in_hours
+from grader.course.exercise import in_hours
 from grader.student.progress import NOT_BEGUN, PASSED, TRIED, UNCHECKED, Progress, Row
 
 _STYLES = {PASSED: "green", TRIED: "yellow", UNCHECKED: "yellow", NOT_BEGUN: "dim"}

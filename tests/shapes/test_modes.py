@@ -71,7 +71,9 @@ def _only(pattern, text):
 
 def shown(cell):
     """Return the verdict in a grade cell's output."""
-    outputs = cell["outputs"]  # a kernel displays the verdict and gives the points; nbgrader has one
+    outputs = cell[
+        "outputs"
+    ]  # a kernel displays the verdict and gives the points; nbgrader has one
     html, score = (
         source_of({"source": output["data"][kind]})
         for output, kind in ((outputs[0], "text/html"), (outputs[-1], "text/plain"))
