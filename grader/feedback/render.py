@@ -26,19 +26,11 @@ _SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_RUN: "–"}
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line below a verdict. `link` is where it leads: a page, or a place in the same notebook."""
-
-    text: str
-    link: str = ""
-
-
-@dataclass(frozen=True)
 class Report:
-    """A verdict that shows itself, and what comes after it."""
+    """A verdict that shows itself, and what comes after it: sentences with code and links in Markdown."""
 
     verdict: Verdict
-    after: tuple[Line, ...] = ()
+    after: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return "\n".join([to_text(self.verdict), *_after_text(self.after)])
@@ -72,7 +64,7 @@ def score_text(verdict: Verdict) -> str:
     return repr(float(min(max(verdict.points, 0.0), verdict.max_points)))
 
 
-def to_html(verdict: Verdict, after: Sequence[Line] = ()) -> str:
+def to_html(verdict: Verdict, after: Sequence[str] = ()) -> str:
     """Return the verdict, and lines after it, as one self-contained element.
 
     It reads well without its style too: some front ends take that away.
@@ -232,19 +224,25 @@ def _message_lines(message: Message, indent: str, width: int | None) -> list[str
     return lines
 
 
-def _after_html(line: Line) -> str:
-    words = inline_code(line.text)
-    if line.link:
-        elsewhere = "" if line.link.startswith("#") else ' target="_blank" rel="noopener"'
-        words = f'<a href="{escape(line.link)}"{elsewhere}>{words}</a>'
-    return f"<p>{words}</p>"
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 
-def _after_text(after: Sequence[Line]) -> list[str]:
+def _after_html(sentence: str) -> str:
+    """Return a sentence as a paragraph; a link to another page opens beside this one."""
+
+    def link(found: re.Match[str]) -> str:
+        elsewhere = "" if found[2].startswith("#") else ' target="_blank" rel="noopener"'
+        return f'<a href="{found[2]}"{elsewhere}>{found[1]}</a>'
+
+    return f"<p>{_LINK.sub(link, inline_code(sentence))}</p>"
+
+
+def _after_text(after: Sequence[str]) -> list[str]:
+    """Return the sentences as lines; addresses that one can open stand below."""
     lines = [""] if after else []
-    for line in after:
-        lines += _folded(line.text, "  ", "    ")
-        lines += [f"    {line.link}"] if line.link.startswith("http") else []
+    for sentence in after:
+        lines += _folded(_LINK.sub(r"\1", sentence), "  ", "    ")
+        lines += [f"    {address}" for _, address in _LINK.findall(sentence) if address[0] != "#"]
     return lines
 
 

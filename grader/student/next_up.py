@@ -10,24 +10,22 @@ from pathlib import Path
 
 from grader.course.course import Chapter, Exercise
 from grader.evidence.outcome import Outcome
-from grader.feedback.render import Line
 from grader.student import journal
 from grader.student.naming import anchor_of
 from grader.verdict.verdict import Verdict
 
 
-def what_next(chapter: Chapter, verdict: Verdict, folder: Path | None) -> tuple[Line, ...]:
-    """Return the lines below a verdict; none if it did not pass, or outside a learner's folder."""
+def what_next(chapter: Chapter, verdict: Verdict, folder: Path | None) -> tuple[str, ...]:
+    """Return sentences in Markdown; none if it did not pass, or outside a learner's folder."""
     if folder is None or verdict.outcome is not Outcome.PASSED:
         return ()
     exercise = chapter.exercise(verdict.exercise)
+    reading = ", ".join(f"[{words}]({address})" for words, address in chapter.reading(exercise.id))
     return (
         *_how_far(chapter, exercise, _passed(chapter, journal.recall(folder))),
-        *(Line(f"In PyTorch: {words}", link) for words, link in chapter.reading(exercise.id)),
-        Line(
-            f'To compare with the reference: `solution("{exercise.id}")`; with other right answers '
-            f'too: `solution("{exercise.id}", others=True)`.'
-        ),
+        *((f"In PyTorch: {reading}.",) if reading else ()),
+        f'To compare: `solution("{exercise.id}")` shows the reference, and with `others=True` '
+        "other right answers too.",
     )
 
 
@@ -37,16 +35,22 @@ def _passed(chapter: Chapter, log: Sequence[journal.Entry]) -> set[str]:
     return {one.id for one in chapter.exercises if last.get(one.id) == Outcome.PASSED.value}
 
 
-def _how_far(chapter: Chapter, exercise: Exercise, passed: set[str]) -> Iterator[Line]:
+def _how_far(chapter: Chapter, exercise: Exercise, passed: set[str]) -> Iterator[str]:
     everything = chapter.exercises
     place = everything.index(exercise)
     # what follows comes first, then what was left out before
     left = [one for one in (*everything[place + 1 :], *everything[:place]) if one.id not in passed]
-    done = len(everything) - len(left)
-    yield Line(f"{done} of {len(everything)} exercises of this chapter passed.")
+    said = f"{_count(everything, passed)} exercises of this chapter passed"
+    sitting = chapter.sitting_of(exercise)
+    if sitting is not None:
+        said = f"{_count(sitting.exercises, passed)} of this sitting, {said}"
+        if all(one.id in passed for one in sitting.exercises):
+            yield f"The sitting is done. {sitting.reached}"
+    yield f"{said}."
     if left:
         nearest = left[0]
-        yield Line(
-            f"Next: {nearest.title} (`{nearest.id}`), {nearest.minutes} minutes.",
-            f"#{anchor_of(nearest.title)}",
-        )
+        yield f"Next: [{nearest.title}](#{anchor_of(nearest.title)}), {nearest.minutes} minutes."
+
+
+def _count(exercises: Sequence[Exercise], passed: set[str]) -> str:
+    return f"{sum(one.id in passed for one in exercises)} of {len(exercises)}"
