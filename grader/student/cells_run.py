@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -74,13 +75,10 @@ def last_run(exercise: str) -> CellRun | None:
     return next((run for run in reversed(_runs) if run.is_for(exercise)), None)
 
 
-def slip_for(exercise: str, names: dict[str, Any], others: set[str]) -> bool:
-    """Say whether a kernel's names hold one that may be meant for an exercise.
-
-    `others` are names that are right as they are: other exercises, what given cells define.
-    """
-    own = [name for name, value in names.items() if callable(value) and name not in others]
-    return bool(get_close_matches(exercise, own, n=1, cutoff=SLIP))
+def slip_for(exercise: str, names: Iterable[str]) -> str | None:
+    """Return the one of these names that may be meant for an exercise, if there is one."""
+    close = get_close_matches(exercise, names, n=1, cutoff=SLIP)
+    return close[0] if close else None
 
 
 def plain(source: str) -> str:

@@ -12,7 +12,7 @@ from grader.course.course import Chapter, Exercise
 from grader.evidence.outcome import Outcome
 from grader.student import cells_run
 from grader.student.cells_run import CellRun, Stopped
-from grader.submission.names import provides
+from grader.submission.names import binds, provides
 from grader.submission.program import is_stub
 from grader.submission.rebuild import Unreadable, read_notebook
 from grader.verdict.grading import Attempt
@@ -40,10 +40,13 @@ def unready(
             message = Message("Nothing here yet: the cell still holds its stub.")
             return without_checks(exercise, Outcome.NOT_ATTEMPTED, message)
         return without_checks(exercise, Outcome.FAILED, _stopped(exercise.id, run.stopped))
+    if run is not None and run.cell == exercise.id and _defines_other(run, exercise):
+        return without_checks(exercise, Outcome.FAILED, _missing(exercise.id, run))
     if run is None and attempt.source is None and exercise.id not in names:
         others = {one.id for one in chapter.exercises}
         others |= {name for text in given for name in provides(text)}
-        if not cells_run.slip_for(exercise.id, names, others):
+        own = [name for name, value in names.items() if callable(value) and name not in others]
+        if cells_run.slip_for(exercise.id, own) is None:
             message = Message(f"Run the cell that defines `{exercise.id}`, then this one.")
             return without_checks(exercise, Outcome.NOT_RUN, message)
     return None
@@ -58,6 +61,24 @@ def judged_source(exercise: str, attempt: Attempt) -> str | None:
 def _defined_by(run: CellRun, exercise: Exercise, attempt: Attempt, names: dict[str, Any]) -> bool:
     """Say whether the name comes from this very run, which then stopped further down."""
     return exercise.id in names and run.holds(attempt.source)
+
+
+def _defines_other(run: CellRun, exercise: Exercise) -> bool:
+    """Say whether the exercise's own cell ran, and does not define its name.
+
+    The kernel may know the name from an earlier run; whoever grades the file does not.
+    """
+    return (
+        run.stopped is None
+        and not binds(run.text, exercise.id)
+        and not is_stub(run.text, exercise.stub)
+    )
+
+
+def _missing(exercise: str, run: CellRun) -> Message:
+    close = cells_run.slip_for(exercise, provides(run.text))
+    slip = f" It defines `{close}`: is that a slip?" if close else ""
+    return Message(f"The cell as you last ran it does not define `{exercise}`.{slip}")
 
 
 def _stopped(exercise: str, stopped: Stopped) -> Message:

@@ -11,25 +11,21 @@ PATIENCE = 120
 
 
 class Person:
-    """Runs cells in a kernel. A front end says with each that its reader could be asked something."""
+    """Runs cells in a kernel. A front end says with each whether its reader could be asked something."""
 
-    def __init__(self, client, reads):
-        self._client, self._reads = client, reads
+    def __init__(self, client):
+        self._client = client
+        self.reads = True
 
-    def run(self, text, cell="", **metadata):
+    def run(self, text, cell=""):
         """Run a cell, known to the front end by the id `cell`; return its outputs, as in a notebook."""
-        outputs = []
-        content = {
-            "code": text, "silent": False, "store_history": True, "user_expressions": {},
-            "allow_stdin": self._reads, "stop_on_error": False,
-        }  # fmt: skip
-        message = self._client.session.msg(
-            "execute_request", content, metadata={"cellId": cell} if cell else {}
-        )
-        self._client.shell_channel.send(message)
+        session, outputs = self._client.session, []
+        content = {"code": text, "store_history": True, "allow_stdin": self.reads}
+        request = session.msg("execute_request", content, metadata={"cellId": cell} if cell else {})
+        self._client.shell_channel.send(request)
         while True:
             heard = self._client.get_iopub_msg(timeout=PATIENCE)
-            if heard["parent_header"].get("msg_id") != message["header"]["msg_id"]:
+            if heard["parent_header"].get("msg_id") != request["header"]["msg_id"]:
                 continue
             kind, said = heard["msg_type"], heard["content"]
             if kind == "status" and said["execution_state"] == "idle":
@@ -38,23 +34,23 @@ class Person:
                 outputs.append({"output_type": kind, **said})
 
     def read(self, text, cell=""):
-        """Run a cell that shows one thing; return it as text."""
+        """Run a cell that displays one thing and has no result; return it as text."""
         (output,) = self.run(text, cell)
         assert output["output_type"] == "display_data", output
         return output["data"]["text/plain"]
 
 
 @contextmanager
-def person(folder, reads=True):
-    """Start a kernel in `folder` with someone before it; without `reads` it is a program."""
+def person(folder):
+    """Start a kernel in `folder`, with someone before it."""
     with tempfile.TemporaryDirectory(prefix="undertorch-kernel-") as sockets:
         manager = KernelManager(transport="ipc", ip=str(Path(sockets) / "socket"))
         manager.start_kernel(cwd=str(folder))
         client = manager.client()
         client.start_channels()
-        client.wait_for_ready(timeout=PATIENCE)
         try:
-            yield Person(client, reads)
+            client.wait_for_ready(timeout=PATIENCE)
+            yield Person(client)
         finally:
             client.stop_channels()
             manager.shutdown_kernel(now=True)
