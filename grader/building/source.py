@@ -273,7 +273,8 @@ def _markdown(id: str, source: str) -> NotebookNode:
 
 
 def _code(id: str, source: str, metadata: dict[str, Any]) -> NotebookNode:
-    cell: NotebookNode = nbformat.v4.new_code_cell(source, id=id, metadata=metadata)
+    # a formatter leaves blank lines above a definition; a cell begins with its text
+    cell: NotebookNode = nbformat.v4.new_code_cell(source.strip("\n"), id=id, metadata=metadata)
     return cell
 
 

@@ -36,7 +36,7 @@ import warnings
 import numpy
 import torch
 
-from grader import grade, predict, show_storage
+from grader import grade, hint, predict, show_storage, solution
 
 # %% [markdown] sitting="elements"
 # question: How does PyTorch find an element in a row of bytes?

@@ -36,7 +36,16 @@ from collections.abc import Iterable
 import torch
 import torch.nn.functional as F
 
-from grader import grade, predict, watch_flops, watch_memory, watch_ops, written
+from grader import (
+    grade,
+    hint,
+    predict,
+    solution,
+    watch_flops,
+    watch_memory,
+    watch_ops,
+    written,
+)
 
 # %% [markdown] sitting="one-product"
 # question: What does `@` do with tensors of any shape?

@@ -40,7 +40,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from grader import grade, predict
+from grader import grade, hint, predict, solution
 
 # %% [markdown] sitting="inventory"
 # question: What is in a model, and who finds it?

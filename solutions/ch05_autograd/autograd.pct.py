@@ -44,7 +44,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from grader import grade, predict
+from grader import grade, hint, predict, solution
 
 # %% [markdown] sitting="recording"
 # question: When does PyTorch record what you compute?

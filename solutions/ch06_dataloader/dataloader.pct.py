@@ -54,7 +54,7 @@ from torch.utils.data import (
     get_worker_info,
 )
 
-from grader import grade, predict, watch_events, written
+from grader import grade, hint, predict, solution, watch_events, written
 
 WORKERS = {"multiprocessing_context": "fork", "timeout": 30}
 # more workers than cores are no trouble in so small examples

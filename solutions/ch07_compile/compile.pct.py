@@ -67,7 +67,7 @@ from torch._functorch import config as functorch_config
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
-from grader import grade, predict, show_graph, written
+from grader import grade, hint, predict, show_graph, solution, written
 
 aten = torch.ops.aten
 

@@ -50,7 +50,7 @@ import torch.distributed as dist
 import torch.distributed.optim
 from torch import nn
 
-from grader import RanksHung, grade, on_ranks, predict, watch_collectives
+from grader import RanksHung, grade, hint, on_ranks, predict, solution, watch_collectives
 
 # %% [markdown] sitting="ranks"
 # question: What do ranks have to agree on before they begin?

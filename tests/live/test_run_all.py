@@ -10,7 +10,7 @@ from grader.student import journal
 from grader.student.fill import fill_folder
 from grader.student.folder import Folder
 from tests import ROOT
-from tests.live.person import person
+from tests.person import person
 
 CHAPTERS = Course(ROOT).chapters()
 
