@@ -15,9 +15,10 @@ from grader.building.sections import Source
 from grader.course.course import AuthorError, Exercise, exercises_in, sittings_in
 from grader.course.exercise import Sitting, in_hours, minutes_of, short_path
 
+TITLE = "title"
 OVERVIEW = "overview"
 PROGRESS = "progress"
-"""Ids of the cells that every chapter with sittings has, after its title and at its end."""
+"""Ids of the cells that every chapter with sittings has: what awaits, below the title, and at the end."""
 
 STAR = "★"
 """What marks an exercise of the short path in a list."""
@@ -74,13 +75,19 @@ def _refuse_empty(source: Source, sitting: str, filled: bool) -> None:
 
 
 def with_sittings(
-    notebook: Mapping[str, Any], chapter: str, markdown: NewCell, code: NewCell
+    notebook: Mapping[str, Any],
+    chapter: str,
+    markdown: NewCell,
+    code: NewCell,
+    *,
+    partly: bool = False,
 ) -> list[dict[str, Any]]:
     """Return a notebook's cells with those of its sittings as they are to be.
 
     The notebook has a cell with the id of each opening where it belongs. A sitting without exercises
     loses it; all the others' texts are written anew, and what says where one may stop is put above
-    the next opening. A chapter that declares none stays as it is.
+    the next opening. A chapter that declares none stays as it is. `partly` says that the notebook has
+    not all of the chapter's exercises: its last cell then names those that it has.
     """
     declared = notebook["metadata"].get("undertorch", {}).get("sittings", ())
     exercises = exercises_in(notebook, chapter)
@@ -93,7 +100,7 @@ def with_sittings(
         ours |= {opening_id(one["id"]), opening_id(one["id"]) + _END}
     cells: list[dict[str, Any]] = []
     open_now: Sitting | None = None
-    for number, cell in enumerate(notebook["cells"]):
+    for cell in notebook["cells"]:
         name = str(cell["id"])
         if name in openings:
             if open_now is not None:
@@ -102,12 +109,14 @@ def with_sittings(
             cells.append(markdown(name, opening(open_now, len(sittings))))
         elif name not in ours:
             cells.append(cell)
-        if number == 0:
+        if name == TITLE:
             cells.append(markdown(OVERVIEW, overview(sittings, exercises)))
     assert open_now is not None
     cells.append(_closing_cell(open_now, None, markdown))
     # an import of its own: whoever opens the chapter can run this cell alone
-    text = f'from grader import progress\n\nprogress("{chapter}")'
+    names = [chapter, *(exercise.id for exercise in exercises if partly)]
+    call = ", ".join(f'"{name}"' for name in names)
+    text = f"from grader import progress\n\nprogress({call})"
     return [*cells, code(PROGRESS, text)]
 
 

@@ -27,7 +27,7 @@ from nbformat import NotebookNode
 
 from grader.building.resolve import unresolved
 from grader.building.sections import Source, check_sections, check_stub
-from grader.building.sittings import SITTING, STAR, check_places, opening_id, with_sittings
+from grader.building.sittings import SITTING, STAR, TITLE, check_places, opening_id, with_sittings
 from grader.course.course import AuthorError
 from grader.course.parameters import (
     Parameter,
@@ -153,7 +153,7 @@ def _convert(
         where = source.at("chapter", marks["chapter"])
         declared = _yaml(where, cell.source, "chapter card")
         metadata["undertorch"] = {"chapter": marks["chapter"], "preload": [], **declared}
-        return _markdown(ids.take("title"), f"# {declared['title']}\n\n{declared['summary']}")
+        return _markdown(ids.take(TITLE), f"# {declared['title']}\n\n{declared['summary']}")
     if "sitting" in marks:
         ids.section = opening_id(marks["sitting"])
         metadata["undertorch"].setdefault("sittings", []).append(

@@ -52,7 +52,8 @@ def cut(chapter: Chapter, points: Mapping[str, float]) -> Cut:
         for index, cell in enumerate(cells)
         if index in kept or index in wanted_by
     ]
-    notebook["cells"] = with_sittings(notebook, chapter.id, _markdown, _code)
+    partly = len(chosen) < len(chapter.exercises)
+    notebook["cells"] = with_sittings(notebook, chapter.id, _markdown, _code, partly=partly)
     given = {
         role.grade_id: wanted_by[index]
         for index in sorted(wanted_by)

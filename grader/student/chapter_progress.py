@@ -47,8 +47,10 @@ class ShownProgress:
         return f'{sheet}<div class="ut ut-progress">{head}<table>{rows}</table></div>'
 
 
-def progress(chapter: str) -> ShownProgress | None:
+def progress(chapter: str, *exercises: str) -> ShownProgress | None:
     """Show how far you are in a chapter: by what you saved, and what you graded since.
+
+    `exercises` are those that your course has of it, if it has not all.
 
     Outside of a folder that `undertorch learn` made it knows what this kernel has graded. Where
     nobody reads along, as when a course is built or a submission is graded, it shows nothing.
@@ -62,7 +64,7 @@ def progress(chapter: str) -> ShownProgress | None:
         return None
     root = journal.folder_around(Path.cwd())
     folder = None if root is None else Folder(root)
-    return ShownProgress(chapter_progress(found, journal.recall(root), folder))
+    return ShownProgress(chapter_progress(found, journal.recall(root), folder).of(exercises))
 
 
 def _head(one: Progress) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,19 @@ class Progress:
             yield None, self.rows
         for part in self.sittings:
             yield part, tuple(row for row in self.rows if row.exercise in part.exercises)
+
+    def of(self, exercises: Sequence[str]) -> Progress:
+        """Return the progress in these exercises alone; in all, if there are none."""
+        if not exercises:
+            return self
+        rows = tuple(row for row in self.rows if row.exercise in exercises)
+        left = [
+            replace(part, exercises=tuple(e for e in part.exercises if e in exercises))
+            for part in self.sittings
+        ]
+        parts = [part for part in left if part.exercises]
+        numbered = (replace(part, number=number) for number, part in enumerate(parts, 1))
+        return replace(self, rows=rows, sittings=tuple(numbered))
 
     def to_data(self) -> dict[str, Any]:
         """Return it as JSON data."""
