@@ -42,7 +42,8 @@ def unready(
         return without_checks(exercise, Outcome.FAILED, _stopped(exercise.id, run.stopped))
     if run is not None and run.cell == exercise.id and _defines_other(run, exercise):
         return without_checks(exercise, Outcome.FAILED, _missing(exercise.id, run))
-    if run is None and attempt.source is None and exercise.id not in names:
+    asked = provides(exercise.stub) | {exercise.id}  # some ask for a function of another name
+    if run is None and attempt.source is None and not asked & names.keys():
         others = {one.id for one in chapter.exercises}
         others |= {name for text in given for name in provides(text)}
         own = [name for name, value in names.items() if callable(value) and name not in others]
