@@ -42,8 +42,7 @@ def unready(
         return without_checks(exercise, Outcome.FAILED, _stopped(exercise.id, run.stopped))
     if run is not None and run.cell == exercise.id and _defines_other(run, exercise):
         return without_checks(exercise, Outcome.FAILED, _missing(exercise.id, run))
-    asked = provides(exercise.stub) | {exercise.id}  # some ask for a function of another name
-    if run is None and attempt.source is None and not asked & names.keys():
+    if run is None and attempt.source is None and not _asked(exercise) & names.keys():
         others = {one.id for one in chapter.exercises}
         others |= {name for text in given for name in provides(text)}
         own = [name for name, value in names.items() if callable(value) and name not in others]
@@ -71,9 +70,14 @@ def _defines_other(run: CellRun, exercise: Exercise) -> bool:
     """
     return (
         run.stopped is None
-        and not binds(run.text, exercise.id)
+        and not any(binds(run.text, name) for name in _asked(exercise))
         and not is_stub(run.text, exercise.stub)
     )
+
+
+def _asked(exercise: Exercise) -> frozenset[str]:
+    """Return the names that an answer may define: some ask for a function of another name."""
+    return provides(exercise.stub) | {exercise.id}
 
 
 def _missing(exercise: str, run: CellRun) -> Message:
