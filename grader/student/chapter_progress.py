@@ -93,7 +93,7 @@ def _html(one: Progress) -> Iterator[str]:
             link = f'<a href="#{escape(anchor_of(row.title))}">{escape(row.title)}</a>'
             yield (
                 f'<tr><td class="{_CLASSES[row.state]}">{_SIGNS[row.state]} {row.state}</td>'
-                f"<td>{link}{_star(one, row)}</td>"
+                f'<td class="t">{link}{_star(one, row)}</td>'
                 f'<td class="n">{row.minutes} min</td><td class="ut-soft">{row.level}</td>'
                 f'<td class="n">{_earned(row)}</td></tr>'
             )

@@ -197,6 +197,8 @@ def _saved(chapter: Chapter, path: Path) -> _Saved:
 @lru_cache(maxsize=64)  # a kernel asks at every grade, and mostly nothing was saved meanwhile
 def _read_saved(chapter: Chapter, path: Path, stamp: tuple[tuple[str, int], ...]) -> _Saved:
     when = max(time for _, time in stamp) / 1e9
+    if len(stamp) == 1 and path.read_bytes() == chapter.released.read_bytes():
+        return _Saved({}, when)  # most chapters of most students: a tenth of a second each
     try:
         work = read_work(chapter, path)
     except CourseError as error:
