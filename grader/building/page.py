@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from grader.building.sittings import OVERVIEW, PROGRESS, opening_id, overview
 from grader.course.cells import is_grade_cell, is_solution_cell
 from grader.course.course import Exercise, exercises_in, sittings_in
-from grader.course.exercise import Sitting
+from grader.course.exercise import Sitting, in_hours, minutes_of
 
 _GENERATED = "<!-- Built by `undertorch build` from solutions/{chapter}; edits here are lost. -->"
 
@@ -41,18 +41,15 @@ def chapter_page(
     openings = {opening_id(one.id) for one in sittings}
     begun = False
     for number, cell in enumerate(reference.cells):
-        if cell.id == PROGRESS:  # a reader of the page has none
+        if cell.id in (OVERVIEW, PROGRESS):  # the page has its own; its reader has no progress
             continue
-        if cell.id == OVERVIEW:
-            blocks.append(_overview(sittings, exercises))
-        else:
-            shown = _blocks(cell, stubs, cards, reading)
-            begun = begun or cell.id in openings
-            if cell.cell_type == "markdown" and begun:
-                shown = [_lowered(source, cell.id in openings and cell.id) for source in shown]
-            blocks += shown
+        shown = _blocks(cell, stubs, cards, reading)
+        begun = begun or cell.id in openings
+        if cell.cell_type == "markdown" and begun:
+            shown = [_lowered(source, cell.id in openings and cell.id) for source in shown]
+        blocks += shown
         if number == 0:  # after title and summary
-            blocks += [_contents(cards)] if cards and not sittings else []
+            blocks += [_contents(sittings, exercises)] if exercises else []
             if explorer is not None:
                 blocks.append(f"[Try it in the explorer](../explorers/{explorer}.md).")
     return _styled_once("\n\n".join(block for block in blocks if block)) + "\n"
@@ -63,31 +60,24 @@ def _first_sentence(text: str) -> str:
     return '"' + re.sub(r'[`"\\]', "", sentence) + '"'
 
 
-def _contents(cards: Mapping[str, Mapping[str, Any]]) -> str:
-    """What awaits: the exercises, folded, under their number and the time they take."""
-    minutes = sum(card["minutes"] for card in cards.values())
-    points = sum(card["points"] for card in cards.values())
-    title = f"{len(cards)} exercises · about {round(minutes / 60)} hours · {points} points"
-    rows = ["| exercise | minutes | difficulty | after |", "|---|--:|---|---|"]
-    for name, card in cards.items():
-        level = "●" * card["difficulty"] + "○" * (5 - card["difficulty"])
-        after = _after(card["prerequisites"], cards)
-        rows.append(f"| [{card['title']}](#{name}) | {card['minutes']} | {level} | {after} |")
-    return _folded("note", title, "\n".join(rows))
-
-
-def _overview(sittings: Sequence[Sitting], exercises: Sequence[Exercise]) -> str:
-    """What awaits: the sittings with links, and the exercises, folded."""
+def _contents(sittings: Sequence[Sitting], exercises: Sequence[Exercise]) -> str:
+    """What awaits: the sittings with links, if there are any; and the exercises, folded."""
+    minutes = minutes_of(exercises)
+    points = sum(exercise.points for exercise in exercises)
+    title = f"{len(exercises)} exercises · about {in_hours(minutes)} · {points:g} points"
     cards = {one.id: one for one in exercises}
     rows = ["| exercise | minutes | difficulty | points | after |", "|---|--:|---|--:|---|"]
     for one in exercises:
         level = "●" * one.difficulty + "○" * (5 - one.difficulty)
         after = _after(one.prerequisites, cards)
         rows.append(f"| {_link(one)} | {one.minutes} | {level} | {one.points:g} | {after} |")
+    folded = _folded("note", title, "\n".join(rows))
+    if not sittings:
+        return folded
     table = overview(
         sittings, exercises, lambda one: f"[{one.question}](#{opening_id(one.id)})", _link
     )
-    return f"{table}\n\n{_folded('note', 'The exercises one by one', chr(10).join(rows))}"
+    return f"{table}\n\n{folded}"
 
 
 def _link(exercise: Exercise) -> str:
