@@ -41,12 +41,12 @@ class CellRun:
     when: float
     stopped: Stopped | None = None
 
-    def is_for(self, exercise: str) -> bool:
-        """Say whether this is an exercise's own cell, or a text that means to define it.
+    def is_for(self, exercise: str, name: str) -> bool:
+        """Say whether this is an exercise's own cell, or a text that means to define that name.
 
         A text that does not compile can only be looked at, not read.
         """
-        name = re.escape(exercise)
+        name = re.escape(name)
         means = (
             rf"^[ \t]*(?:async[ \t]+def|def|class)[ \t]+{name}\b|^{name}[ \t]*(?::[^=\n]+)?=(?!=)"
         )
@@ -70,9 +70,9 @@ def watch() -> None:
         shell.events.register("post_run_cell", _remember)  # once, however often it is asked
 
 
-def last_run(exercise: str) -> CellRun | None:
-    """Return the last run of a cell that is for an exercise; None if there was none."""
-    return next((run for run in reversed(_runs) if run.is_for(exercise)), None)
+def last_run(exercise: str, name: str) -> CellRun | None:
+    """Return the last run of an exercise's cell, or of one that means to define the name it asks for."""
+    return next((run for run in reversed(_runs) if run.is_for(exercise, name)), None)
 
 
 def slip_for(exercise: str, names: Iterable[str]) -> str | None:

@@ -29,7 +29,7 @@ from grader.student.naming import named
 from grader.student.next_up import what_next
 from grader.student.practice import for_practice
 from grader.student.showing import Points, show
-from grader.student.unready import edited_since, judged_source, unready
+from grader.student.unready import edited_since, judged_source, name_asked_for, unready
 from grader.submission.names import binds
 from grader.submission.program import Program, is_stub
 from grader.verdict.grading import Attempt, ExerciseGrader
@@ -58,10 +58,10 @@ def _graded(given: object, variant: Values) -> Report | Trouble:
         return Trouble(str(error))
     names = vars(sys.modules["__main__"])
     cells = {cell.source.strip() for cell in code_cells(chapter.notebook)}
-    attempt = live_attempt(exercise, names, cells)
+    attempt = live_attempt(exercise, names, cells, name_asked_for(grader.exercise))
     early = unready(chapter, grader.exercise, attempt, names, cells)
     if early is not None:
-        return _report(chapter, early, judged_source(exercise, attempt))
+        return _report(chapter, early, judged_source(grader.exercise, attempt))
     threads = torch.get_num_threads()
     # as in the box; and on a busy machine two threads wait for each other, 8 ms per operation
     torch.set_num_threads(1)
@@ -78,7 +78,7 @@ def _graded(given: object, variant: Values) -> Report | Trouble:
         return Trouble(str(error))
     finally:
         torch.set_num_threads(threads)
-    verdict = replace(verdict, notes=(*verdict.notes, *edited_since(exercise, attempt)))
+    verdict = replace(verdict, notes=(*verdict.notes, *edited_since(grader.exercise, attempt)))
     return _report(chapter, verdict, attempt.source)
 
 
@@ -116,13 +116,14 @@ _graders: dict[tuple[Chapter, str, str], ExerciseGrader] = {}
 """Kept from one run of a grade cell to the next: a grader learns what the known mistakes do."""
 
 
-def live_attempt(exercise: str, names: dict[str, Any], given: set[str]) -> Attempt:
+def live_attempt(exercise: str, names: dict[str, Any], given: set[str], name: str = "") -> Attempt:
     """Return the attempt that a kernel holds: the text of the cells that define its names.
 
-    `given` are the texts of the released notebook's cells.
+    `given` are the texts of the released notebook's cells; `name` is what the answer defines, where
+    that is not the exercise's own name.
     """
     cells: dict[str, str] = {}
-    pending, seen = [exercise], set()
+    pending, seen = [name or exercise], set()
     while pending:
         name = pending.pop()
         if name in seen:
@@ -134,7 +135,7 @@ def live_attempt(exercise: str, names: dict[str, Any], given: set[str]) -> Attem
                 cells[code.co_filename] = source
                 pending += [used for used in code.co_names if used in names]
     if not cells:
-        cells = _last_tried(exercise, names)
+        cells = _last_tried(name or exercise, names)
     own = next(iter(cells.values()), None)
     released = frozenset(label for label, text in cells.items() if text.strip() in given)
     return Attempt(Program(exercise, tuple(cells.items()), released), own, loaded=True)

@@ -30,37 +30,39 @@ def unready(
 
     `names` are the kernel's, `given` the texts of the released notebook's cells.
     """
-    run = cells_run.last_run(exercise.id)
-    if (
-        run is not None
-        and run.stopped is not None
-        and not _defined_by(run, exercise, attempt, names)
-    ):
+    run, name = _last_run(exercise), name_asked_for(exercise)
+    defined = name in names and run is not None and run.holds(attempt.source)
+    if run is not None and run.stopped is not None and not defined:
         if is_stub(run.text, exercise.stub):  # the stub of a class raises before there is a class
             message = Message("Nothing here yet: the cell still holds its stub.")
             return without_checks(exercise, Outcome.NOT_ATTEMPTED, message)
-        return without_checks(exercise, Outcome.FAILED, _stopped(exercise.id, run.stopped))
+        return without_checks(exercise, Outcome.FAILED, _stopped(name, run.stopped))
     if run is not None and run.cell == exercise.id and _defines_other(run, exercise):
-        return without_checks(exercise, Outcome.FAILED, _missing(exercise.id, run))
-    if run is None and attempt.source is None and not _asked(exercise) & names.keys():
+        return without_checks(exercise, Outcome.FAILED, _missing(name, run))
+    if run is None and attempt.source is None and name not in names:
         others = {one.id for one in chapter.exercises}
         others |= {name for text in given for name in provides(text)}
         own = [name for name, value in names.items() if callable(value) and name not in others]
-        if cells_run.slip_for(exercise.id, own) is None:
-            message = Message(f"Run the cell that defines `{exercise.id}`, then this one.")
+        if cells_run.slip_for(name, own) is None:
+            message = Message(f"Run the cell that defines `{name}`, then this one.")
             return without_checks(exercise, Outcome.NOT_RUN, message)
     return None
 
 
-def judged_source(exercise: str, attempt: Attempt) -> str | None:
-    """Return the text that a verdict is on: the cell that did not run, if that is why."""
-    run = cells_run.last_run(exercise)
-    return run.text if run is not None and run.stopped is not None else attempt.source
+def name_asked_for(exercise: Exercise) -> str:
+    """Return the name that an answer defines: the exercise's own; of a few it is that of their stub."""
+    provided = provides(exercise.stub)
+    return exercise.id if exercise.id in provided or len(provided) != 1 else min(provided)
 
 
-def _defined_by(run: CellRun, exercise: Exercise, attempt: Attempt, names: dict[str, Any]) -> bool:
-    """Say whether the name comes from this very run, which then stopped further down."""
-    return exercise.id in names and run.holds(attempt.source)
+def _last_run(exercise: Exercise) -> CellRun | None:
+    return cells_run.last_run(exercise.id, name_asked_for(exercise))
+
+
+def judged_source(exercise: Exercise, attempt: Attempt) -> str | None:
+    """Return the text that a verdict of `unready` is on: the exercise's cell as it was run last."""
+    run = _last_run(exercise)
+    return attempt.source if run is None else run.text
 
 
 def _defines_other(run: CellRun, exercise: Exercise) -> bool:
@@ -70,14 +72,9 @@ def _defines_other(run: CellRun, exercise: Exercise) -> bool:
     """
     return (
         run.stopped is None
-        and not any(binds(run.text, name) for name in _asked(exercise))
+        and not binds(run.text, name_asked_for(exercise))
         and not is_stub(run.text, exercise.stub)
     )
-
-
-def _asked(exercise: Exercise) -> frozenset[str]:
-    """Return the names that an answer may define: some ask for a function of another name."""
-    return provides(exercise.stub) | {exercise.id}
 
 
 def _missing(exercise: str, run: CellRun) -> Message:
@@ -94,13 +91,13 @@ def _stopped(exercise: str, stopped: Stopped) -> Message:
     return Message(f"Your last edit {how}: {stopped.type}{where}.", tuple(rows))
 
 
-def edited_since(exercise: str, attempt: Attempt) -> tuple[str, ...]:
+def edited_since(exercise: Exercise, attempt: Attempt) -> tuple[str, ...]:
     """Say that the saved notebook holds a text that was written after the graded one had run.
 
     An edit that is not saved yet is no news: it was run, and will be saved. Jupyter names the notebook
     of a kernel in `JPY_SESSION_NAME`; elsewhere nothing is said.
     """
-    path, run = Path(os.environ.get("JPY_SESSION_NAME", "")), cells_run.last_run(exercise)
+    path, run = Path(os.environ.get("JPY_SESSION_NAME", "")), _last_run(exercise)
     if path.suffix != ".ipynb" or run is None or not run.holds(attempt.source):
         return ()
     try:
@@ -108,7 +105,7 @@ def edited_since(exercise: str, attempt: Attempt) -> tuple[str, ...]:
         cells = read_notebook(path)["cells"] if saved_later else []
     except (Unreadable, OSError):
         return ()
-    saved = [cell["source"] for cell in cells if grade_id_of(cell) == exercise]
+    saved = [cell["source"] for cell in cells if grade_id_of(cell) == exercise.id]
     if not saved or saved[-1].strip() == run.text.strip():
         return ()
     return (

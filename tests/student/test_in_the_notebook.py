@@ -5,7 +5,11 @@ import time
 
 import pytest
 
+from grader.course.course import Course
 from grader.student import journal
+from grader.student.unready import name_asked_for
+from grader.submission.names import provides
+from tests import ROOT
 from tests.person import person
 from tests.scale.course import RIGHT, SQUARES
 
@@ -69,6 +73,12 @@ def test_a_verdict_is_on_the_cell_as_it_is(desk, student):
     assert "does not define `double`. It defines `dubble`" in desk.read('grade("double")')
     outcomes = [outcome for _, _, outcome in entries(student)]
     assert "not run yet" not in outcomes and outcomes[0] == "passed"
+
+
+def test_each_exercise_asks_for_a_name_that_its_stub_has():
+    for chapter in Course(ROOT).chapters():
+        for exercise in chapter.exercises:
+            assert name_asked_for(exercise) in provides(exercise.stub)
 
 
 def test_what_the_saved_notebook_holds_is_said_where_it_matters(desk, student):
