@@ -126,7 +126,7 @@ def _blocks(
     verdicts = [output for output in cell.outputs if output.output_type == "display_data"]
     blocks = [_code(cell.source), *map(_output, verdicts)]
     found = reading.get(cell.id.removesuffix("-grade"), ())
-    links = [f"[{words}]({address})" for words, address in found]
+    links = [f"[{words}]({address})" for words, address, _ in found]
     if links:
         blocks.append(f"*In PyTorch:* {', '.join(links)}")
     return blocks

@@ -109,10 +109,10 @@ class Chapter:
         """Modules that the box imports before the first fork."""
         return tuple(self.card.get("preload", ()))
 
-    def reading(self, exercise: str) -> tuple[tuple[str, str], ...]:
-        """Where PyTorch itself does what an exercise asks: pairs of words and an address."""
+    def reading(self, exercise: str) -> tuple[tuple[str, str, str], ...]:
+        """Where PyTorch itself does what an exercise asks: words, an address, and its own sentence."""
         found = self.card.get("reading", {}).get(exercise, ())
-        return tuple((str(words), str(address)) for words, address in found)
+        return tuple((str(words), str(address), str(says)) for words, address, says in found)
 
     @cached_property
     def exercises(self) -> tuple[Exercise, ...]:

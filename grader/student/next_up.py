@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from grader.course.course import Chapter, Exercise
+from grader.course.course import Chapter, Course, Exercise
 from grader.evidence.outcome import Outcome
 from grader.student import journal
 from grader.student.naming import anchor_of
@@ -20,10 +20,9 @@ def what_next(chapter: Chapter, verdict: Verdict, folder: Path | None) -> tuple[
     if folder is None or verdict.outcome is not Outcome.PASSED:
         return ()
     exercise = chapter.exercise(verdict.exercise)
-    reading = ", ".join(f"[{words}]({address})" for words, address in chapter.reading(exercise.id))
     return (
         *_how_far(chapter, exercise, _passed(chapter, journal.recall(folder))),
-        *((f"In PyTorch: {reading}.",) if reading else ()),
+        *_in_pytorch(chapter, exercise),
         f'To compare: `solution("{exercise.id}")` shows the reference, and with `others=True` '
         "other right answers too.",
     )
@@ -47,10 +46,27 @@ def _how_far(chapter: Chapter, exercise: Exercise, passed: set[str]) -> Iterator
         if all(one.id in passed for one in sitting.exercises):
             yield f"The sitting is done. {sitting.reached}"
     yield f"{said}."
-    if left:
+    if not left:
+        yield from _after_the_chapter(chapter)
+    else:
         nearest = left[0]
         yield f"Next: [{nearest.title}](#{anchor_of(nearest.title)}), {nearest.minutes} minutes."
 
 
 def _count(exercises: Sequence[Exercise], passed: set[str]) -> str:
     return f"{sum(one.id in passed for one in exercises)} of {len(exercises)}"
+
+
+def _after_the_chapter(chapter: Chapter) -> Iterator[str]:
+    """Lead on to the next chapter's notebook: in a student's folder each has a folder beside this one."""
+    following = [
+        one for one in Course(chapter.root, chapter.origin).chapters() if one.id > chapter.id
+    ]
+    if following:
+        title = following[0].card.get("title", following[0].id)
+        yield f"Next: [{title}](../{following[0].id}/{following[0].released.name})."
+
+
+def _in_pytorch(chapter: Chapter, exercise: Exercise) -> Iterator[str]:
+    for words, address, says in chapter.reading(exercise.id):
+        yield f"In PyTorch: [{words}]({address})" + (f": “{says}”" if says else ".")
