@@ -82,3 +82,8 @@ def test_what_a_student_sees(session, name, points, said):
 
 def test_nothing_of_a_student_becomes_markup(session):
     assert "<script>" not in session["markup"][2]
+
+
+def test_nobody_else_looks_at_what_is_practised(session):
+    assert "off limits" in session["built in"][1]
+    assert not [name for name, (_, text, _) in session.items() if "A person will look" in text]

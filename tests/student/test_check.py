@@ -114,6 +114,7 @@ def test_a_file_counts_while_the_cell_is_not_written(student):
     (student.folder / "double.py").write_text(RIGHT["double"] + script)
     (found,) = student.json("check", "double")["exercises"]
     assert found["file"].endswith("double.py") and "was graded" in found["notes"][0]
+    assert student.run("check", "double").startswith(f"my/{CHAPTER}/double.py, saved just now")
     student.answers(double="from double import double")
     assert student.json("check", f"my/{CHAPTER}/double.py")["points"] == 4
     student.answers(double=SQUARES["double"])
