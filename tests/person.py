@@ -19,7 +19,7 @@ class Person:
 
     def run(self, text, cell=""):
         """Run a cell, known to the front end by the id `cell`; return its outputs, as in a notebook."""
-        session, outputs = self._client.session, []
+        session, outputs, cleared = self._client.session, [], False
         content = {"code": text, "store_history": True, "allow_stdin": self.reads}
         request = session.msg("execute_request", content, metadata={"cellId": cell} if cell else {})
         self._client.shell_channel.send(request)
@@ -30,7 +30,10 @@ class Person:
             kind, said = heard["msg_type"], heard["content"]
             if kind == "status" and said["execution_state"] == "idle":
                 return outputs
+            if kind == "clear_output":
+                cleared = True  # with the next output, or at once: in the end it is the same
             if kind in ("display_data", "execute_result", "stream", "error"):
+                outputs, cleared = [] if cleared else outputs, False
                 outputs.append({"output_type": kind, **said})
 
     def read(self, text, cell=""):
