@@ -67,7 +67,8 @@ def watch() -> None:
 
     shell = get_ipython()
     if shell is not None:
-        shell.events.register("post_run_cell", _remember)  # once, however often it is asked
+        shell.events.register("pre_run_cell", _begun)  # once, however often it is asked
+        shell.events.register("post_run_cell", _ended)
 
 
 def last_run(exercise: str, name: str) -> CellRun | None:
@@ -86,14 +87,24 @@ def plain(source: str) -> str:
     return plain_python(source).strip()
 
 
-def _remember(result: Any) -> None:
-    """Take down one run: IPython calls this with its `ExecutionResult`, None if it was cut short."""
+def _begun(info: Any) -> None:
+    """Take down a run that begins: a cell may define an answer and grade it. IPython calls this."""
+    if not info.silent and isinstance(info.raw_cell, str):
+        _runs.append(_run(info, None))
+
+
+def _ended(result: Any) -> None:
+    """Take down how a run ended: IPython calls this with its `ExecutionResult`, None if it was cut short."""
     info = getattr(result, "info", None)
     if info is None or info.silent or not isinstance(info.raw_cell, str):
         return
-    cell = getattr(info, "cell_id", None)
-    stopped = _stopped(result, info.raw_cell)
-    _runs.append(CellRun(str(cell or ""), info.raw_cell, time.time(), stopped))
+    if _runs and _runs[-1].text == info.raw_cell:
+        _runs.pop()
+    _runs.append(_run(info, _stopped(result, info.raw_cell)))
+
+
+def _run(info: Any, stopped: Stopped | None) -> CellRun:
+    return CellRun(str(info.cell_id or ""), info.raw_cell, time.time(), stopped)
 
 
 def _stopped(result: Any, text: str) -> Stopped | None:

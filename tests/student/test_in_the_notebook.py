@@ -64,6 +64,8 @@ def test_a_verdict_is_on_the_cell_as_it_is(desk, student):
     assert "stopped before it defined `double`: NameError, line 1." in said
     desk.run(f"{RIGHT_DOUBLE}\nprint(nothing)", "double")  # defined, and then it stopped
     assert desk.read('grade("double")').startswith("passed")
+    desk.run("def double(x:\n    return x", "double")
+    assert desk.read(f'{RIGHT_DOUBLE}\ngrade("double")').startswith("passed")  # both in one cell
     desk.run("class double:\n    raise NotImplementedError", "double")
     assert "stopped before it defined `double`" in desk.read('grade("double")')
     desk.run(student.answer("double"), "double")  # the stub
