@@ -14,9 +14,13 @@ from typing import Any
 
 _NOTEBOOK = {
     "grade": "grader.student.live",
+    "hint": "grader.student.stuck",
     "predict": "grader.student.predict",
+    "progress": "grader.student.chapter_progress",
     "show_storage": "grader.feedback.storage_picture",
     "show_graph": "grader.feedback.graph_picture",
+    "solution": "grader.student.stuck",
+    "written": "grader.student.written",
 }
 """For whoever reads a notebook. A box does not hold these: there they do nothing."""
 
@@ -86,5 +90,9 @@ def __getattr__(name: str) -> Any:
         raise
 
 
-def _shown_to_nobody(*arguments: object, **keywords: object) -> None:
-    """Stand in a box for what shows something in a notebook: nobody looks there."""
+def _shown_to_nobody(*arguments: object, **keywords: object) -> bool:
+    """Stand in a box for what shows something in a notebook: nobody looks there.
+
+    True, because `if written("einsum"):` may hold names that an answer uses.
+    """
+    return True

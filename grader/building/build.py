@@ -27,8 +27,9 @@ from grader.building.outputs import (
     with_outputs_of,
 )
 from grader.building.page import chapter_page
-from grader.building.reading import reading_lists
+from grader.building.reading import reading_for
 from grader.building.source import Variant, read_source
+from grader.course.cells import is_solution_cell
 from grader.course.course import AuthorError, Chapter, Course, CourseError
 from grader.nbgrader.release import release
 
@@ -48,7 +49,7 @@ def build_chapter(course: Course, source: Path, *, run: bool = True, only: str =
     are, with `only` an exercise, those of all cells that need not be run for its own section.
     """
     chapter, name = source.parent.name, source.name.removesuffix(".pct.py")
-    notebook = _read(source)
+    notebook = _read(course, source)
     with _staging(course) as stage:
         reference, released = _release(stage, notebook, chapter, name)
         in_place = course.root / reference.relative_to(stage)
@@ -65,7 +66,7 @@ def build_chapter(course: Course, source: Path, *, run: bool = True, only: str =
         _write(filled, reference)
         explorer = name if (course.root / "site" / "explorers" / f"{name}.md").is_file() else None
         stubs = nbformat.read(released, as_version=4)
-        page = _page(course, filled, stubs, chapter, explorer, source)
+        page = chapter_page(filled, stubs, chapter, explorer)
         return [
             Built(Path("solutions", chapter, f"{name}.ipynb"), reference.read_bytes()),
             Built(Path("chapters", chapter, f"{name}.ipynb"), released.read_bytes()),
@@ -90,7 +91,7 @@ def build_variant(course: Course, source: Path, variant: Variant) -> list[Built]
     cell of the reference keeps the public solution beside its own, for those who hand that in.
     """
     chapter, name = source.parent.name, source.name.removesuffix(".pct.py")
-    notebook, public = _read(source, variant), _read(source)
+    notebook, public = _read(course, source, variant), _read(course, source)
     with _staging(course) as stage:
         reference, released = _release(stage, notebook, chapter, name)
         filled = recalled(notebook, course.root / reference.relative_to(stage))
@@ -101,13 +102,18 @@ def build_variant(course: Course, source: Path, variant: Variant) -> list[Built]
         return [Built(path.relative_to(stage), path.read_bytes()) for path in (reference, released)]
 
 
-def _read(source: Path, variant: Variant | None = None) -> NotebookNode:
+def _read(course: Course, source: Path, variant: Variant | None = None) -> NotebookNode:
     notebook = read_source(source, variant)
-    declared = notebook.metadata["undertorch"]["chapter"]
-    if declared != source.parent.name:
+    card = notebook.metadata["undertorch"]
+    if card["chapter"] != source.parent.name:
         raise AuthorError(
-            f"{source}: declares chapter {declared!r} in a folder named {source.parent.name!r}"
+            f"{source}: declares chapter {card['chapter']!r} in a folder named {source.parent.name!r}"
         )
+    names = [cell.id for cell in notebook.cells if is_solution_cell(cell)]
+    try:
+        card["reading"] = reading_for(course, names)
+    except ValueError as error:
+        raise AuthorError(f"{source}: site/reading.yml: {error}") from None
     return notebook
 
 
@@ -117,20 +123,6 @@ def _release(stage: Path, notebook: NotebookNode, chapter: str, name: str) -> tu
     _write(notebook, reference)
     release(stage, chapter)
     return reference, stage / "chapters" / chapter / f"{name}.ipynb"
-
-
-def _page(
-    course: Course,
-    executed: NotebookNode,
-    released: NotebookNode,
-    chapter: str,
-    explorer: str | None,
-    source: Path,
-) -> str:
-    try:
-        return chapter_page(executed, released, chapter, explorer, reading_lists(course))
-    except ValueError as error:
-        raise AuthorError(f"{source}: site/reading.yml: {error}") from None
 
 
 def build_myths(course: Course) -> list[Built]:

@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 from grader.course.course import AuthorError
 from grader.submission.grade_call import read_call
 
-MARKS = ("chapter", "exercise", "solution", "grade")
+MARKS = ("chapter", "sitting", "exercise", "solution", "grade")
 """What a cell's `# %%` line may say of it."""
 
 _JUPYTEXT = "lines_to_next_cell"
@@ -178,6 +178,22 @@ def check_stub(where: str, name: str, text: str) -> None:
             f"{where}: what students get of the solution cell of {name} defines no {missing}. Leave "
             f"`def {missing}` or `class {missing}`, and its docstring, outside the marks."
         )
+
+    if any(_raises(node) for node in ast.parse(stub).body):
+        raise AuthorError(
+            f"{where}: what students get of the solution cell of {name} raises when the cell is run, "
+            "and then so does a run of all cells. In a class, put ### BEGIN SOLUTION into the body "
+            "of its first method; what follows that method is cut out with it."
+        )
+
+
+def _raises(node: ast.stmt) -> bool:
+    """Say whether a statement raises while its cell runs: not in a function that it defines."""
+    if isinstance(node, ast.Raise):
+        return True
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    return any(_raises(one) for one in ast.iter_child_nodes(node) if isinstance(one, ast.stmt))
 
 
 def _names(text: str) -> set[str]:

@@ -1,8 +1,9 @@
 """Reads a chapter's source (`*.pct.py`) into a notebook with nbgrader's metadata.
 
-The source is Jupytext's percent format. Four kinds of cell carry a mark:
+The source is Jupytext's percent format. Five kinds of cell carry a mark:
 
     # %% [markdown] chapter="ch01_formats"      YAML: title, summary, preload
+    # %% [markdown] sitting="rounding"          YAML: question, reached
     # %% [markdown] exercise="round_to_bf16"    YAML: the exercise's card
     # %% solution="round_to_bf16"               with ### BEGIN SOLUTION and ### END SOLUTION
     # %% grade="round_to_bf16"                  grade("round_to_bf16")
@@ -26,6 +27,7 @@ from nbformat import NotebookNode
 
 from grader.building.resolve import unresolved
 from grader.building.sections import Source, check_sections, check_stub
+from grader.building.sittings import SITTING, STAR, TITLE, check_places, opening_id, with_sittings
 from grader.course.course import AuthorError
 from grader.course.parameters import (
     Parameter,
@@ -54,7 +56,7 @@ CARD = {
 }
 """What every exercise's card declares. Difficulty runs from 1 to 5.
 
-Two keys may be left out. `budget` is what the exercise may spend where that differs from the
+Three keys may be left out. `short: true` puts it on the short path. `budget` is what the exercise may spend where that differs from the
 course's limits, by the names of `grader.inside.process.budget.Budget`: `budget: {cpu_seconds: 60}`.
 `parameters` are what private variants change: see `grader.course.parameters`.
 """
@@ -83,6 +85,7 @@ def read_source(path: Path, variant: Variant | None = None) -> NotebookNode:
     source = Source(path, path.read_text(encoding="utf-8"))
     read = jupytext.reads(source.text, fmt="py:percent")
     check_sections(source, read.cells)
+    check_places(source, read.cells)
     notebook: NotebookNode = nbformat.v4.new_notebook(metadata=_METADATA)
     notebook.nbformat_minor = 5
     cards: dict[str, dict[str, Any]] = {}
@@ -91,6 +94,10 @@ def read_source(path: Path, variant: Variant | None = None) -> NotebookNode:
         notebook.cells.append(_convert(source, cell, cards, ids, notebook.metadata))
     if "undertorch" not in notebook.metadata:
         raise AuthorError(f'{path}: the first cell must be marked [markdown] chapter="…"')
+    chapter = notebook.metadata["undertorch"]["chapter"]
+    notebook.cells = with_sittings(
+        notebook, chapter, _markdown, lambda id, text: _code(id, text, {})
+    )
     return notebook
 
 
@@ -146,12 +153,20 @@ def _convert(
         where = source.at("chapter", marks["chapter"])
         declared = _yaml(where, cell.source, "chapter card")
         metadata["undertorch"] = {"chapter": marks["chapter"], "preload": [], **declared}
-        return _markdown(ids.take("title"), f"# {declared['title']}\n\n{declared['summary']}")
+        return _markdown(ids.take(TITLE), f"# {declared['title']}\n\n{declared['summary']}")
+    if "sitting" in marks:
+        ids.section = opening_id(marks["sitting"])
+        metadata["undertorch"].setdefault("sittings", []).append(
+            _sitting(source.at("sitting", marks["sitting"]), marks["sitting"], cell.source)
+        )
+        return _markdown(ids.section, "")
     if "exercise" in marks:
         name = marks["exercise"]
         where = source.at("exercise", name)
         card = _card(where, name, _yaml(where, cell.source, f"card of {name}"))
         cards[name] = {**card, "off_limits": marks["declared"]["off limits"]}
+        if sittings := metadata["undertorch"].get("sittings"):
+            cards[name]["sitting"] = sittings[-1]["id"]
         if "parameters" in card:
             cards[name]["parameters"] = marks["declared"]["parameters"]
         if "variant" in marks:
@@ -189,21 +204,37 @@ def _graded(
     return _code(ids.take(nbgrader["grade_id"]), source, metadata)
 
 
-def _yaml(where: str, text: str, what: str) -> dict[str, Any]:
+def _yaml(where: str, text: str, what: str, least: str = "title") -> dict[str, Any]:
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise AuthorError(f"{where}: the {what} is no YAML: {error}") from None
-    if not isinstance(data, dict) or "title" not in data:
-        raise AuthorError(f"{where}: the {what} needs at least a title")
+    if not isinstance(data, dict) or least not in data:
+        raise AuthorError(f"{where}: the {what} needs at least a {least}")
     return data
+
+
+def _sitting(where: str, name: str, text: str) -> dict[str, str]:
+    if not re.fullmatch(r"[a-z0-9-]+", name):
+        raise AuthorError(
+            f"{where}: the sitting {name!r} becomes a part of addresses: write small letters, "
+            "digits and hyphens alone."
+        )
+    declared = _yaml(where, text, f"sitting {name}", "question")
+    if set(declared) != SITTING or not all(isinstance(each, str) for each in declared.values()):
+        raise AuthorError(
+            f"{where}: the sitting {name} needs `question` and `reached`, two texts, alone"
+        )
+    return {"id": name, **{key: declared[key].strip() for key in sorted(SITTING)}}
 
 
 def _card(where: str, name: str, declared: dict[str, Any]) -> dict[str, Any]:
     for key, kind in CARD.items():
         if not isinstance(declared.get(key), kind):
             raise AuthorError(f"{where}: the card of {name} needs `{key}`, a {kind.__name__}")
-    unknown = sorted(set(declared) - set(CARD) - {"budget", "parameters"})
+    if not isinstance(declared.get("short", False), bool):
+        raise AuthorError(f"{where}: in the card of {name}, `short` is `true`, or is left out")
+    unknown = sorted(set(declared) - set(CARD) - {"budget", "parameters", "short"})
     if unknown:
         raise AuthorError(f"{where}: the card of {name} has unknown keys: {', '.join(unknown)}")
     try:
@@ -223,6 +254,8 @@ def _card(where: str, name: str, declared: dict[str, Any]) -> dict[str, Any]:
 def _card_markdown(name: str, card: Mapping[str, Any]) -> str:
     level = "●" * card["difficulty"] + "○" * (5 - card["difficulty"])
     facts = [f"**{card['minutes']} minutes**", f"{card['points']} points", f"difficulty {level}"]
+    if card.get("short"):
+        facts.append(f"{STAR} short path")
     if card["prerequisites"]:
         facts.append("after " + ", ".join(f"`{other}`" for other in card["prerequisites"]))
     lines = [f"## {card['title']}", "", " · ".join(facts), ""]
@@ -240,7 +273,8 @@ def _markdown(id: str, source: str) -> NotebookNode:
 
 
 def _code(id: str, source: str, metadata: dict[str, Any]) -> NotebookNode:
-    cell: NotebookNode = nbformat.v4.new_code_cell(source, id=id, metadata=metadata)
+    # a formatter leaves blank lines above a definition; a cell begins with its text
+    cell: NotebookNode = nbformat.v4.new_code_cell(source.strip("\n"), id=id, metadata=metadata)
     return cell
 
 

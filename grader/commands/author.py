@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from grader.commands import completion
 from grader.commands.arguments import ChapterArgument, ExerciseArguments
+from grader.commands.consoles import out
 from grader.course.course import Chapter, Course, CourseError, Exercise, find_course
 
 app = typer.Typer()
-out = Console(highlight=False)
 
 PANEL = "For authors"
 
@@ -117,12 +116,12 @@ def validate(
     Exit status: 0 all do, 1 some do not, 2 no such exercise, or it is not built, or not as a whole.
     """
     from grader.course.parameters import as_keywords
-    from grader.proving.validate import orphans, prove
+    from grader.proving.validate import orphans, pacing, prove
 
     course: Course = find_course()
     chosen = _exercises(course, exercises)
     whole = [c for c in course.chapters() if not exercises or c.id in exercises]
-    problems = [problem for chapter in whole for problem in orphans(chapter)]
+    problems = [found for one in whole for look in (orphans, pacing) for found in look(one)]
     private = variant is not None or all_variants
     for chapter, exercise in _variants(chosen, variant) if private else chosen:
         proof = prove(chapter, exercise, seed)

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from grader.commands import completion
 from grader.commands.arguments import AsJson, ChapterArgument
+from grader.commands.consoles import err, out
 from grader.course.course import find_course
 
 app = typer.Typer()
-out = Console(highlight=False)
-err = Console(highlight=False, stderr=True)
 
 Anonymous = Annotated[
     bool, typer.Option("--anonymous", help="Replace names by numbers, drawn anew each time.")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from grader.commands.arguments import AsJson
+from grader.commands.consoles import out
 from grader.course.course import COURSE_FILE, CourseError
 from grader.course.parameters import as_keywords
 
@@ -20,7 +21,13 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True, help="Set up and keep a course of chosen chapters and exercises."
 )
-out = Console(highlight=False)
+
+
+class Breadth(str, Enum):
+    """How much of a chapter a course takes."""
+
+    WHOLE = "whole"
+    SHORT = "short"
 
 
 @app.command()
@@ -32,6 +39,10 @@ def new(
     exercises: Annotated[
         str, typer.Option(help="Single exercises, by commas: decode,ch02_strides/view_of.")
     ] = "",
+    path: Annotated[
+        Breadth,
+        typer.Option(help="All of each chapter, or its short path: 2 to 3 hours of it."),
+    ] = Breadth.WHOLE,
     private: Annotated[
         bool,
         typer.Option("--private", help="Draw variants that the public solutions do not answer."),
@@ -40,6 +51,9 @@ def new(
 ) -> None:
     """Make a course folder with chosen chapters and exercises; all of them if none is chosen.
 
+    With `--path short` the exercises off the short path are neither graded nor in the notebooks;
+    name some with --exercises to add them.
+
     Points, due dates, the policy for late work and extensions are in its undertorch.toml: edit
     that and run `undertorch course apply`.
 
@@ -47,7 +61,8 @@ def new(
     """
     from grader.instructor.folder import new_course
 
-    new_course(folder, _listed(chapters), _listed(exercises), private=private)
+    short = path is Breadth.SHORT
+    new_course(folder, _listed(chapters), _listed(exercises), short=short, private=private)
     _apply(folder, overwrite=False, as_json=as_json)
     if not as_json:
         out.print(f"Next: edit {folder / COURSE_FILE}, then, in {folder}: undertorch course apply")

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from grader.commands import classes, course_folder
 from grader.commands.arguments import AsJson, ChapterArgument, StudentOption
+from grader.commands.consoles import out
 from grader.course.course import CourseError, find_course
 
 app = typer.Typer()
-out = Console(highlight=False)
 
 PANEL = "For instructors"
 

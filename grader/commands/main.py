@@ -8,10 +8,10 @@ shell: 130 for Ctrl-C.
 from __future__ import annotations
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from grader.commands import author, instructor, student
+from grader.commands.consoles import err
 from grader.course.course import CourseError
 
 app = typer.Typer(
@@ -22,7 +22,6 @@ app = typer.Typer(
 )
 for who in (student, instructor, author):
     app.add_typer(who.app)
-err = Console(stderr=True, highlight=False)
 
 
 def main() -> None:

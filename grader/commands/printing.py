@@ -11,17 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
+from grader.commands.consoles import err, out
+
 if TYPE_CHECKING:
-    from rich.syntax import Syntax
-
     from grader.student.check import Checked
+    from grader.student.help import Page
     from grader.student.update import Updated
-
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
 
 
 def refuse(message: str, as_json: bool = False) -> NoReturn:
@@ -39,8 +36,8 @@ class Working:
     """
 
     def __init__(self, quiet: bool = False) -> None:
-        # a dumb terminal cannot take a line back
-        self._shows = err.is_terminal and not err.is_dumb_terminal and not quiet
+        # a dumb terminal cannot take a line back, nor can a pipe that FORCE_COLOR calls a terminal
+        self._shows = err.file.isatty() and not err.is_dumb_terminal and not quiet
         self._shown = False
 
     def __enter__(self) -> Working:
@@ -95,7 +92,8 @@ def show_verdict(item: Checked, whole: bool) -> None:
         failed = [one for one in verdict.checks if one.message]
         if not whole:  # a page per exercise would bury the others
             verdict = replace(verdict, checks=tuple(failed[:1]))
-        head, *rest = to_text(verdict).split("\n")
+        room = out.width if out.is_terminal else None
+        head, *rest = to_text(verdict, room).split("\n")
         if not whole and len(failed) > 1:
             more = len(failed) - 1
             rest.append(
@@ -143,12 +141,26 @@ def as_data(checked: Sequence[Checked], troubles: Sequence[str]) -> dict[str, An
     }
 
 
-def show_code(source: str, syntax: type[Syntax]) -> None:
-    """Print code in colours on a terminal; elsewhere as it is, to be piped into a file."""
-    if out.is_terminal:
-        out.print(syntax(source.strip("\n"), "python", background_color="default"))
-    else:
-        typer.echo(source.strip("\n"))
+def show_page(page: Page) -> None:
+    """Print a hint or a solution, in colours on a terminal; code piped into a file is only code."""
+    from rich.markdown import Markdown
+    from rich.syntax import Syntax
+
+    from grader.student.help import Kind
+
+    for number, (kind, text) in enumerate(page.parts):
+        if kind is Kind.HEADING:
+            out.print(Text(f"{text}\n", "bold"), soft_wrap=True)
+        elif not page.granted:  # sentences of ours: a pipe gets each on its line
+            out.print(Text(text), soft_wrap=True)
+        elif kind is Kind.TEXT:
+            if number and page.parts[0][0] is Kind.CODE:
+                out.print()
+            out.print(Markdown(text))
+        elif out.is_terminal:
+            out.print(Syntax(text, "python", background_color="default"))
+        else:
+            typer.echo(text)
 
 
 def show_update(one: Updated, dry: bool) -> None:

@@ -13,15 +13,14 @@ import typer
 from rich.text import Text
 
 from grader.commands import completion
+from grader.commands.consoles import err, out
 from grader.commands.printing import (
     Working,
     as_data,
-    err,
-    out,
     passed,
     refuse,
-    show_code,
     show_head,
+    show_page,
     show_summary,
     show_update,
     show_verdict,
@@ -29,6 +28,7 @@ from grader.commands.printing import (
 from grader.course.course import CourseError, find_course
 
 if TYPE_CHECKING:
+    from grader.course.course import Chapter
     from grader.student.check import Checked, Checker
     from grader.student.folder import Folder
     from grader.student.targets import Target
@@ -53,6 +53,15 @@ OneExercise = Annotated[
     str,
     typer.Argument(
         metavar="EXERCISE", autocompletion=completion.exercises, help="An exercise, e.g. `decode`."
+    ),
+]
+OneOrLast = Annotated[
+    str,
+    typer.Argument(
+        metavar="EXERCISE",
+        autocompletion=completion.exercises,
+        help="An exercise, e.g. `decode`; the one that you tried last if left out.",
+        show_default=False,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a script, and nothing else.")]
@@ -147,9 +156,9 @@ def _check_all(targets: Sequence[Target], quiet: bool) -> tuple[list[Checked], l
                 continue
             if not quiet:
                 working.off()
-                show_head(
-                    work.notebook if work.notebook.exists() else work.judged(target.exercises[0])
-                )
+                # of one exercise, its own file; a whole notebook's say where an answer is a file's
+                named = target.named or not work.notebook.exists()
+                show_head(work.judged(target.exercises[0]) if named else work.notebook)
             verdicts = checker.check(work, target.exercises)
             for number, exercise in enumerate(target.exercises, 1):
                 working.on(f"checking {exercise} ({number} of {len(target.exercises)})")
@@ -218,7 +227,9 @@ def show_progress(
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """Show how far you are: exercises passed, tried and not begun, and points.
+    """Show how far you are: exercises passed, tried and not begun, points, and what it takes.
+
+    ★ marks the short path: what everyone should have built. In a notebook: progress("ch01_formats").
 
     It reads your saved notebooks and the verdicts that you saw, here or in a notebook. It runs
     nothing. An answer that was changed after its verdict counts as tried and has no points until it
@@ -228,7 +239,7 @@ def show_progress(
     """
     from grader.student.contents import write_contents
     from grader.student.folder import find_folder
-    from grader.student.progress import progress
+    from grader.student.progress import extent, progress
     from grader.student.tables import chapter_table, chapters_table
     from grader.student.targets import find_chapter
 
@@ -245,6 +256,7 @@ def show_progress(
         typer.echo(json.dumps([one.to_data() for one in shown], indent=1))
         return
     out.print(chapter_table(shown[0]) if chosen else chapters_table(shown))
+    out.print(f"\n{extent(shown)}.", soft_wrap=True)
     for one in shown:
         if one.trouble:
             out.print(Text(one.trouble, "red"), soft_wrap=True)
@@ -254,7 +266,7 @@ def show_progress(
 
 @app.command(rich_help_panel=PANEL)
 def hint(
-    exercise: OneExercise,
+    exercise: OneOrLast = "",
     number: Annotated[
         int,
         typer.Argument(
@@ -266,36 +278,28 @@ def hint(
 
     Exit status: 0 shown, 1 there is no further hint, 2 no such exercise or hint.
     """
-    from rich.markdown import Markdown
-
-    from grader.student import journal
-    from grader.student.hints import hints_of
-    from grader.student.targets import find_exercise
+    from grader.student.help import TERMINAL, next_hint
 
     try:
-        chapter, exercise = find_exercise(find_course(), exercise)
+        folder = _folder_or_none()
+        chapter, exercise = _exercise_or_last(exercise, folder)
+        page = next_hint(chapter, exercise, number, folder.root if folder else None, TERMINAL)
     except CourseError as error:
         refuse(str(error))
-    hints, folder = hints_of(chapter, exercise), _folder_or_none()
-    log = journal.read(folder.root) if folder else []
-    seen = [e.number for e in log if (e.kind, e.exercise) == ("hint", exercise)]
-    wanted = number or max(seen, default=0) + 1
-    if number > len(hints):
-        refuse(f"{exercise} has {len(hints)} hints.")
-    if not hints:
-        out.print(f"{exercise} has no hints.")
+    show_page(page)
+    if not page.granted:
         raise typer.Exit(1)
-    if wanted > len(hints):
-        out.print(f"You have seen all {len(hints)} hints. One again: undertorch hint {exercise} 1")
-        out.print(f"After an attempt: undertorch solution {exercise}")
-        raise typer.Exit(1)
-    chosen = hints[wanted - 1]
-    out.print(Text(f"Hint {wanted} of {len(hints)}: {chosen.title}\n", "bold"))
-    out.print(Markdown(chosen.text))
-    if folder:
-        journal.write(
-            folder.root, [journal.Entry("hint", chapter.id, exercise, time.time(), number=wanted)]
-        )
+
+
+def _exercise_or_last(name: str, folder: Folder | None) -> tuple[Chapter, str]:
+    """Return the named exercise and its chapter; without a name, the one that was tried last."""
+    from grader.student import journal
+    from grader.student.targets import find_exercise
+
+    last = journal.last_tried(journal.recall(folder.root)) if folder else None
+    if not name and not last:
+        raise CourseError("Say which exercise: you have tried none yet.")
+    return find_exercise(find_course(), name or last or "")
 
 
 def _folder_or_none() -> Folder | None:
@@ -309,7 +313,7 @@ def _folder_or_none() -> Folder | None:
 
 @app.command(rich_help_panel=PANEL)
 def solution(
-    exercise: OneExercise,
+    exercise: OneOrLast = "",
     others: Annotated[
         bool, typer.Option("--others", help="Also other right answers, by other roads.")
     ] = False,
@@ -317,45 +321,30 @@ def solution(
 ) -> None:
     """Show the reference solution, once you have tried.
 
-    An attempt is an answer of yours that was checked once, here or in the notebook; it need not
+    An attempt is an answer of yours that was graded once, here or in the notebook; it need not
     have passed.
 
     Exit status: 0 shown, 1 there was no attempt yet, 2 no such exercise, or no folder of yours.
     """
-    from rich.syntax import Syntax
-
-    from grader.student import journal
     from grader.student.folder import find_folder
-    from grader.student.hints import alternates_of, reference_of
-    from grader.student.targets import find_exercise
+    from grader.student.help import TERMINAL, open_solution
 
     try:
-        chapter, exercise = find_exercise(find_course(), exercise)
         folder = _folder_or_none() if anyway else find_folder()
+        chapter, exercise = _exercise_or_last(exercise, folder)
+        page = open_solution(
+            chapter,
+            exercise,
+            folder.root if folder else None,
+            TERMINAL,
+            others=others,
+            anyway=anyway,
+        )
     except CourseError as error:
         refuse(str(error))
-    log = journal.read(folder.root) if folder else []
-    seen = [entry for entry in log if entry.exercise == exercise]
-    tried = any(e.kind == "verdict" and e.outcome != "not attempted" for e in seen)
-    if not tried and not anyway:
-        out.print(f"You have not tried {exercise} yet: no answer of yours was checked.")
-        out.print(f"Write one and run `undertorch check {exercise}`, or grade it in the notebook.")
-        out.print(f"A first step: undertorch hint {exercise}. To see it all the same: --anyway")
+    show_page(page)
+    if not page.granted:
         raise typer.Exit(1)
-    if not tried:
-        out.print(
-            "Without an attempt, then. Close it when you have understood it, and write it from "
-            "memory: that is the exercise now.\n",
-            soft_wrap=True,
-        )
-    answers = [("", reference_of(chapter, exercise))]
-    answers += alternates_of(chapter, exercise) if others else []
-    for words, source in answers:
-        if words:
-            out.print(Text(f"\n{words}\n"), soft_wrap=True)
-        show_code(source, Syntax)
-    if folder:
-        journal.write(folder.root, [journal.Entry("solution", chapter.id, exercise, time.time())])
 
 
 @app.command(rich_help_panel=PANEL)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from grader.course.cells import Cell, code_cells, grade_id_of, source_of
+from grader.course.exercise import Exercise as Exercise  # who has chapters has exercises
+from grader.course.exercise import Sitting
 from grader.course.parameters import (
-    Parameter,
     Values,
     checked_values,
     public_values,
     read_parameters,
     render,
 )
-from grader.course.rules import Rule, parse_rule
+from grader.course.rules import parse_rule
 
 
 class CourseError(Exception):
@@ -28,38 +29,6 @@ class CourseError(Exception):
 
 class AuthorError(CourseError):
     """A file that an author wrote is wrong; the message says which, where and what to do."""
-
-
-@dataclass(frozen=True)
-class Exercise:
-    """One function or class that the student writes, and what its card declares."""
-
-    id: str
-    title: str
-    points: float
-    minutes: int
-    difficulty: int
-    prerequisites: tuple[str, ...]
-    teaches: str
-    leaves_out: str
-    off_limits: tuple[Rule, ...]
-    stub: str
-    budget: Mapping[str, float] = field(default_factory=dict)
-    """What differs from the course's limits, by the names of `grader.inside.process.budget.Budget`."""
-    chapter: str = ""
-    parameters: tuple[Parameter, ...] = ()
-    values: Values = field(default_factory=dict)
-    """The values that its parameters have here."""
-
-    @property
-    def variant(self) -> Values:
-        """The values, if they are those of a private variant; else nothing."""
-        return {} if self.values == public_values(self.parameters) else self.values
-
-    @property
-    def grade_id(self) -> str:
-        """The id of the exercise's grade cell."""
-        return f"{self.id}-grade"
 
 
 @dataclass(frozen=True)
@@ -140,11 +109,24 @@ class Chapter:
         """Modules that the box imports before the first fork."""
         return tuple(self.card.get("preload", ()))
 
+    def reading(self, exercise: str) -> tuple[tuple[str, str, str], ...]:
+        """Where PyTorch itself does what an exercise asks: words, an address, and its own sentence."""
+        found = self.card.get("reading", {}).get(exercise, ())
+        return tuple((str(words), str(address), str(says)) for words, address, says in found)
+
     @cached_property
     def exercises(self) -> tuple[Exercise, ...]:
         """The exercises, in the notebook's order."""
-        cells = self.notebook["cells"]
-        return tuple(_exercise(cell, self.id) for cell in cells if "undertorch" in cell["metadata"])
+        return exercises_in(self.notebook, self.id)
+
+    @cached_property
+    def sittings(self) -> tuple[Sitting, ...]:
+        """The sittings that have exercises here, in order; none if the chapter declares none."""
+        return sittings_in(self.notebook, self.exercises)
+
+    def sitting_of(self, exercise: Exercise) -> Sitting | None:
+        """Return the sitting that an exercise is in; None in a chapter without sittings."""
+        return next((one for one in self.sittings if one.id == exercise.sitting), None)
 
     def exercise(self, id: str, variant: Values | None = None) -> Exercise:
         """Return one exercise, of a variant that a notebook names; else of the course's own.
@@ -284,6 +266,23 @@ def _read(path: Path, folders: Folders) -> dict[str, Any]:
     return notebook
 
 
+def exercises_in(notebook: Mapping[str, Any], chapter: str) -> tuple[Exercise, ...]:
+    """Return the exercises of a chapter's notebook, in order."""
+    cells = notebook["cells"]
+    return tuple(_exercise(cell, chapter) for cell in cells if "undertorch" in cell["metadata"])
+
+
+def sittings_in(notebook: Mapping[str, Any], exercises: Sequence[Exercise]) -> tuple[Sitting, ...]:
+    """Return the sittings that a notebook declares and that have some of these exercises."""
+    parts: list[Sitting] = []
+    for declared in notebook["metadata"].get("undertorch", {}).get("sittings", ()):
+        own = tuple(exercise for exercise in exercises if exercise.sitting == declared["id"])
+        if own:
+            words = declared["question"], declared["reached"]
+            parts.append(Sitting(declared["id"], len(parts) + 1, *words, own))
+    return tuple(parts)
+
+
 def _exercise(cell: Mapping[str, Any], chapter: str, values: Values | None = None) -> Exercise:
     card = cell["metadata"]["undertorch"]
     parameters = read_parameters(card.get("parameters", {}))
@@ -306,4 +305,6 @@ def _exercise(cell: Mapping[str, Any], chapter: str, values: Values | None = Non
         chapter=chapter,
         parameters=parameters,
         values=values,
+        sitting=card.get("sitting", ""),
+        short=bool(card.get("short")),
     )

@@ -6,11 +6,12 @@ from enum import Enum
 
 
 class Outcome(str, Enum):
-    """What became of one exercise of one submission."""
+    """What became of one exercise of one submission. NOT_RUN is for a live notebook alone."""
 
     PASSED = "passed"
     FAILED = "failed"
     NOT_ATTEMPTED = "not attempted"
+    NOT_RUN = "not run yet"
     BLOCKED = "blocked"
     CRASHED = "crashed"
     TIMED_OUT = "timed out"

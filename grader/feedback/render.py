@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import re
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -25,15 +27,16 @@ _SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_RUN: "–"}
 
 @dataclass(frozen=True)
 class Report:
-    """A verdict that shows itself. nbgrader reads its plain text, so that is the score alone."""
+    """A verdict that shows itself, and what comes after it: sentences with code and links in Markdown."""
 
     verdict: Verdict
+    after: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return score_text(self.verdict)
+        return "\n".join([to_text(self.verdict), *_after_text(self.after)])
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        return {"text/plain": score_text(self.verdict), "text/html": to_html(self.verdict)}
+        return {"text/plain": repr(self), "text/html": to_html(self.verdict, self.after)}
 
 
 @dataclass(frozen=True)
@@ -43,14 +46,15 @@ class Trouble:
     message: str
 
     def __repr__(self) -> str:
-        return "0.0"
+        return "\n".join(_folded(self.message))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        html = (
-            f'<div class="ut ut-bad">{style_of("verdict.css")}<p>{escape(self.message)}</p></div>'
-        )
-        return {"text/plain": "0.0", "text/html": html}
+        html = f'<div class="ut ut-bad">{style_of("verdict.css")}<p>{inline_code(self.message)}</p></div>'
+        return {"text/plain": repr(self), "text/html": as_utf8(html)}
 
+
+TEXT_WIDTH = 80
+"""Columns of a verdict as text, where nobody knows how many there are."""
 
 _CLAIMED = "What the code did was observed beside it. Values prove themselves; this does not."
 
@@ -60,8 +64,11 @@ def score_text(verdict: Verdict) -> str:
     return repr(float(min(max(verdict.points, 0.0), verdict.max_points)))
 
 
-def to_html(verdict: Verdict) -> str:
-    """Return the verdict as one self-contained element."""
+def to_html(verdict: Verdict, after: Sequence[str] = ()) -> str:
+    """Return the verdict, and lines after it, as one self-contained element.
+
+    It reads well without its style too: some front ends take that away.
+    """
     parts = [style_of("verdict.css"), _head(verdict)]
     if verdict.tier and not verdict.tier.startswith("1"):
         parts.append(f'<p class="ut-banner">Run without a full sandbox: {escape(verdict.tier)}</p>')
@@ -71,7 +78,8 @@ def to_html(verdict: Verdict) -> str:
         parts.append(f'<div class="ut-summary">{_message(verdict.summary)}</div>')
     if verdict.checks:
         failed = [check.name for check in verdict.checks if check.message]
-        rows = "".join(_check(check, check.name in failed[1:]) for check in verdict.checks)
+        shares = _shares_differ(verdict)
+        rows = "".join(_check(check, check.name in failed[1:], shares) for check in verdict.checks)
         parts.append(f'<ul class="ut-checks">{rows}</ul>')
     if verdict.review:
         parts.append(
@@ -81,6 +89,8 @@ def to_html(verdict: Verdict) -> str:
     if verdict.chapter and verdict.outcome is not Outcome.PASSED:
         section = f"chapters/{verdict.chapter}.html#{verdict.exercise}"
         parts.append(_link(section, "Read this section again"))
+    if after:
+        parts.append(f'<div class="ut-after">{"".join(map(_after_html, after))}</div>')
     label = f"{verdict.title}: {verdict.outcome}, {points_text(verdict)}"
     html = (
         f'<div class="ut ut-{_tone(verdict)}" role="group" aria-label="{escape(label)}">'
@@ -89,57 +99,99 @@ def to_html(verdict: Verdict) -> str:
     return as_utf8(html)
 
 
-def to_text(verdict: Verdict) -> str:
-    """Return the verdict as lines for a terminal."""
-    lines = [f"{verdict.title}: {verdict.outcome}, {points_text(verdict)}"]
+def to_text(verdict: Verdict, width: int | None = TEXT_WIDTH) -> str:
+    """Return the verdict as lines of at most `width` columns; None leaves long lines whole.
+
+    The first says outcome and points: whoever reads no further has read these.
+    """
+    lines = _folded(f"{verdict.outcome}, {points_text(verdict)}: {verdict.title}", width=width)
     if verdict.diagnosis:
-        lines += ["", f"  {verdict.diagnosis}", ""]
+        lines += ["", *_folded(verdict.diagnosis, "  ", width=width), ""]
     if verdict.summary:
-        lines += _message_lines(verdict.summary)
+        lines += _message_lines(verdict.summary, "  ", width)
+    shares = _shares_differ(verdict)
     for check in verdict.checks:
-        lines.append(f"  {_SIGNS[check.state]} {check.rubric}{_check_points(check)}")
+        worth = f" ({_points(check.points)})" if shares and check.points else ""
+        first = f"  {_SIGNS[check.state]} "
+        lines += _folded(f"{check.rubric}{worth}", first, " " * len(first), width)
         if check.message:
-            lines += _message_lines(check.message)
+            lines += _message_lines(check.message, " " * 6, width)
     if verdict.review:
-        lines.append(f"  A person will look at this. {verdict.review}")
-    return "\n".join([*lines, *(f"  {note}" for note in verdict.notes)])
+        lines += _folded(f"A person will look at this. {verdict.review}", "  ", width=width)
+    for note in verdict.notes:
+        lines += _folded(note, "  ", width=width)
+    return "\n".join(lines)
+
+
+def _folded(
+    text: str, first: str = "", rest: str | None = None, width: int | None = TEXT_WIDTH
+) -> list[str]:
+    """Return a text's lines, each folded at blanks; `first` and `rest` stand before them."""
+    rest = first if rest is None else rest
+    lines: list[str] = []
+    for line in text.split("\n"):
+        begin = rest if lines else first
+        room = None if width is None else max(width, len(begin) + 20)
+        if room is None or len(begin) + len(line) <= room:
+            lines.append(begin + line)
+        else:
+            lines += textwrap.wrap(
+                line,
+                room,
+                initial_indent=begin,
+                subsequent_indent=rest,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+    return lines
 
 
 def points_text(verdict: Verdict) -> str:
     """Return e.g. "2.5 of 4 points"."""
-    return f"{verdict.points:g} of {verdict.max_points:g} points"
+    return f"{verdict.points:g} of {_points(verdict.max_points)}"
+
+
+def _points(number: float) -> str:
+    return f"{number:g} point{'' if number == 1 else 's'}"
 
 
 def _tone(verdict: Verdict) -> str:
     if verdict.outcome is Outcome.PASSED:
         return "good"
-    return "idle" if verdict.outcome is Outcome.NOT_ATTEMPTED else "bad"
+    return "idle" if verdict.outcome in (Outcome.NOT_ATTEMPTED, Outcome.NOT_RUN) else "bad"
 
 
 def _head(verdict: Verdict) -> str:
     return (
-        f'<p class="ut-head"><span class="ut-outcome">{escape(str(verdict.outcome))}</span>'
-        f'<strong class="ut-title">{inline_code(verdict.title)}</strong>'
+        f'<p class="ut-head"><span class="ut-outcome">{escape(str(verdict.outcome))}</span> '
+        f'<strong class="ut-title">{inline_code(verdict.title)}</strong> '
         f'<span class="ut-points">{points_text(verdict)}</span></p>'
     )
 
 
-def _check(check: CheckResult, folded: bool) -> str:
+def _shares_differ(verdict: Verdict) -> bool:
+    """Say whether some checks are worth more than others: else the signs say it all.
+
+    A share that differs by what rounding left is the same.
+    """
+    worth = [check.points for check in verdict.checks if check.points]
+    return bool(worth) and max(worth) - min(worth) > 0.01 * len(worth)
+
+
+def _check(check: CheckResult, folded: bool, shares: bool) -> str:
     message = _message(check.message) if check.message else ""
     if folded:
         message = f"<details><summary>what came</summary>{message}</details>"
     state = check.state.value
     claim = f' <abbr title="{_CLAIMED}">observed</abbr>' if check.claimed else ""
+    worth = (
+        f' <span class="ut-share">{_points(check.points)}</span>' if shares and check.points else ""
+    )
     return (
         f'<li class="ut-{state.replace(" ", "-")}">'
-        f'<span class="ut-sign" role="img" aria-label="{state}">{_SIGNS[check.state]}</span>'
-        f'<span class="ut-rubric">{inline_code(check.rubric)}{claim}</span>'
-        f'<span class="ut-share">{_check_points(check).strip(" ()")}</span>{message}</li>'
+        f'<span class="ut-sign" role="img" aria-label="{state}">{_SIGNS[check.state]}</span> '
+        f'<span class="ut-rubric">{inline_code(check.rubric)}{claim}</span>{worth}{message}</li>'
     )
-
-
-def _check_points(check: CheckResult) -> str:
-    return f" ({check.earned:g} of {check.points:g})" if check.points else ""
 
 
 def _message(message: Message) -> str:
@@ -163,10 +215,35 @@ def _link(page: str, text: str) -> str:
     return f'<p><a href="{escape(f"{site}/{page}")}" target="_blank" rel="noopener">{text}</a></p>'
 
 
-def _message_lines(message: Message) -> list[str]:
-    lines = [f"      {message.what}"]
-    width = max((len(label) for label, _ in message.rows), default=0)
-    return lines + [f"      {label:<{width}}  {text}" for label, text in message.rows]
+def _message_lines(message: Message, indent: str, width: int | None) -> list[str]:
+    lines = _folded(message.what, indent, width=width)
+    column = max((len(label) for label, _ in message.rows), default=0)
+    for label, text in message.rows:
+        first = f"{indent}{label:<{column}}  "
+        lines += _folded(text, first, " " * len(first), width)
+    return lines
+
+
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
+
+
+def _after_html(sentence: str) -> str:
+    """Return a sentence as a paragraph; a link to another page opens beside this one."""
+
+    def link(found: re.Match[str]) -> str:
+        elsewhere = "" if found[2].startswith("#") else ' target="_blank" rel="noopener"'
+        return f'<a href="{found[2]}"{elsewhere}>{found[1]}</a>'
+
+    return f"<p>{_LINK.sub(link, inline_code(sentence))}</p>"
+
+
+def _after_text(after: Sequence[str]) -> list[str]:
+    """Return the sentences as lines; addresses that one can open stand below."""
+    lines = [""] if after else []
+    for sentence in after:
+        lines += _folded(_LINK.sub(r"\1", sentence), "  ", "    ")
+        lines += [f"    {address}" for _, address in _LINK.findall(sentence) if address[0] != "#"]
+    return lines
 
 
 def inline_code(text: str) -> str:

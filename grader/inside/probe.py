@@ -158,15 +158,28 @@ class MissingName(Explained):
         super().__init__(f"`{name}` is not defined.{slip or ' Run the cell that defines it.'}")
 
 
+class NotCallable(Explained):
+    """A name that the exercise asks for stands for something that cannot be called."""
+
+    def __init__(self, name: str, value: object) -> None:
+        what = "None" if value is None else f"of type {type(value).__name__}"
+        super().__init__(
+            f"`{name}` is {what} here, and the exercise asks for something to call. Which line "
+            f"sets it? Run the cell that defines `{name}` again, or take that line out."
+        )
+
+
 class Student:
-    """The student's names, as attributes: `student.round_to_bf16`."""
+    """The student's names, as attributes: `student.round_to_bf16`. All are functions or classes."""
 
     def __init__(self, names: dict[str, Any]) -> None:
         self._names = names
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self._names[name]
-        except KeyError:
+        if name not in self._names:
             others = [other for other, value in self._names.items() if callable(value)]
-            raise MissingName(name, others) from None
+            raise MissingName(name, others)
+        value = self._names[name]
+        if not callable(value):
+            raise NotCallable(name, value)
+        return value

@@ -3,7 +3,8 @@
 An exercise's section goes as a whole. What the rest needs of it stays: a cell that defines a name
 which a kept cell uses, and, where a chosen exercise's section calls an exercise that was not chosen,
 the course's answer to it as a given cell. Parts of the text between the exercises stay, but for
-those whose examples would give away an answer in this way.
+those whose examples would give away an answer in this way. Sittings are counted anew, and say how
+long they take with what was chosen; one without exercises goes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from grader.building.sittings import with_sittings
 from grader.course.cells import grade_id_of, is_grade_cell, is_solution_cell, role_of, source_of
 from grader.course.course import Chapter
 from grader.submission.names import needs, provides
@@ -50,6 +52,8 @@ def cut(chapter: Chapter, points: Mapping[str, float]) -> Cut:
         for index, cell in enumerate(cells)
         if index in kept or index in wanted_by
     ]
+    partly = len(chosen) < len(chapter.exercises)
+    notebook["cells"] = with_sittings(notebook, chapter.id, _markdown, _code, partly=partly)
     given = {
         role.grade_id: wanted_by[index]
         for index in sorted(wanted_by)
@@ -59,6 +63,15 @@ def cut(chapter: Chapter, points: Mapping[str, float]) -> Cut:
     cards = {name: chapter.exercise(name).prerequisites for name in chosen}
     missing = {name: tuple(p for p in cards[name] if p not in there) for name in chosen}
     return Cut(notebook, given, {name: lacks for name, lacks in missing.items() if lacks})
+
+
+def _markdown(id: str, text: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "id": id, "metadata": {}, "source": text}
+
+
+def _code(id: str, text: str) -> dict[str, Any]:
+    kept: dict[str, Any] = {"execution_count": None, "outputs": []}
+    return {"cell_type": "code", "id": id, "metadata": {}, "source": text, **kept}
 
 
 def _section(cell: Mapping[str, Any]) -> str:

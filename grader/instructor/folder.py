@@ -94,17 +94,24 @@ class ApplyReport:
 
 
 def new_course(
-    folder: Path, chapters: Sequence[str], exercises: Sequence[str], *, private: bool = False
+    folder: Path,
+    chapters: Sequence[str],
+    exercises: Sequence[str],
+    *,
+    short: bool = False,
+    private: bool = False,
 ) -> CourseSettings:
     """Write a course file and nbgrader's configuration into a new folder.
 
     Takes whole chapters by id, and single exercises by id or as `chapter/exercise`; all chapters
-    if neither is given. A private course has a new secret for its variants. Raises `CourseError`, before anything is written.
+    if neither is given. `short` takes the short path of chapters in place of all their exercises. A
+    private course has a new secret for its variants. Raises `CourseError`, before anything is
+    written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CourseError(f"{folder} is there and not empty. Name a new folder.")
     course = material()
-    chosen = _selection(course, chapters, exercises)
+    chosen = _selection(course, chapters, exercises, short=short)
     id = re.sub(r"[^\w.-]+", "-", folder.resolve().name, flags=re.ASCII).strip(".-") or "course"
     text = HEAD.format(id=id, secret="secret" if private else "")
     for name, points in chosen.items():
@@ -130,21 +137,27 @@ def material() -> Course:
 
 
 def _selection(
-    course: Course, chapters: Sequence[str], exercises: Sequence[str]
+    course: Course, chapters: Sequence[str], exercises: Sequence[str], *, short: bool
 ) -> dict[str, dict[str, float]]:
+    every = [chapter.id for chapter in course.chapters()]
+    of_these = chapters or (every if short or not exercises else [])
     wanted = {
-        (course.chapter(name).id, e.id) for name in chapters for e in course.chapter(name).exercises
+        (name, exercise.id)
+        for name in of_these
+        for exercise in course.chapter(name).exercises
+        if exercise.short or not short
     }
     for name in exercises:
         place, _, exercise = name.rpartition("/")
         chapter = course.chapter(place) if place else course.chapter_of(exercise)
         wanted.add((chapter.id, chapter.exercise(exercise).id))
-    everything = not wanted
+    if not wanted:
+        raise CourseError(f"{', '.join(of_these)}: no exercise is on the short path there.")
     found = {
         chapter.id: {
             exercise.id: exercise.points
             for exercise in chapter.exercises
-            if everything or (chapter.id, exercise.id) in wanted
+            if (chapter.id, exercise.id) in wanted
         }
         for chapter in course.chapters()
     }

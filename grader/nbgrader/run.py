@@ -19,7 +19,7 @@ from grader.course.cells import CellRole, role_of
 from grader.course.course import Chapter, Exercise
 from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.wire.channel import Transport
-from grader.feedback.render import Report
+from grader.feedback.render import score_text, to_html
 from grader.inside.probe import Probe, load_probes
 from grader.inside.process.budget import Budget, changed
 from grader.nbgrader.rebuilt import INTAKE, attempts_in, notebook_digest
@@ -156,9 +156,9 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
 
 
 def show(cell: NotebookNode, verdict: Verdict) -> None:
-    """Make a verdict the output of its grade cell."""
-    bundle = Report(verdict)._repr_mimebundle_()
-    cell.outputs = [new_output("execute_result", data=bundle, execution_count=1)]
+    """Make a verdict the output of its grade cell. nbgrader reads the plain text: the points."""
+    data = {"text/plain": score_text(verdict), "text/html": to_html(verdict)}
+    cell.outputs = [new_output("execute_result", data=data, execution_count=1)]
     cell.execution_count = 1
 
 

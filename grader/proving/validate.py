@@ -14,6 +14,7 @@ from grader.box.fork import Fork
 from grader.building.graders import ready_probes
 from grader.course.answers import Answer, Role
 from grader.course.course import Chapter, Exercise, read_reference
+from grader.course.exercise import minutes_of, short_path
 from grader.evidence.outcome import Outcome
 from grader.proving.once import Once
 from grader.verdict.grading import ExerciseGrader, OpenTransport
@@ -174,6 +175,41 @@ def _parts(chapter: Chapter, exercise: Exercise, grader: ExerciseGrader) -> Iter
     for other in exercise.prerequisites:
         if other not in known[: known.index(exercise.id)]:
             yield Problem(exercise.id, f"its prerequisite {other} does not come before it", source)
+
+
+SITTING = range(60, 91)
+"""Minutes of a sitting: long enough for a question, short enough for an evening."""
+
+SHORT_PATH = range(120, 181)
+"""Minutes of a chapter's short path."""
+
+
+def pacing(chapter: Chapter) -> Iterator[Problem]:
+    """Find sittings that are too long or too short, and a short path that lacks something."""
+    source = f"solutions/{chapter.id}/{chapter.name}.pct.py"
+    sittings = chapter.sittings
+    whole = minutes_of(chapter.exercises)
+    if not sittings and whole > SITTING[-1]:
+        what = f"takes {whole} minutes and declares no sittings"
+        yield Problem(
+            chapter.id, what, f'begin each with `# %% [markdown] sitting="…"` in {source}'
+        )
+    for one in sittings:
+        if one.minutes not in SITTING:
+            what = f"takes {one.minutes} minutes, not {SITTING[0]} to {SITTING[-1]}"
+            mend = f"move where it begins or ends, in {source}"
+            yield Problem(f"{chapter.id}, sitting {one.id}", what, mend)
+    short = short_path(chapter.exercises)
+    if sittings and minutes_of(short) not in SHORT_PATH:
+        what = f"takes {minutes_of(short)} minutes, not {SHORT_PATH[0]} to {SHORT_PATH[-1]}"
+        mend = f"put `short: true` into other cards of {source}"
+        yield Problem(f"{chapter.id}, short path", what, mend)
+    there = {exercise.id for exercise in short}
+    for exercise in short:
+        for other in exercise.prerequisites:
+            if other not in there:
+                what = f"is on the short path and builds on {other}, which is not"
+                yield Problem(exercise.id, what, f"put both on it, or neither, in {source}")
 
 
 def _section(chapter: Chapter, exercise: Exercise) -> str:

@@ -17,6 +17,7 @@ from grader.inside.probe import Probe, load_probes
 from grader.inside.process.budget import Budget, changed
 from grader.student import journal
 from grader.student.live import PRACTICE_SEED
+from grader.student.practice import for_practice
 from grader.student.work import Work
 from grader.verdict.grading import ExerciseGrader
 from grader.verdict.verdict import Verdict
@@ -49,7 +50,7 @@ class Checker:
             start = time.monotonic()
             verdict = self._verdict(work, exercise)
             notes = (*verdict.notes, *work.notes.get(exercise, ()), *_unsaved(work, exercise, log))
-            verdict = replace(verdict, notes=notes)
+            verdict = for_practice(replace(verdict, notes=notes))
             if folder and work.written(exercise):
                 source = work.attempts[exercise].source
                 journal.write(

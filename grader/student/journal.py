@@ -88,6 +88,29 @@ def write(folder: Path, entries: Iterable[Entry]) -> None:
         os.close(descriptor)
 
 
+_kept: list[Entry] = []
+"""What this process was told and has no folder for, such as a notebook's kernel on a host."""
+
+
+def remember(folder: Path | None, entry: Entry) -> None:
+    """Add a line to the journal of a student's folder; without one, keep it as long as we run."""
+    if folder is None:
+        _kept.append(entry)
+    else:
+        write(folder, [entry])
+
+
+def recall(folder: Path | None) -> list[Entry]:
+    """Return all that was remembered for a folder, or without one."""
+    return list(_kept) if folder is None else read(folder)
+
+
+def last_tried(entries: Iterable[Entry]) -> str | None:
+    """Return the exercise that was graded or asked a hint for last."""
+    tried = [entry.exercise for entry in entries if entry.kind in ("verdict", "hint")]
+    return tried[-1] if tried else None
+
+
 def read(folder: Path) -> list[Entry]:
     """Return the journal's lines, oldest first. What is no such line is passed over."""
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import linecache
-import os
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -16,15 +15,23 @@ from typing import Any
 import torch
 
 from grader.box.fork import Fork, Here
-from grader.course.cells import code_cells, grade_id_of
+from grader.course.cells import code_cells
 from grader.course.course import Chapter, CourseError, find_course
 from grader.course.parameters import Values, as_keywords
+from grader.evidence.outcome import Outcome
 from grader.feedback.render import Report, Trouble
 from grader.inside.probe import Probe, load_probes
-from grader.student.journal import folder_around, verdict_entry, write
+from grader.student import cells_run
+from grader.student.contents import update_contents
+from grader.student.folder import Folder
+from grader.student.journal import folder_around, remember, verdict_entry
+from grader.student.naming import named
+from grader.student.next_up import what_next
+from grader.student.practice import for_practice
+from grader.student.showing import Points, show
+from grader.student.unready import edited_since, judged_source, name_asked_for, unready
 from grader.submission.names import binds
-from grader.submission.program import Program
-from grader.submission.rebuild import Unreadable, read_notebook
+from grader.submission.program import Program, is_stub
 from grader.verdict.grading import Attempt, ExerciseGrader
 from grader.verdict.verdict import Verdict
 
@@ -33,19 +40,28 @@ PRACTICE_SEED = 0
 being mended. A graded run draws its own."""
 
 
-def grade(exercise: str, **variant: Any) -> Report | Trouble:
-    """Grade what this kernel now defines for `exercise`. Show the result; it never raises.
+def grade(exercise: object = None, **variant: Any) -> Points | None:
+    """Grade what this kernel now defines for `exercise`, and show the verdict; it never raises.
 
-    `variant` are the values of a private variant, as its grade cell names them.
+    `variant` are the values of a private variant, as its grade cell names them. The points are
+    returned where a program runs the notebook: nbgrader takes a grade cell's result for them.
     """
+    return show(_graded(exercise, variant))
+
+
+def _graded(given: object, variant: Values) -> Report | Trouble:
+    """Return the verdict on an exercise, or why there is none."""
     try:
-        chapter = find_course().chapter_of(exercise)
+        chapter, exercise = named(find_course(), given, "grade")
         grader = _grader(chapter, exercise, variant)
     except CourseError as error:
         return Trouble(str(error))
     names = vars(sys.modules["__main__"])
-    given = {cell.source.strip() for cell in code_cells(chapter.notebook)}
-    attempt = live_attempt(exercise, names, given)
+    cells = {cell.source.strip() for cell in code_cells(chapter.notebook)}
+    attempt = live_attempt(exercise, names, cells, name_asked_for(grader.exercise))
+    early = unready(chapter, grader.exercise, attempt, names, cells)
+    if early is not None:
+        return _report(chapter, early, judged_source(grader.exercise, attempt))
     threads = torch.get_num_threads()
     # as in the box; and on a busy machine two threads wait for each other, 8 ms per operation
     torch.set_num_threads(1)
@@ -62,37 +78,25 @@ def grade(exercise: str, **variant: Any) -> Report | Trouble:
         return Trouble(str(error))
     finally:
         torch.set_num_threads(threads)
-    _remember(chapter, verdict, attempt)
-    return Report(replace(verdict, notes=(*verdict.notes, *_stale(exercise, attempt))))
+    verdict = replace(verdict, notes=(*verdict.notes, *edited_since(grader.exercise, attempt)))
+    return _report(chapter, verdict, attempt.source)
 
 
-def _remember(chapter: Chapter, verdict: Verdict, attempt: Attempt) -> None:
-    """Write the verdict into the student's journal, if the kernel works in a student's folder."""
-    with suppress(OSError):  # no verdict is lost because a disk is full
-        folder = folder_around(Path.cwd())
-        if folder is not None:
-            write(folder, [verdict_entry(chapter.id, verdict, attempt.source, "notebook")])
+def _report(chapter: Chapter, verdict: Verdict, source: str | None) -> Report:
+    """Remember a verdict; return it as this student reads it, with what comes next."""
+    folder = folder_around(Path.cwd())
+    if verdict.outcome is not Outcome.NOT_RUN and not _untouched(chapter, verdict, source):
+        with suppress(OSError, CourseError):  # no verdict is lost because a disk is full
+            remember(folder, verdict_entry(chapter.id, verdict, source, "notebook"))
+            if folder is not None:
+                update_contents(find_course(), Folder(folder))
+    return Report(for_practice(verdict), what_next(chapter, verdict, folder))
 
 
-def _stale(exercise: str, attempt: Attempt) -> tuple[str, ...]:
-    """Warn if the saved notebook holds another text than the one that was run.
-
-    Jupyter names the notebook of a kernel in `JPY_SESSION_NAME`; elsewhere nothing is said.
-    """
-    path = Path(os.environ.get("JPY_SESSION_NAME", ""))
-    if attempt.source is None or path.suffix != ".ipynb":
-        return ()
-    try:
-        cells = read_notebook(path)["cells"]
-    except Unreadable:
-        return ()
-    saved = [cell["source"] for cell in cells if grade_id_of(cell) == exercise]
-    if not saved or saved[-1].strip() == attempt.source.strip():
-        return ()
-    return (
-        "The saved notebook holds another answer than the one that was graded. Save it; "
-        "or, if you changed the cell after you ran it, run it again first.",
-    )
+def _untouched(chapter: Chapter, verdict: Verdict, source: str | None) -> bool:
+    """Say whether a verdict is on the stub: to run all cells is no attempt at any."""
+    stub = chapter.exercise(verdict.exercise).stub
+    return verdict.outcome is Outcome.NOT_ATTEMPTED and (source is None or is_stub(source, stub))
 
 
 @cache
@@ -112,13 +116,14 @@ _graders: dict[tuple[Chapter, str, str], ExerciseGrader] = {}
 """Kept from one run of a grade cell to the next: a grader learns what the known mistakes do."""
 
 
-def live_attempt(exercise: str, names: dict[str, Any], given: set[str]) -> Attempt:
+def live_attempt(exercise: str, names: dict[str, Any], given: set[str], name: str = "") -> Attempt:
     """Return the attempt that a kernel holds: the text of the cells that define its names.
 
-    `given` are the texts of the released notebook's cells.
+    `given` are the texts of the released notebook's cells; `name` is what the answer defines, where
+    that is not the exercise's own name.
     """
     cells: dict[str, str] = {}
-    pending, seen = [exercise], set()
+    pending, seen = [name or exercise], set()
     while pending:
         name = pending.pop()
         if name in seen:
@@ -130,7 +135,7 @@ def live_attempt(exercise: str, names: dict[str, Any], given: set[str]) -> Attem
                 cells[code.co_filename] = source
                 pending += [used for used in code.co_names if used in names]
     if not cells:
-        cells = _last_tried(exercise, names)
+        cells = _last_tried(name or exercise, names)
     own = next(iter(cells.values()), None)
     released = frozenset(label for label, text in cells.items() if text.strip() in given)
     return Attempt(Program(exercise, tuple(cells.items()), released), own, loaded=True)
@@ -159,3 +164,6 @@ def _codes(value: object, met: frozenset[type] = frozenset()) -> list[CodeType]:
         members = vars(value).values()
         return [code for member in members for code in _codes(member, met | {value})]
     return []
+
+
+cells_run.watch()  # from the cell that imports `grade` on: a chapter's first

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from grader.course.cells import grade_id_of
 from grader.course.course import Chapter, Course, CourseError
 from grader.student.folder import Folder, display_path, find_folder
+from grader.student.naming import did_you_mean
 from grader.submission.rebuild import Unreadable, read_notebook
 
 
@@ -118,9 +118,7 @@ def _ids(chapter: Chapter) -> tuple[str, ...]:
 
 def _unknown(course: Course, word: str) -> CourseError:
     known = [name for chapter in course.chapters() for name in (chapter.id, *_ids(chapter))]
-    close = get_close_matches(word, known, n=2, cutoff=0.6)
-    meant = f" Did you mean {' or '.join(close)}?" if close else ""
     return CourseError(
-        f"No notebook, chapter or exercise is called {word!r}.{meant} "
+        f"No notebook, chapter or exercise is called {word!r}.{did_you_mean(word, known)} "
         "`undertorch progress` lists all of them."
     )

@@ -14,6 +14,7 @@ from grader.evidence.wire.graph import Node, nodes_of
 from grader.verdict.checks import Check, CheckRun
 from grader.verdict.compare import Mismatch
 from grader.verdict.interview import Raised, StudentRaised
+from grader.verdict.signature import signature_asked_for
 
 
 class State(str, Enum):
@@ -130,7 +131,7 @@ def score(exercise: Exercise, runs: Sequence[CheckRun]) -> tuple[CheckResult, ..
         if run.error is None:
             results.append(CheckResult(check.name, check.rubric, share, share, State.PASSED))
             continue
-        message = message_for(run.error)
+        message = message_for(run.error, exercise.stub)
         results.append(CheckResult(check.name, check.rubric, share, 0.0, State.FAILED, message))
         over = check.weight == 0 or isinstance(run.error, Ended)
     return tuple(
@@ -150,12 +151,15 @@ def _shares(points: float, checks: Sequence[Check]) -> list[float]:
     return shares
 
 
-def message_for(error: BaseException) -> Message:
-    """Return what a student reads of a failed check. Never a traceback of ours."""
+def message_for(error: BaseException, stub: str = "") -> Message:
+    """Return what a student reads of a failed check. Never a traceback of ours.
+
+    The exercise's `stub` says how its function is called.
+    """
     if isinstance(error, Mismatch):
         return Message(error.what, error.rows, error.link, error.layouts, error.graphs)
     if isinstance(error, StudentRaised):
-        return raised_message(error.raised)
+        return raised_message(error.raised, stub)
     if isinstance(error, Ended):
         return Message(error.detail)
     if isinstance(error, AssertionError):
@@ -164,13 +168,19 @@ def message_for(error: BaseException) -> Message:
     return Message(f"The check could not be completed ({type(error).__name__}).")
 
 
-def raised_message(raised: Raised) -> Message:
+def raised_message(raised: Raised, stub: str = "") -> Message:
     """Return an exception of the student's code, with the student's own lines."""
     if raised.is_a("Explained"):
         return Message(raised.message)
     if raised.type == "NotImplementedError" and not raised.message:
         return Message("Not written yet: the code raises NotImplementedError.")
     text = str(raised)
+    asked_for = signature_asked_for(stub, raised)
+    if asked_for is not None:
+        return Message(
+            "Your code cannot be called as the exercise asks.",
+            (("asked for", asked_for), ("Python says", raised.message)),
+        )
     if raised.type == "NameError":
         text += ". Is an import missing? After a restart of the kernel, run the cells above again."
     rows = tuple(

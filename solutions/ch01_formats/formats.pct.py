@@ -35,7 +35,13 @@ import math
 
 import torch
 
-from grader import grade, predict
+from grader import grade, hint, predict, solution
+
+# %% [markdown] sitting="reading"
+# question: What do the bits of a float say?
+# reached: >-
+#   Three fields: a sign, a power of two, and a part of the way to the next one. Two widths decide
+#   range and precision, and the gap between neighbours doubles at every power of two.
 
 # %% [markdown]
 # ## The family
@@ -75,6 +81,7 @@ for dtype in [torch.float32, torch.float16, torch.bfloat16]:
 # minutes: 20
 # difficulty: 2
 # points: 4
+# short: true
 # prerequisites: []
 # teaches: >-
 #   what the three fields of a float mean, and the three cases that the exponent tells apart.
@@ -368,11 +375,18 @@ def spacing(x: torch.Tensor) -> torch.Tensor:
 # %% grade="spacing"
 grade("spacing")
 
+# %% [markdown] sitting="rounding"
+# question: Where does a number go that does not fit?
+# reached: >-
+#   To the nearest pattern, and in a tie to the even one: one addition on whole numbers does it.
+#   What is too large becomes infinity, or the largest number, by choice.
+
 # %% [markdown] exercise="round_to_bf16"
 # title: Round FP32 to BF16
 # minutes: 30
 # difficulty: 3
 # points: 6
+# short: true
 # prerequisites: [decode]
 # teaches: >-
 #   rounding to nearest, ties to even, as hardware does it: one addition on whole numbers.
@@ -462,118 +476,6 @@ def round_to_bf16(x: torch.Tensor) -> torch.Tensor:
 
 # %% grade="round_to_bf16"
 grade("round_to_bf16")
-
-# %% [markdown] exercise="round_mantissa"
-# title: TF32, and any other mantissa
-# minutes: 25
-# difficulty: 3
-# points: 6
-# prerequisites: [round_to_bf16]
-# teaches: >-
-#   that TF32 is float32 with a shorter mantissa while a matrix product is computed, and how to
-#   see on any machine what that costs.
-# leaves out: how the products are summed, and how a given chip shortens its operands.
-# off limits: []
-
-# %% [markdown]
-# **TF32** has the sign and the eight exponent bits of `float32`, and the ten mantissa bits of
-# `float16`. That makes nineteen bits, and yet no tensor is ever stored in nineteen. TF32 is a *mode*:
-# the operands of a matrix product lie in memory as `float32`, lose their last thirteen mantissa bits on
-# the way into the multiplier, and the sums are `float32` again. (So say PyTorch's notes *Numerical
-# accuracy* and *CUDA semantics* of the GPUs that have it.) There is no dtype of that name. There are
-# switches, and they do not all stand the same way:
-
-# %%
-print("dtypes:", [name for name in dir(torch) if "tf32" in name or "tensorfloat" in name])
-print("convolutions on CUDA may use TF32:   ", torch.backends.cudnn.allow_tf32)
-print("matrix products on CUDA may use TF32:", torch.backends.cuda.matmul.allow_tf32)
-
-# %% [markdown]
-# What do thirteen bits matter? The number 1024.5 needs eleven mantissa bits:
-
-# %%
-text = f"{torch.tensor(1024.5).view(torch.int32).item():032b}"
-print(text[0], text[1:9], text[9:19], text[19:])
-
-# %% [markdown]
-# Ten of them are all zero, the eleventh is set, and it is gone as soon as the operand has been
-# shortened. Multiplying by the identity matrix then *changes* a number. This can be seen without
-# any special hardware: shorten both operands, and multiply in `float32`. Here `float16` does the
-# shortening, since its mantissa is just as long; it only lends itself to numbers that fit its
-# small range.
-
-# %%
-x = torch.tensor([1024.5])
-print("float32:      ", (torch.eye(1) @ x).item())
-print("ten bits each:", (torch.eye(1).half().float() @ x.half().float()).item())
-
-# %% [markdown]
-# **Predict.** And what becomes of 1025.5?
-
-# %%
-predict(
-    ...,
-    lambda: (torch.eye(1).half().float() @ torch.tensor([1025.5]).half().float()).item(),
-)
-
-# %% [markdown]
-# For numbers of every size you have to shorten the mantissa yourself. It is the step of the
-# exercise before, with another place to cut and with a result that stays a `float32`.
-#
-# **Write `round_mantissa(x, kept_bits)`.** `x` is a `float32` tensor of any shape and layout, and
-# `kept_bits` a whole number from 1 to 23. Return a `float32` tensor of the same shape, in which
-# every element is rounded to the nearest number whose last `23 - kept_bits` bits are zero; ties go
-# to the one whose last kept bit is zero, too. So 10 gives TF32, 7 gives the numbers of `bfloat16`,
-# and 23 changes nothing.
-#
-# Zeros keep their sign. Subnormals are rounded like all others: the rule is about the last bits of
-# the pattern, whatever the exponent. From half a step beyond the largest number that can be kept,
-# the result is infinite. Infinities stay, and a NaN stays a NaN; which one is up to you. Do not
-# change `x`.
-#
-# <details><summary>Hint 1: the same addition</summary>
-#
-# With `drop = 23 - kept_bits`, half a step is `1 << (drop - 1)`. Which number took its place in
-# `round_to_bf16`, where `drop` was 16?
-#
-# </details>
-# <details><summary>Hint 2: zeros at the end</summary>
-#
-# After the addition the upper bits are right and the lower ones are rubbish. `& -(1 << drop)`
-# clears the last `drop` bits of a whole number, positive or negative.
-#
-# </details>
-# <details><summary>Hint 3: the two ends</summary>
-#
-# With 23 kept bits there is no half a step: `1 << -1` raises `ValueError`. And a NaN may turn into
-# infinity when its last bits are cleared, or overflow in the addition. Keep both apart.
-#
-# </details>
-
-
-# %% solution="round_mantissa"
-def round_mantissa(x: torch.Tensor, kept_bits: int) -> torch.Tensor:
-    """Round to a shorter mantissa, to nearest, ties to even.
-
-    x: float32, any shape
-    kept_bits: from 1 to 23
-    returns: float32, the same shape; the last 23 - kept_bits bits of every number are zero
-    """
-    ### BEGIN SOLUTION
-    drop = 23 - kept_bits
-    if drop == 0:
-        return x.clone()
-    bits = x.view(torch.int32)
-    odd = (bits >> drop) & 1
-    # One less than half a step: the carry of a tie comes from `odd` alone. A carry out of the
-    # mantissa goes into the exponent, where it belongs.
-    rounded = (bits + (1 << (drop - 1)) - 1 + odd) & -(1 << drop)
-    return torch.where(x.isnan(), x, rounded.view(torch.float32))
-    ### END SOLUTION
-
-
-# %% grade="round_mantissa"
-grade("round_mantissa")
 
 # %% [markdown] exercise="encode_fp8"
 # title: Encode FP8
@@ -707,6 +609,124 @@ def encode_fp8(x: torch.Tensor, dtype: torch.dtype, saturate: bool) -> torch.Ten
 
 # %% grade="encode_fp8"
 grade("encode_fp8")
+
+# %% [markdown] sitting="updates"
+# question: Why do some weights stop moving?
+# reached: >-
+#   An update of less than half a step is rounded away, every time. Chance, a master copy or a
+#   compensation buffer keeps what rounding drops.
+
+# %% [markdown] exercise="round_mantissa"
+# title: TF32, and any other mantissa
+# minutes: 25
+# difficulty: 3
+# points: 6
+# prerequisites: [round_to_bf16]
+# teaches: >-
+#   that TF32 is float32 with a shorter mantissa while a matrix product is computed, and how to
+#   see on any machine what that costs.
+# leaves out: how the products are summed, and how a given chip shortens its operands.
+# off limits: []
+
+# %% [markdown]
+# **TF32** has the sign and the eight exponent bits of `float32`, and the ten mantissa bits of
+# `float16`. That makes nineteen bits, and yet no tensor is ever stored in nineteen. TF32 is a *mode*:
+# the operands of a matrix product lie in memory as `float32`, lose their last thirteen mantissa bits on
+# the way into the multiplier, and the sums are `float32` again. (So say PyTorch's notes *Numerical
+# accuracy* and *CUDA semantics* of the GPUs that have it.) There is no dtype of that name. There are
+# switches, and they do not all stand the same way:
+
+# %%
+print("dtypes:", [name for name in dir(torch) if "tf32" in name or "tensorfloat" in name])
+print("convolutions on CUDA may use TF32:   ", torch.backends.cudnn.allow_tf32)
+print("matrix products on CUDA may use TF32:", torch.backends.cuda.matmul.allow_tf32)
+
+# %% [markdown]
+# What do thirteen bits matter? The number 1024.5 needs eleven mantissa bits:
+
+# %%
+text = f"{torch.tensor(1024.5).view(torch.int32).item():032b}"
+print(text[0], text[1:9], text[9:19], text[19:])
+
+# %% [markdown]
+# Ten of them are all zero, the eleventh is set, and it is gone as soon as the operand has been
+# shortened. Multiplying by the identity matrix then *changes* a number. This can be seen without
+# any special hardware: shorten both operands, and multiply in `float32`. Here `float16` does the
+# shortening, since its mantissa is just as long; it only lends itself to numbers that fit its
+# small range.
+
+# %%
+x = torch.tensor([1024.5])
+print("float32:      ", (torch.eye(1) @ x).item())
+print("ten bits each:", (torch.eye(1).half().float() @ x.half().float()).item())
+
+# %% [markdown]
+# **Predict.** And what becomes of 1025.5?
+
+# %%
+predict(
+    ...,
+    lambda: (torch.eye(1).half().float() @ torch.tensor([1025.5]).half().float()).item(),
+)
+
+# %% [markdown]
+# For numbers of every size you have to shorten the mantissa yourself. It is the step of
+# `round_to_bf16`, with another place to cut and with a result that stays a `float32`.
+#
+# **Write `round_mantissa(x, kept_bits)`.** `x` is a `float32` tensor of any shape and layout, and
+# `kept_bits` a whole number from 1 to 23. Return a `float32` tensor of the same shape, in which
+# every element is rounded to the nearest number whose last `23 - kept_bits` bits are zero; ties go
+# to the one whose last kept bit is zero, too. So 10 gives TF32, 7 gives the numbers of `bfloat16`,
+# and 23 changes nothing.
+#
+# Zeros keep their sign. Subnormals are rounded like all others: the rule is about the last bits of
+# the pattern, whatever the exponent. From half a step beyond the largest number that can be kept,
+# the result is infinite. Infinities stay, and a NaN stays a NaN; which one is up to you. Do not
+# change `x`.
+#
+# <details><summary>Hint 1: the same addition</summary>
+#
+# With `drop = 23 - kept_bits`, half a step is `1 << (drop - 1)`. Which number took its place in
+# `round_to_bf16`, where `drop` was 16?
+#
+# </details>
+# <details><summary>Hint 2: zeros at the end</summary>
+#
+# After the addition the upper bits are right and the lower ones are rubbish. `& -(1 << drop)`
+# clears the last `drop` bits of a whole number, positive or negative.
+#
+# </details>
+# <details><summary>Hint 3: the two ends</summary>
+#
+# With 23 kept bits there is no half a step: `1 << -1` raises `ValueError`. And a NaN may turn into
+# infinity when its last bits are cleared, or overflow in the addition. Keep both apart.
+#
+# </details>
+
+
+# %% solution="round_mantissa"
+def round_mantissa(x: torch.Tensor, kept_bits: int) -> torch.Tensor:
+    """Round to a shorter mantissa, to nearest, ties to even.
+
+    x: float32, any shape
+    kept_bits: from 1 to 23
+    returns: float32, the same shape; the last 23 - kept_bits bits of every number are zero
+    """
+    ### BEGIN SOLUTION
+    drop = 23 - kept_bits
+    if drop == 0:
+        return x.clone()
+    bits = x.view(torch.int32)
+    odd = (bits >> drop) & 1
+    # One less than half a step: the carry of a tie comes from `odd` alone. A carry out of the
+    # mantissa goes into the exponent, where it belongs.
+    rounded = (bits + (1 << (drop - 1)) - 1 + odd) & -(1 << drop)
+    return torch.where(x.isnan(), x, rounded.view(torch.float32))
+    ### END SOLUTION
+
+
+# %% grade="round_mantissa"
+grade("round_mantissa")
 
 # %% [markdown] exercise="stochastic_round"
 # title: Round by chance, and lose nothing on average
@@ -915,6 +935,7 @@ print("like NF4", [round(value, 2) for value in (quantiles / quantiles.max()).to
 # minutes: 35
 # difficulty: 3
 # points: 6
+# short: true
 # prerequisites: [round_to_bf16]
 # teaches: >-
 #   why a small update to a bfloat16 weight vanishes, and two ways to keep what rounding drops: a
@@ -1028,6 +1049,13 @@ def sgd_step(
 
 # %% grade="sgd_step"
 grade("sgd_step")
+
+# %% [markdown] sitting="small-numbers"
+# question: Why does a sum stop growing, and a gradient vanish?
+# reached: >-
+#   Next to a large total a small number is less than half a step; below the smallest subnormal
+#   there is nothing at all. The lost part of a sum can be computed exactly, and a scaled loss
+#   lifts gradients back into range.
 
 # %% [markdown] exercise="compensated_sum"
 # title: A sum that does not stick
@@ -1156,6 +1184,7 @@ grade("compensated_sum")
 # minutes: 30
 # difficulty: 2
 # points: 6
+# short: true
 # parameters:
 #   grow: {public: 2, among: [4, 8], says: "a scale that grows {{grow}}-fold"}
 #   shrink: {public: 2, among: [4, 8, 16], says: "one that shrinks to 1/{{shrink}}"}
@@ -1270,11 +1299,18 @@ def loss_scale_step(
 # %% grade="loss_scale_step"
 grade("loss_scale_step")
 
+# %% [markdown] sitting="eight-bits"
+# question: How does a whole number stand for a real one?
+# reached: >-
+#   By agreement: a scale and a zero point. Codes of different agreements cannot be added, nor
+#   even laid side by side, before they are brought to one.
+
 # %% [markdown] exercise="quantize"
 # title: Eight bits for a range
 # minutes: 35
 # difficulty: 3
 # points: 5
+# short: true
 # prerequisites: [decode]
 # teaches: >-
 #   affine quantization: a scale and a zero point chosen by minimum and maximum, per tensor and per
@@ -1562,6 +1598,12 @@ def quantized_concat(
 
 # %% grade="quantized_concat"
 grade("quantized_concat")
+
+# %% [markdown] sitting="products"
+# question: How does a coarse format give an accurate product?
+# reached: >-
+#   Products of coarse numbers are added in a wider format. And what one coarse number cannot
+#   hold, three can.
 
 # %% [markdown] exercise="int8_matmul"
 # title: Multiply INT8 matrices

@@ -36,7 +36,13 @@ import warnings
 import numpy
 import torch
 
-from grader import grade, predict, show_storage
+from grader import grade, hint, predict, show_storage, solution
+
+# %% [markdown] sitting="elements"
+# question: How does PyTorch find an element in a row of bytes?
+# reached: >-
+#   One sum: the offset, and each index times its stride. A new tensor gets its strides from its
+#   sizes, and "contiguous" says that they are those.
 
 # %% [markdown]
 # ## A tensor is a record
@@ -102,6 +108,7 @@ predict(..., lambda: x[1, 2:].untyped_storage().nbytes())
 # minutes: 20
 # difficulty: 1
 # points: 7
+# short: true
 # parameters:
 #   counts:
 #     public: {stride: elements, offset: elements}
@@ -338,6 +345,7 @@ predict(..., lambda: (tuple(torch.Tensor(3).shape), tuple(torch.tensor(3).shape)
 # minutes: 15
 # difficulty: 1
 # points: 5
+# short: true
 # prerequisites: [read_element]
 # teaches: >-
 #   where strides come from: sizes, and the order in which the dimensions lie in memory.
@@ -424,6 +432,7 @@ grade("dense_stride")
 # minutes: 25
 # difficulty: 2
 # points: 6
+# short: true
 # prerequisites: [dense_stride]
 # teaches: >-
 #   that contiguity is a relation between sizes and strides, with exceptions that decide real cases:
@@ -537,11 +546,18 @@ def is_contiguous(
 
 # %% grade="is_contiguous"
 grade("is_contiguous")
+# %% [markdown] sitting="views"
+# question: How can a tensor be turned, cut and indexed without touching a byte?
+# reached: >-
+#   A view is the same storage under other sizes, strides and another offset. Seven operations and
+#   every basic index came down to that.
+
 # %% [markdown] exercise="view_of"
 # title: Make seven views by hand
 # minutes: 40
 # difficulty: 3
 # points: 7
+# short: true
 # prerequisites: [read_element]
 # teaches: >-
 #   that transposing, slicing, expanding, taking a diagonal and sliding a window all do the same
@@ -790,9 +806,15 @@ def index_view(x: torch.Tensor, items: tuple) -> torch.Tensor:
 # %% grade="index_view"
 grade("index_view")
 
+# %% [markdown] sitting="same-bytes"
+# question: Which elements are the same bytes?
+# reached: >-
+#   Two tensors share memory if some byte belongs to an element of each; where the first elements
+#   lie does not tell. A broadcast dimension has stride 0: all its elements are one.
+
 # %% [markdown] exercise="share_memory"
 # title: Find out whether two tensors share a byte
-# minutes: 25
+# minutes: 30
 # difficulty: 3
 # points: 6
 # prerequisites: [read_element]
@@ -877,7 +899,7 @@ def share_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
 grade("share_memory")
 # %% [markdown] exercise="broadcast_strides"
 # title: Broadcast by hand
-# minutes: 25
+# minutes: 30
 # difficulty: 3
 # points: 7
 # prerequisites: [view_of]
@@ -995,11 +1017,18 @@ def broadcast_strides(layouts: list[Layout]) -> tuple[tuple[int, ...], list[tupl
 # %% grade="broadcast_strides"
 grade("broadcast_strides")
 
+# %% [markdown] sitting="view-rule"
+# question: When can a tensor take another shape without a copy?
+# reached: >-
+#   When each group of dimensions that is to be merged can be walked with one stride. Contiguous
+#   is enough, and is not needed.
+
 # %% [markdown] exercise="view_stride"
 # title: Decide whether a view is possible
 # minutes: 60
 # difficulty: 5
 # points: 9
+# short: true
 # prerequisites: [is_contiguous, view_of]
 # teaches: >-
 #   the exact rule behind `view`: which dimensions can be merged, which cannot, and why a tensor need
@@ -1143,6 +1172,12 @@ grade("view_stride")
 # %% [markdown]
 # PyTorch's own version is `at::detail::computeStride`, in `aten/src/ATen/TensorUtils.cpp`. It does
 # both steps in one loop. Read it next: you will recognise what it does.
+
+# %% [markdown] sitting="copies"
+# question: Which everyday calls copy?
+# reached: >-
+#   Those whose result no record can describe over the old bytes. `reshape` decides in silence,
+#   and you can foresee it from sizes and strides alone.
 
 # %% [markdown] exercise="reshape"
 # title: Reshape by a view, or by one copy
@@ -1689,6 +1724,12 @@ def to_channels_last(x: torch.Tensor) -> torch.Tensor:
 # %% grade="to_channels_last"
 grade("to_channels_last")
 
+# %% [markdown] sitting="overlap"
+# question: Can a tensor reach the same byte twice?
+# reached: >-
+#   Overlapping windows do: six strides over the same image. Reading them is free. To write
+#   through them is an error, where PyTorch can tell.
+
 # %% [markdown] exercise="windows"
 # title: See every window of an image at once
 # minutes: 35
@@ -1958,6 +1999,12 @@ def overlaps(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
 
 # %% grade="overlaps"
 grade("overlaps")
+
+# %% [markdown] sitting="sharing"
+# question: Who else sees it when a tensor changes, and is saved?
+# reached: >-
+#   Whoever reaches the same cells of the same storage. A storage is saved whole, unless you keep
+#   what the views need and how they lie in it.
 
 # %% [markdown] exercise="alias_graph"
 # title: Find out who shares memory with whom
@@ -2254,9 +2301,15 @@ def pack_views(tensors: list[torch.Tensor]) -> tuple[list[torch.Tensor], list[La
 # %% grade="pack_views"
 grade("pack_views")
 
+# %% [markdown] sitting="in-place"
+# question: Can a matrix be turned inside its own memory?
+# reached: >-
+#   Yes: a transpose is a permutation of cells, and each of its cycles can be walked with one cell
+#   in the hand.
+
 # %% [markdown] exercise="transpose_in_place"
 # title: Transpose a matrix inside its own memory
-# minutes: 50
+# minutes: 60
 # difficulty: 5
 # points: 6
 # prerequisites: [alias_graph]
@@ -2384,6 +2437,12 @@ def transpose_in_place(x: torch.Tensor) -> torch.Tensor:
 # %% grade="transpose_in_place"
 grade("transpose_in_place")
 
+# %% [markdown] sitting="own-tensor"
+# question: What is a tensor, then?
+# reached: >-
+#   A storage, a size, a stride and an offset. You wrote one over a plain list; everything else is
+#   arithmetic on the last three.
+
 # %% [markdown] exercise="StridedTensor"
 # title: Build a tensor of your own
 # minutes: 75
@@ -2497,10 +2556,10 @@ Part = int | slice | None | type(Ellipsis)
 class StridedTensor:
     """A tensor over a list: element [i, j] is storage[offset + i * stride[0] + j * stride[1]]."""
 
-    ### BEGIN SOLUTION
     def __init__(
         self, storage: list, size: tuple[int, ...], stride: tuple[int, ...], offset: int = 0
     ) -> None:
+        ### BEGIN SOLUTION
         self.storage, self.offset = storage, offset
         self.size, self.stride = tuple(size), tuple(stride)
 

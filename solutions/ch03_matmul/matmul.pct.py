@@ -36,7 +36,22 @@ from collections.abc import Iterable
 import torch
 import torch.nn.functional as F
 
-from grader import grade, predict, watch_flops, watch_memory, watch_ops
+from grader import (
+    grade,
+    hint,
+    predict,
+    solution,
+    watch_flops,
+    watch_memory,
+    watch_ops,
+    written,
+)
+
+# %% [markdown] sitting="one-product"
+# question: What does `@` do with tensors of any shape?
+# reached: >-
+#   It promotes vectors, broadcasts batches, and folds the rest by views into one `mm` or one
+#   `bmm`.
 
 # %% [markdown]
 # ## The family
@@ -176,6 +191,7 @@ grade("mm_by_hand")
 # minutes: 25
 # difficulty: 2
 # points: 6
+# short: true
 # prerequisites: []
 # teaches: >-
 #   the three rules by which matmul takes operands of any rank, and what it refuses.
@@ -313,6 +329,7 @@ predict(..., lambda: tuple((prediction - target).shape))
 # minutes: 40
 # difficulty: 3
 # points: 9
+# short: true
 # prerequisites: [matmul_shape]
 # teaches: >-
 #   that matmul is views around one mm or one bmm, and when those views cost nothing.
@@ -451,6 +468,12 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 # %% grade="matmul"
 grade("matmul")
 
+# %% [markdown] sitting="cost"
+# question: Why is the same result cheap in one way and dear in another?
+# reached: >-
+#   Brackets decide how many multiplications there are, and what is written out decides how much
+#   memory. Neither changes what is computed.
+
 # %% [markdown] exercise="best_order"
 # title: Choose where to put the brackets
 # minutes: 40
@@ -575,6 +598,7 @@ grade("best_order")
 # minutes: 45
 # difficulty: 4
 # points: 7
+# short: true
 # prerequisites: [matmul]
 # teaches: >-
 #   what a broadcast product costs in memory, and that folding dimensions into rows and columns
@@ -700,6 +724,12 @@ def broadcast_matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 # %% grade="broadcast_matmul"
 grade("broadcast_matmul")
+
+# %% [markdown] sitting="exactness"
+# question: Do two right products agree to the last bit?
+# reached: >-
+#   No. Fewer multiplications, or another order of a sum, round differently. Equal bits take one
+#   order for every row, whoever its neighbours are.
 
 # %% [markdown] exercise="strassen"
 # title: Multiply with seven products instead of eight
@@ -946,6 +976,12 @@ def steady_matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 # %% grade="steady_matmul"
 grade("steady_matmul")
 
+# %% [markdown] sitting="einsum"
+# question: Can one notation hold every product?
+# reached: >-
+#   Letters for dimensions: those in the output stay, the others are summed. Two operands always
+#   come down to permute, reshape and one `bmm`.
+
 # %% [markdown] exercise="einsum"
 # title: Build einsum
 # minutes: 75
@@ -1141,6 +1177,12 @@ def einsum(equation: str, *operands: torch.Tensor) -> torch.Tensor:
 
 # %% grade="einsum"
 grade("einsum")
+
+# %% [markdown] sitting="convolution"
+# question: What has a convolution to do with a matrix product?
+# reached: >-
+#   It is one: of the weights with a view that shows every window. A linear layer is the case of a
+#   single window.
 
 # %% [markdown] exercise="conv2d"
 # title: A convolution is one contraction
@@ -1433,6 +1475,12 @@ def linear_as_conv(linear: torch.nn.Linear, size: tuple[int, int]) -> torch.nn.C
 # %% grade="linear_as_conv"
 grade("linear_as_conv")
 
+# %% [markdown] sitting="attention"
+# question: What does attention compute?
+# reached: >-
+#   Two products around a softmax, for heads that are views of one tensor. A mask takes part
+#   before the softmax, and a row without keys has to be seen to.
+
 # %% [markdown]
 # ## From words to numbers: the shapes of BERT
 #
@@ -1481,6 +1529,7 @@ predict(..., lambda: "ffn" if 2 * 4 * hidden * hidden > 4 * hidden * hidden else
 # minutes: 20
 # difficulty: 2
 # points: 5
+# short: true
 # prerequisites: [broadcast_matmul]
 # teaches: >-
 #   that heads are a way to read the hidden dimension, and where the one copy of multi-head attention
@@ -1571,6 +1620,7 @@ grade("split_heads")
 # minutes: 40
 # difficulty: 3
 # points: 8
+# short: true
 # prerequisites: [split_heads]
 # teaches: >-
 #   that attention is two matrix products around a softmax, what masks mean, and why a row with
@@ -1689,6 +1739,12 @@ def attention(
 
 # %% grade="attention"
 grade("attention")
+
+# %% [markdown] sitting="long-context"
+# question: How does attention get by without its table of scores?
+# reached: >-
+#   Distances become positions through strides. The softmax runs along with the scores, block by
+#   block, and corrects what it has when a larger score comes.
 
 # %% [markdown] exercise="relative_shift"
 # title: Shift scores of distances into place
@@ -1906,9 +1962,15 @@ def streaming_attention(
 # %% grade="streaming_attention"
 grade("streaming_attention")
 
+# %% [markdown] sitting="formulas"
+# question: How does a formula become loops?
+# reached: >-
+#   Call it once with arguments that remember, and you have data. The order of the loops is a
+#   second decision, and most orders give the same result.
+
 # %% [markdown] exercise="compute"
 # title: Record a formula
-# minutes: 45
+# minutes: 40
 # difficulty: 4
 # points: 6
 # prerequisites: [mm_by_hand]
@@ -2023,7 +2085,10 @@ class Expr:
     def __init__(self, node: tuple) -> None:
         self.node = node
 
-    ### BEGIN SOLUTION
+    def __add__(self, other: object) -> "Expr":
+        ### BEGIN SOLUTION
+        return Expr.binary("+", self, other)
+
     @staticmethod
     def node_of(value: object) -> tuple:
         """Return the node of an Expr, or make one of a number."""
@@ -2033,9 +2098,6 @@ class Expr:
     def binary(op: str, left: object, right: object) -> "Expr":
         """Record an operation on two sides, either of which may be a number."""
         return Expr((op, Expr.node_of(left), Expr.node_of(right)))
-
-    def __add__(self, other: object) -> "Expr":
-        return Expr.binary("+", self, other)
 
     def __radd__(self, other: object) -> "Expr":
         return Expr.binary("+", other, self)
@@ -2139,20 +2201,19 @@ grade("compute")
 
 
 # %%
-A, B, X, W = (Buffer(name) for name in "ABXW")
-vector_add = compute((1024,), lambda i: A[i] + B[i])
-gemm = compute((4, 5), lambda i, j: total((3,), lambda k: A[i, k] * B[k, j]))
-
-
 def inside(r: Expr, n: int) -> Expr:
     return (r >= 0) & (r < n)
 
 
-convolution = compute(
-    (6,),
-    lambda i: total((3,), lambda d: where(inside(i + d - 1, 6), X[i + d - 1], 0.0) * W[d]),
-)
-print(gemm)
+if written("compute"):
+    A, B, X, W = (Buffer(name) for name in "ABXW")
+    vector_add = compute((1024,), lambda i: A[i] + B[i])
+    gemm = compute((4, 5), lambda i, j: total((3,), lambda k: A[i, k] * B[k, j]))
+    convolution = compute(
+        (6,),
+        lambda i: total((3,), lambda d: where(inside(i + d - 1, 6), X[i + d - 1], 0.0) * W[d]),
+    )
+    print(gemm)
 
 # %% [markdown] exercise="loop_nest"
 # title: From a formula to loops, in any order
@@ -2275,7 +2336,14 @@ def loop_nest(program: dict, order: tuple[str, ...]) -> str:
 grade("loop_nest")
 
 # %%
-print(loop_nest(gemm, ("k", "i", "j")))
+if written("compute", "loop_nest"):
+    print(loop_nest(gemm, ("k", "i", "j")))
+
+# %% [markdown] sitting="planning"
+# question: What can be known of a program before it runs?
+# reached: >-
+#   Whether a loop nest is a contraction that a tuned kernel can take over; and shapes, work and
+#   memory, from metadata alone.
 
 # %% [markdown] exercise="lower_to_einsum"
 # title: Recognise a contraction

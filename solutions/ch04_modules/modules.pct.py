@@ -40,7 +40,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from grader import grade, predict
+from grader import grade, hint, predict, solution
+
+# %% [markdown] sitting="inventory"
+# question: What is in a model, and who finds it?
+# reached: >-
+#   One walk: depth first, each module once, under its first name. Parameters and buffers are
+#   found by that walk with a memory of their own, and an optimiser wants each exactly once.
 
 # %% [markdown]
 # ## Four dictionaries
@@ -145,6 +151,7 @@ print([(type(p).__name__, p.requires_grad) for p in frozen.parameters()])
 # minutes: 20
 # difficulty: 2
 # points: 7
+# short: true
 # prerequisites: []
 # teaches: >-
 #   how the one walk that all others rest on goes: depth first, itself first, each object once under
@@ -253,6 +260,7 @@ grade("named_modules")
 # minutes: 25
 # difficulty: 2
 # points: 8
+# short: true
 # prerequisites: [named_modules]
 # teaches: >-
 #   that parameters and buffers are found by a walk over modules with a second memory, of tensors, and
@@ -553,11 +561,18 @@ def parameter_groups(model, weight_decay, frozen=()):
 # %% grade="parameter_groups"
 grade("parameter_groups")
 
+# %% [markdown] sitting="registering"
+# question: Why does an assignment put a weight into the checkpoint?
+# reached: >-
+#   `__setattr__` files parameters, buffers and children in three dictionaries, and the state dict
+#   reads those. What was never filed is not there.
+
 # %% [markdown] exercise="MiniModule"
 # title: Rebuild nn.Module
 # minutes: 50
 # difficulty: 3
 # points: 10
+# short: true
 # prerequisites: [named_modules]
 # teaches: >-
 #   how an assignment registers something, what slips through, and what `train`, `apply` and
@@ -723,12 +738,12 @@ predict(..., without_weight)
 class MiniModule:
     """A module: registries for parameters, buffers and children, and walks over them."""
 
-    ### BEGIN SOLUTION
-    REGISTRIES = ("_parameters", "_buffers", "_modules")
-
     def __init__(self):
+        ### BEGIN SOLUTION
         # past our own __setattr__, which needs what is made here
         self.__dict__.update({name: {} for name in self.REGISTRIES}, training=True)
+
+    REGISTRIES = ("_parameters", "_buffers", "_modules")
 
     def __setattr__(self, name, value):
         own = self.__dict__
@@ -1010,6 +1025,7 @@ print([(type(module).__name__, module.training) for module in frozen_net.modules
 # minutes: 20
 # difficulty: 2
 # points: 5
+# short: true
 # prerequisites: [named_tensors]
 # teaches: >-
 #   what is in a state dict and what is not; that it holds no copies; where the versions are.
@@ -1120,6 +1136,12 @@ def collect_state(module):
 
 # %% grade="collect_state"
 grade("collect_state")
+
+# %% [markdown] sitting="exchange"
+# question: How do other weights, or other layers, get into a model that exists?
+# reached: >-
+#   By path. A checkpoint is loaded whole or not at all, and a layer is replaced in each place
+#   where it is used.
 
 # %% [markdown] exercise="load_state"
 # title: Load a checkpoint, or say why not
@@ -1446,6 +1468,12 @@ def replace_linears(model, wrap):
 # %% grade="replace_linears"
 grade("replace_linears")
 
+# %% [markdown] sitting="hooks"
+# question: How can one look inside a model without changing its code?
+# reached: >-
+#   Hooks run around `forward`, in a fixed order, and may replace what goes in and comes out.
+#   Whoever puts one on takes it off again, also after an error.
+
 # %% [markdown]
 # ## Hooks, and when each is called
 #
@@ -1550,6 +1578,7 @@ with warnings.catch_warnings():
 # minutes: 30
 # difficulty: 3
 # points: 7
+# short: true
 # prerequisites: []
 # teaches: >-
 #   how hooks are put on and surely taken off again, and what of an output one may keep.
@@ -1794,6 +1823,12 @@ def call_hooked(module, *args, **kwargs):
 # %% grade="call_hooked"
 grade("call_hooked")
 
+# %% [markdown] sitting="batch-norm"
+# question: Why does a model answer otherwise in `eval`?
+# reached: >-
+#   Batch norm divides by the statistics of the batch in training, and by running ones afterwards.
+#   Then they are constants, which a convolution can take over.
+
 # %% [markdown] exercise="BatchNorm"
 # title: Write batch norm, both halves of it
 # minutes: 40
@@ -1884,8 +1919,8 @@ predict(..., running_mean_after)
 class BatchNorm(nn.Module):
     """Batch norm over any number of dimensions after (batch, channels)."""
 
-    ### BEGIN SOLUTION
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True):
+        ### BEGIN SOLUTION
         super().__init__()
         self.eps, self.momentum = eps, momentum
         self.register_parameter(
@@ -2060,6 +2095,12 @@ print(
 print("variance of the whole       ", whole.var(correction=0).item())
 total, squares, count = whole.sum(), whole.square().sum(), len(whole)  # sums over ranks would do
 print("from sums                   ", (squares / count - (total / count) ** 2).item())
+
+# %% [markdown] sitting="code-and-weights"
+# question: Is a model its code or its weights?
+# reached: >-
+#   Both, and they come apart: a network is proved by counts and values, and the same code is a
+#   function of any weights that you hand it.
 
 # %% [markdown] exercise="resnet"
 # title: Build ResNet-18 from its specification

@@ -44,7 +44,13 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from grader import grade, predict
+from grader import grade, hint, predict, solution
+
+# %% [markdown] sitting="recording"
+# question: When does PyTorch record what you compute?
+# reached: >-
+#   When grad mode is on and an input requires grad, at the moment at which the operation runs.
+#   Grad mode is one flag per thread, and somebody has to put it back.
 
 # %% [markdown]
 # ## The graph
@@ -102,6 +108,7 @@ print(plain.requires_grad)
 # minutes: 30
 # difficulty: 2
 # points: 7
+# short: true
 # prerequisites: []
 # teaches: >-
 #   which results require grad, which are leaves, and who shares memory with whom, for `detach`,
@@ -249,135 +256,6 @@ def predict_flags(program: list[tuple]) -> dict[str, tuple[bool, bool, str]]:
 # %% grade="predict_flags"
 grade("predict_flags")
 
-# %% [markdown] exercise="route"
-# title: Stop exactly the gradients you mean
-# minutes: 25
-# difficulty: 2
-# points: 6
-# prerequisites: []
-# teaches: >-
-#   the difference between freezing parameters and cutting the graph, and that what is recorded is
-#   decided when the layer runs, not when you call `backward`.
-# leaves out: giving layers different learning rates.
-# off limits: [torch.Tensor.register_hook, torch.nn.Module.register_full_backward_hook]
-
-# %% [markdown]
-# "Freeze that part, with `detach` or with `requires_grad_(False)`." The two are not the same. One
-# closes the door to a layer's parameters. The other closes the road to everything before it. Three
-# layers, the middle one frozen in either way:
-
-
-# %%
-def who_learns(how):
-    torch.manual_seed(0)
-    first, middle, last = nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 1)
-    if how != "detach":
-        middle.requires_grad_(False)
-    h = middle(first(torch.ones(1, 2)))
-    if how == "detach":
-        h = h.detach()
-    if how == "switched on afterwards":
-        middle.requires_grad_(True)
-    last(h).sum().backward()
-    return [layer.weight.grad is not None for layer in (first, middle, last)]
-
-
-for how in ("requires_grad_(False)", "detach", "switched on afterwards"):
-    print(f"{how:>22}: first, middle, last learn: {who_learns(how)}")
-
-# %% [markdown]
-# A frozen layer still hands gradients on. That is what trains a generator through a fixed critic.
-# A cut stops all that lies before. That is what keeps a probe from disturbing the network it reads.
-#
-# Whether a road to a parameter is recorded is decided **when the layer runs**. Switch `requires_grad`
-# on afterwards, and no gradient comes: that is the third line. Now the other way round.
-#
-# **Predict.** `requires_grad_(False)` is called after the forward pass and before `backward`. Does
-# the weight still get a gradient? Write `True` or `False`.
-
-
-# %%
-def frozen_too_late():
-    layer = nn.Linear(2, 1)
-    loss = layer(torch.ones(1, 2)).sum()
-    layer.requires_grad_(False)
-    loss.backward()
-    return layer.weight.grad is not None
-
-
-predict(..., frozen_too_late)
-
-# %% [markdown]
-# The road was recorded, and a gradient comes along it. But at its end stands `AccumulateGrad`
-# (`torch/csrc/autograd/functions/accumulate_grad.cpp`), which looks at the flag once more, and adds
-# nothing to a leaf that does not require grad **now**. If the flag is on again when `backward` runs, it
-# adds.
-#
-# **Write `route(layers, x, frozen, cut)`.** `layers` is a list of modules, each a function of one
-# tensor. Apply them to `x`, in order, each position once, and return the result. `frozen` and `cut`
-# are sets of positions in the list.
-#
-# - At a position in `frozen` the layer's parameters get no gradient **from this use**. The gradient
-#   goes through the layer to what lies before it.
-# - At a position in `cut` the layer runs as usual, and no gradient goes from it to what lies before:
-#   for position 0 that is `x`.
-# - Everything else gets the gradient that it would get anyway.
-#
-# The same module may stand at several positions and be frozen at one of them only; two modules may
-# share a parameter. Some parameters may not require grad to begin with. When you return, every
-# parameter's `requires_grad` must be what it was before, also if a layer raises; its error goes on.
-# Values are those of the plain forward pass. `x` is not changed, nor does it lose its `requires_grad`.
-# The layers themselves run, so that a BatchNorm among them collects its statistics as usual.
-#
-# <details><summary>Hint 1: cut the input</summary>
-#
-# `h.detach()` before the layer runs leaves the layer's own parameters alone.
-#
-# </details>
-# <details><summary>Hint 2: frozen for a moment</summary>
-#
-# Switch `requires_grad` off for the layer's parameters just while it runs. The graph remembers how
-# things were then, and nobody else needs to know.
-#
-# </details>
-# <details><summary>Hint 3: put back what was</summary>
-#
-# Note which parameters required grad, and give it back to those and no others, in a `finally`.
-#
-# </details>
-
-
-# %% solution="route"
-def route(
-    layers: list[nn.Module], x: torch.Tensor, frozen: set[int], cut: set[int]
-) -> torch.Tensor:
-    """Apply layers in order, with some frozen and some cut off from what lies before.
-
-    x: what the first layer takes
-    frozen, cut: positions in layers
-    returns: what the last layer gives
-    """
-    ### BEGIN SOLUTION
-    h = x
-    for position, layer in enumerate(layers):
-        if position in cut:
-            h = h.detach()
-        closed = [p for p in layer.parameters() if p.requires_grad and position in frozen]
-        # The graph is recorded while the layer runs. The flag matters then, and only then.
-        for parameter in closed:
-            parameter.requires_grad_(False)
-        try:
-            h = layer(h)
-        finally:
-            for parameter in closed:
-                parameter.requires_grad_(True)
-    return h
-    ### END SOLUTION
-
-
-# %% grade="route"
-grade("route")
-
 # %% [markdown] exercise="grad_mode"
 # title: Build a grad mode that never leaks
 # minutes: 40
@@ -509,8 +387,8 @@ class grad_mode:
     enabled: grad mode in the body, or in the decorated function
     """
 
-    ### BEGIN SOLUTION
     def __init__(self, enabled: bool):
+        ### BEGIN SOLUTION
         self.enabled = enabled
         self.mine = threading.local()  # grad mode is per thread, so what was before is too
 
@@ -561,6 +439,141 @@ class grad_mode:
 
 # %% grade="grad_mode"
 grade("grad_mode")
+
+# %% [markdown] sitting="choosing"
+# question: How do you get exactly the gradients that you want?
+# reached: >-
+#   Freeze a layer while it runs, or cut the road before it. Evaluate with both switches, weigh
+#   the pieces of a batch, and keep no loss that holds a graph.
+
+# %% [markdown] exercise="route"
+# title: Stop exactly the gradients you mean
+# minutes: 25
+# difficulty: 2
+# points: 6
+# prerequisites: []
+# teaches: >-
+#   the difference between freezing parameters and cutting the graph, and that what is recorded is
+#   decided when the layer runs, not when you call `backward`.
+# leaves out: giving layers different learning rates.
+# off limits: [torch.Tensor.register_hook, torch.nn.Module.register_full_backward_hook]
+
+# %% [markdown]
+# "Freeze that part, with `detach` or with `requires_grad_(False)`." The two are not the same. One
+# closes the door to a layer's parameters. The other closes the road to everything before it. Three
+# layers, the middle one frozen in either way:
+
+
+# %%
+def who_learns(how):
+    torch.manual_seed(0)
+    first, middle, last = nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 1)
+    if how != "detach":
+        middle.requires_grad_(False)
+    h = middle(first(torch.ones(1, 2)))
+    if how == "detach":
+        h = h.detach()
+    if how == "switched on afterwards":
+        middle.requires_grad_(True)
+    last(h).sum().backward()
+    return [layer.weight.grad is not None for layer in (first, middle, last)]
+
+
+for how in ("requires_grad_(False)", "detach", "switched on afterwards"):
+    print(f"{how:>22}: first, middle, last learn: {who_learns(how)}")
+
+# %% [markdown]
+# A frozen layer still hands gradients on. That is what trains a generator through a fixed critic.
+# A cut stops all that lies before. That is what keeps a probe from disturbing the network it reads.
+#
+# Whether a road to a parameter is recorded is decided **when the layer runs**. Switch `requires_grad`
+# on afterwards, and no gradient comes: that is the third line. Now the other way round.
+#
+# **Predict.** `requires_grad_(False)` is called after the forward pass and before `backward`. Does
+# the weight still get a gradient? Write `True` or `False`.
+
+
+# %%
+def frozen_too_late():
+    layer = nn.Linear(2, 1)
+    loss = layer(torch.ones(1, 2)).sum()
+    layer.requires_grad_(False)
+    loss.backward()
+    return layer.weight.grad is not None
+
+
+predict(..., frozen_too_late)
+
+# %% [markdown]
+# The road was recorded, and a gradient comes along it. But at its end stands `AccumulateGrad`
+# (`torch/csrc/autograd/functions/accumulate_grad.cpp`), which looks at the flag once more, and adds
+# nothing to a leaf that does not require grad **now**. If the flag is on again when `backward` runs, it
+# adds.
+#
+# **Write `route(layers, x, frozen, cut)`.** `layers` is a list of modules, each a function of one
+# tensor. Apply them to `x`, in order, each position once, and return the result. `frozen` and `cut`
+# are sets of positions in the list.
+#
+# - At a position in `frozen` the layer's parameters get no gradient **from this use**. The gradient
+#   goes through the layer to what lies before it.
+# - At a position in `cut` the layer runs as usual, and no gradient goes from it to what lies before:
+#   for position 0 that is `x`.
+# - Everything else gets the gradient that it would get anyway.
+#
+# The same module may stand at several positions and be frozen at one of them only; two modules may
+# share a parameter. Some parameters may not require grad to begin with. When you return, every
+# parameter's `requires_grad` must be what it was before, also if a layer raises; its error goes on.
+# Values are those of the plain forward pass. `x` is not changed, nor does it lose its `requires_grad`.
+# The layers themselves run, so that a BatchNorm among them collects its statistics as usual.
+#
+# <details><summary>Hint 1: cut the input</summary>
+#
+# `h.detach()` before the layer runs leaves the layer's own parameters alone.
+#
+# </details>
+# <details><summary>Hint 2: frozen for a moment</summary>
+#
+# Switch `requires_grad` off for the layer's parameters just while it runs. The graph remembers how
+# things were then, and nobody else needs to know.
+#
+# </details>
+# <details><summary>Hint 3: put back what was</summary>
+#
+# Note which parameters required grad, and give it back to those and no others, in a `finally`.
+#
+# </details>
+
+
+# %% solution="route"
+def route(
+    layers: list[nn.Module], x: torch.Tensor, frozen: set[int], cut: set[int]
+) -> torch.Tensor:
+    """Apply layers in order, with some frozen and some cut off from what lies before.
+
+    x: what the first layer takes
+    frozen, cut: positions in layers
+    returns: what the last layer gives
+    """
+    ### BEGIN SOLUTION
+    h = x
+    for position, layer in enumerate(layers):
+        if position in cut:
+            h = h.detach()
+        closed = [p for p in layer.parameters() if p.requires_grad and position in frozen]
+        # The graph is recorded while the layer runs. The flag matters then, and only then.
+        for parameter in closed:
+            parameter.requires_grad_(False)
+        try:
+            h = layer(h)
+        finally:
+            for parameter in closed:
+                parameter.requires_grad_(True)
+    return h
+    ### END SOLUTION
+
+
+# %% grade="route"
+grade("route")
 
 # %% [markdown] exercise="evaluating"
 # title: Evaluate without a trace
@@ -684,6 +697,7 @@ grade("evaluating")
 # minutes: 35
 # difficulty: 3
 # points: 6
+# short: true
 # prerequisites: []
 # teaches: >-
 #   gradient accumulation that equals the large batch: with what to weigh each piece, when a graph is
@@ -829,11 +843,18 @@ def train_step(
 # %% grade="train_step"
 grade("train_step")
 
+# %% [markdown] sitting="graph"
+# question: What does a result remember of how it was made?
+# reached: >-
+#   A node, which has edges to other nodes and keeps the tensors that its derivative needs. A
+#   version counter notices most changes to these, not all.
+
 # %% [markdown] exercise="graph_report"
 # title: Walk the graph
 # minutes: 35
 # difficulty: 3
 # points: 7
+# short: true
 # prerequisites: [predict_flags]
 # teaches: >-
 #   the graph as a data structure: nodes, their edges, the leaves at its end, and the tensors that it
@@ -1182,6 +1203,12 @@ x = torch.tensor([2.0, -2.0], requires_grad=True)
 torch.where(x > 0, x**2, 5 * x).sum().backward()
 print("where:", x.grad.tolist())
 
+# %% [markdown] sitting="saved"
+# question: What is kept from forward to backward, and who decides?
+# reached: >-
+#   A `Function` says what it saves. Hooks on saved tensors may put it elsewhere, and bring it
+#   back when backward asks.
+
 # %% [markdown] exercise="cross_entropy"
 # title: Write a Function that can be differentiated twice
 # minutes: 45
@@ -1326,9 +1353,9 @@ predict(..., second_derivative)
 class CrossEntropy(torch.autograd.Function):
     """The mean cross-entropy, which saves its inputs and nothing else."""
 
-    ### BEGIN SOLUTION
     @staticmethod
     def forward(ctx, logits, target):
+        ### BEGIN SOLUTION
         ctx.save_for_backward(logits, target)
         return (log_sum_exp(logits) - logits.gather(1, target[:, None])).mean()
 
@@ -1576,6 +1603,12 @@ def offloading(folder: str, at_least: int) -> Iterator[None]:
 # %% grade="offloading"
 grade("offloading")
 
+# %% [markdown] sitting="recompute"
+# question: Can a network be trained that does not fit into memory?
+# reached: >-
+#   What is not kept can be computed a second time, if the second time is the first again: random
+#   numbers, grad mode, autocast.
+
 # %% [markdown] exercise="checkpoint"
 # title: Trade memory for a second forward pass
 # minutes: 60
@@ -1806,11 +1839,18 @@ for name, options in [
 # In both, the sigmoids ran twice. The products of forward ran twice in the first only; what remains are the
 # five products that backward itself needs.
 
+# %% [markdown] sitting="backward"
+# question: What does `backward` do?
+# reached: >-
+#   It visits each node once all its gradients are there, adds where roads meet, and leaves sums
+#   at the leaves. You have run it without the engine.
+
 # %% [markdown] exercise="gradients"
 # title: Run backward without the engine
 # minutes: 60
 # difficulty: 5
 # points: 7
+# short: true
 # prerequisites: [graph_report]
 # teaches: >-
 #   what `backward` is: an order of the nodes in which each has all it needs, and a sum wherever roads

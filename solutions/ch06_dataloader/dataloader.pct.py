@@ -54,11 +54,17 @@ from torch.utils.data import (
     get_worker_info,
 )
 
-from grader import grade, predict, watch_events
+from grader import grade, hint, predict, solution, watch_events, written
 
 WORKERS = {"multiprocessing_context": "fork", "timeout": 30}
 # more workers than cores are no trouble in so small examples
 warnings.filterwarnings("ignore", message="This DataLoader will create")
+
+# %% [markdown] sitting="randomness"
+# question: Why does the same seed not give the same samples?
+# reached: >-
+#   A seed says where a stream begins, and everybody who draws moves it on. A stream of your own
+#   can be left and come back to, and weights turn its numbers into choices.
 
 # %% [markdown]
 # ## Two questions
@@ -292,8 +298,8 @@ class isolated_rng:
     seed: where the streams inside begin, from 0 to 2**32 - 1
     """
 
-    ### BEGIN SOLUTION
     def __init__(self, seed: int):
+        ### BEGIN SOLUTION
         # Generators of our own, for their states alone: no global stream was touched.
         self.inside = (
             random.Random(seed).getstate(),
@@ -455,6 +461,12 @@ def weighted_indices(weights: torch.Tensor, uniforms: torch.Tensor, replacement:
 
 # %% grade="weighted_indices"
 grade("weighted_indices")
+
+# %% [markdown] sitting="order"
+# question: Who decides which samples meet in a batch?
+# reached: >-
+#   The sampler: it can sort by length and stay random, and it can share an epoch among ranks
+#   without a message.
 
 # %% [markdown] exercise="bucket_batches"
 # title: Batch what is of like length
@@ -732,11 +744,18 @@ def distributed_indices(
 # %% grade="distributed_indices"
 grade("distributed_indices")
 
+# %% [markdown] sitting="batches"
+# question: How do samples become one tensor?
+# reached: >-
+#   The collate turns a list of samples inside out and stacks. What differs in size is padded, and
+#   a mask says what is padding.
+
 # %% [markdown] exercise="collate"
 # title: Turn samples into a batch
 # minutes: 35
 # difficulty: 3
 # points: 8
+# short: true
 # prerequisites: []
 # teaches: >-
 #   what the default collate does with tensors, numbers, strings and containers of them, and where
@@ -1100,6 +1119,12 @@ print("one for an epoch, epoch 3:", through[3], "begun there:", directly[0])
 # The seed is multiplied so that runs of fewer than 1,000 epochs do not share any. What is left is what
 # the samples themselves draw, in however many workers.
 
+# %% [markdown] sitting="workers"
+# question: What changes when several processes load?
+# reached: >-
+#   Nothing that you can see, if you see to it: streams are shared out, and random numbers belong
+#   to a sample and not to a process.
+
 # %% [markdown]
 # ## Who does what
 #
@@ -1353,10 +1378,11 @@ class Numbers(IterableDataset):
         return sharded_stream(range(23), rank=0, world_size=2, batch_size=3)
 
 
-for workers in (0, 1, 2, 3):
-    options = WORKERS if workers else {}
-    loader = DataLoader(Numbers(), batch_size=3, num_workers=workers, **options)
-    print(workers, "workers:", [batch.tolist() for batch in loader])
+if written("sharded_stream"):
+    for workers in (0, 1, 2, 3):
+        options = WORKERS if workers else {}
+        loader = DataLoader(Numbers(), batch_size=3, num_workers=workers, **options)
+        print(workers, "workers:", [batch.tolist() for batch in loader])
 
 # %% grade="sharded_stream"
 grade("sharded_stream")
@@ -1523,22 +1549,30 @@ def noisy(sample, generator):
     return torch.tensor([sample, torch.randint(100, (), generator=generator).item()])
 
 
-for workers in (0, 2):
-    options = WORKERS if workers else {}
-    for epoch in range(2):
-        loader = DataLoader(
-            augment(range(4), noisy, seed=1, epoch=epoch), num_workers=workers, **options
-        )
-        print(workers, "workers, epoch", epoch, torch.cat(list(loader)).tolist())
+if written("augment"):
+    for workers in (0, 2):
+        options = WORKERS if workers else {}
+        for epoch in range(2):
+            loader = DataLoader(
+                augment(range(4), noisy, seed=1, epoch=epoch), num_workers=workers, **options
+            )
+            print(workers, "workers, epoch", epoch, torch.cat(list(loader)).tolist())
 
 # %% grade="augment"
 grade("augment")
+
+# %% [markdown] sitting="lead"
+# question: When is the next batch there?
+# reached: >-
+#   When its worker is done and all batches before it are delivered. A lead hides slow batches as
+#   far as it goes, and says how many slots of shared memory are enough.
 
 # %% [markdown] exercise="prefetch_plan"
 # title: Work out when each batch comes
 # minutes: 30
 # difficulty: 3
 # points: 6
+# short: true
 # prerequisites: []
 # teaches: >-
 #   why one slow batch holds up the rest, what prefetch_factor bounds, and when more workers help.
@@ -1727,7 +1761,8 @@ def draw(fetch, step, num_workers, prefetch_factor):
     print("delivered", "".join(row))
 
 
-draw([2, 2, 12, 2, 2, 2, 2, 2, 2, 2, 2, 2], step=1, num_workers=3, prefetch_factor=2)
+if written("prefetch_plan"):
+    draw([2, 2, 12, 2, 2, 2, 2, 2, 2, 2, 2, 2], step=1, num_workers=3, prefetch_factor=2)
 
 # %% [markdown]
 # Batch `c` is slow. Workers 0 and 1 go on to the end of the lead and then stand idle, though there is
@@ -1737,10 +1772,11 @@ draw([2, 2, 12, 2, 2, 2, 2, 2, 2, 2, 2, 2], step=1, num_workers=3, prefetch_fact
 # on average the lead does nothing; that takes workers:
 
 # %%
-for name, fetch in (("one slow batch", [2] * 20 + [12, 2, 2, 2]), ("all slow", [6] * 24)):
-    ends = [prefetch_plan(fetch, 1, 3, factor)[-1][2] for factor in (1, 2, 4)]
-    print(f"{name}, prefetch_factor 1, 2, 4: the last delivery at {ends}")
-print("all slow, 6 workers:", prefetch_plan([6] * 24, 1, 6, 2)[-1][2])
+if written("prefetch_plan"):
+    for name, fetch in (("one slow batch", [2] * 20 + [12, 2, 2, 2]), ("all slow", [6] * 24)):
+        ends = [prefetch_plan(fetch, 1, 3, factor)[-1][2] for factor in (1, 2, 4)]
+        print(f"{name}, prefetch_factor 1, 2, 4: the last delivery at {ends}")
+    print("all slow, 6 workers:", prefetch_plan([6] * 24, 1, 6, 2)[-1][2])
 
 # %% grade="prefetch_plan"
 grade("prefetch_plan")
@@ -1868,21 +1904,29 @@ def zero_copy(dataset, batches, shape, dtype, num_workers: int, prefetch_factor:
 
 
 # %%
-thirds = [torch.tensor([k, k / 3]) for k in range(10)]
-places = set()
-for batch in zero_copy(thirds, [[k, k + 1] for k in range(9)], (2,), torch.float32, 1):
-    places.add(batch.data_ptr())
-print("last:", [[round(x, 3) for x in row] for row in batch.tolist()])
-print("places in memory:", len(places))
+if written("zero_copy"):
+    thirds = [torch.tensor([k, k / 3]) for k in range(10)]
+    places = set()
+    for batch in zero_copy(thirds, [[k, k + 1] for k in range(9)], (2,), torch.float32, 1):
+        places.add(batch.data_ptr())
+    print("last:", [[round(x, 3) for x in row] for row in batch.tolist()])
+    print("places in memory:", len(places))
 
 # %% grade="zero_copy"
 grade("zero_copy")
+
+# %% [markdown] sitting="loader"
+# question: What is inside a DataLoader?
+# reached: >-
+#   A task queue for each worker, one queue for results, a buffer that restores the order, and an
+#   end that leaves no process behind.
 
 # %% [markdown] exercise="MiniLoader"
 # title: Build a DataLoader
 # minutes: 90
 # difficulty: 5
 # points: 9
+# short: true
 # prerequisites: [collate, prefetch_plan]
 # teaches: >-
 #   how indices travel to workers and batches come back: in order, with a bounded lead, with errors
@@ -2049,8 +2093,8 @@ class MiniLoader:
     collate_fn: from a list of samples to a batch
     """
 
-    ### BEGIN SOLUTION
     def __init__(self, dataset, batch_sampler, collate_fn, num_workers, prefetch_factor=2):
+        ### BEGIN SOLUTION
         self.dataset, self.batch_sampler, self.collate_fn = dataset, batch_sampler, collate_fn
         self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
 
@@ -2168,15 +2212,22 @@ class Squares(Dataset):
         return torch.tensor(index**2)
 
 
-for batch in MiniLoader(Squares(), [[3, 1], [0], [5, 2]], torch.stack, num_workers=2):
-    print(batch.tolist())
+if written("MiniLoader"):
+    for batch in MiniLoader(Squares(), [[3, 1], [0], [5, 2]], torch.stack, num_workers=2):
+        print(batch.tolist())
 
 # %% grade="MiniLoader"
 grade("MiniLoader")
 
+# %% [markdown] sitting="resuming"
+# question: Can a run go on in the middle of an epoch?
+# reached: >-
+#   Yes, if everything random is a function of seed, epoch and position, and what was fetched
+#   ahead does not count.
+
 # %% [markdown] exercise="ResumableLoader"
 # title: Stop anywhere, go on as if you had not
-# minutes: 50
+# minutes: 60
 # difficulty: 5
 # points: 7
 # prerequisites: [augment, MiniLoader]
@@ -2309,8 +2360,8 @@ class ResumableLoader:
     transform: from a sample and a generator to a tensor
     """
 
-    ### BEGIN SOLUTION
     def __init__(self, dataset, transform, batch_size, seed, num_workers=0):
+        ### BEGIN SOLUTION
         self.dataset, self.transform = dataset, transform
         self.batch_size, self.num_workers = batch_size, num_workers
         self.load_state_dict({"seed": seed, "epoch": 0, "batch": 0})
@@ -2351,17 +2402,18 @@ def jitter(sample, generator):
     return torch.tensor([sample, torch.randint(100, (), generator=generator).item()])
 
 
-first = ResumableLoader(range(9), jitter, batch_size=2, seed=5, num_workers=2)
-for number, batch in enumerate(first):
-    if number == 2:
-        state = json.dumps(first.state_dict())
-    if number > 2:
-        print("went on:", batch.tolist())
+if written("ResumableLoader"):
+    first = ResumableLoader(range(9), jitter, batch_size=2, seed=5, num_workers=2)
+    for number, batch in enumerate(first):
+        if number == 2:
+            state = json.dumps(first.state_dict())
+        if number > 2:
+            print("went on:", batch.tolist())
 
-second = ResumableLoader(range(9), jitter, batch_size=2, seed=5)
-second.load_state_dict(json.loads(state))
-for batch in second:
-    print("resumed:", batch.tolist())
+    second = ResumableLoader(range(9), jitter, batch_size=2, seed=5)
+    second.load_state_dict(json.loads(state))
+    for batch in second:
+        print("resumed:", batch.tolist())
 
 # %% grade="ResumableLoader"
 grade("ResumableLoader")

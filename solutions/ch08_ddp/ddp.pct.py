@@ -50,7 +50,13 @@ import torch.distributed as dist
 import torch.distributed.optim
 from torch import nn
 
-from grader import RanksHung, grade, on_ranks, predict, watch_collectives
+from grader import RanksHung, grade, hint, on_ranks, predict, solution, watch_collectives
+
+# %% [markdown] sitting="ranks"
+# question: What do ranks have to agree on before they begin?
+# reached: >-
+#   Who they are, as coordinates in a mesh, and one start: the parameters and buffers of rank 0,
+#   if all have the same model.
 
 # %% [markdown]
 # ## Ranks
@@ -122,7 +128,7 @@ except Exception as error:
 
 # %% [markdown] exercise="coordinates"
 # title: Find your place in a mesh
-# minutes: 25
+# minutes: 30
 # difficulty: 2
 # points: 5
 # prerequisites: []
@@ -242,6 +248,7 @@ grade("coordinates")
 # minutes: 30
 # difficulty: 3
 # points: 7
+# short: true
 # prerequisites: []
 # teaches: >-
 #   that replicas stay equal only if they begin equal, buffers included; that a collective moves
@@ -365,11 +372,18 @@ def sync_module(module: nn.Module, source: int = 0) -> None:
 # %% grade="sync_module"
 grade("sync_module")
 
+# %% [markdown] sitting="averaging"
+# question: How do all ranks get the same mean?
+# reached: >-
+#   By an all-reduce and a division that counts samples. In a ring each rank sends and receives
+#   about twice its tensor, however many ranks there are.
+
 # %% [markdown] exercise="average_gradients"
 # title: Average, and count the samples
 # minutes: 25
 # difficulty: 2
 # points: 6
+# short: true
 # prerequisites: []
 # teaches: >-
 #   that DDP averages over ranks, which is the gradient of the whole batch only if every rank has as
@@ -542,6 +556,7 @@ except Exception as error:
 # minutes: 45
 # difficulty: 4
 # points: 7
+# short: true
 # prerequisites: []
 # teaches: >-
 #   how an all-reduce is made of sends and receives, why its cost per rank hardly depends on the number
@@ -674,11 +689,18 @@ def ring_all_reduce(x: torch.Tensor) -> torch.Tensor:
 # %% grade="ring_all_reduce"
 grade("ring_all_reduce")
 
+# %% [markdown] sitting="overlap"
+# question: How can communication cost no time?
+# reached: >-
+#   Buckets leave while backward still computes, in an order fixed before. And micro-batches need
+#   to talk once, at the last of them.
+
 # %% [markdown] exercise="Buckets"
 # title: Send gradients while others are being computed
 # minutes: 60
 # difficulty: 5
 # points: 8
+# short: true
 # prerequisites: [average_gradients]
 # teaches: >-
 #   why DDP has buckets, how hooks let it communicate during `backward`, and why the order of buckets is
@@ -1021,6 +1043,12 @@ def accumulate(
 
 # %% grade="accumulate"
 grade("accumulate")
+
+# %% [markdown] sitting="nothing-to-send"
+# question: What if a rank has nothing to send?
+# reached: >-
+#   It takes part all the same, with zeros or with a stand-in step: a collective that one rank
+#   leaves out is waited for by all the others.
 
 # %% [markdown] exercise="fill_unused"
 # title: Parameters that nobody used
@@ -1405,6 +1433,12 @@ def uneven_inputs(
 # %% grade="uneven_inputs"
 grade("uneven_inputs")
 
+# %% [markdown] sitting="the-wire"
+# question: Which numbers really have to cross the wire?
+# reached: >-
+#   Gradients can go in a quarter of the bytes, if what rounding left over goes along next time.
+#   Statistics of a batch have to cross, and their derivative with them.
+
 # %% [markdown] exercise="compress"
 # title: Send a quarter, lose nothing
 # minutes: 45
@@ -1659,9 +1693,9 @@ predict(..., two_means)
 class SumOverRanks(torch.autograd.Function):
     """An all-reduce whose derivative is known: the same again, of the gradients."""
 
-    ### BEGIN SOLUTION
     @staticmethod
     def forward(ctx, x):
+        ### BEGIN SOLUTION
         total = x.clone()
         dist.all_reduce(total)
         return total
@@ -1678,8 +1712,8 @@ class SumOverRanks(torch.autograd.Function):
 class SyncBatchNorm(nn.Module):
     """BatchNorm over the rows of all ranks."""
 
-    ### BEGIN SOLUTION
     def __init__(self, features, eps=1e-5, momentum=0.1):
+        ### BEGIN SOLUTION
         super().__init__()
         self.eps, self.momentum = eps, momentum
         self.weight = nn.Parameter(torch.ones(features))
@@ -1710,6 +1744,12 @@ class SyncBatchNorm(nn.Module):
 
 # %% grade="SyncBatchNorm"
 grade("SyncBatchNorm")
+
+# %% [markdown] sitting="sharding"
+# question: Does every rank need a copy of everything?
+# reached: >-
+#   No. Each stage of ZeRO shards more, at a price in messages. The optimizer's state is the first
+#   to go: one owner for each parameter.
 
 # %% [markdown] exercise="zero_ledger"
 # title: Keep ZeRO's books
@@ -1955,8 +1995,8 @@ class ZeroOptimizer:
     ZeroOptimizer(params, make), step(), zero_grad()
     """
 
-    ### BEGIN SOLUTION
     def __init__(self, params, make):
+        ### BEGIN SOLUTION
         self.params = list(params)  # a generator can be read once
         elements = [0] * dist.get_world_size()
         self.owner = {}
@@ -1989,6 +2029,12 @@ class ZeroOptimizer:
 
 # %% grade="ZeroOptimizer"
 grade("ZeroOptimizer")
+
+# %% [markdown] sitting="in-step"
+# question: What does each rank have to know of the others?
+# reached: >-
+#   When their part of the pipeline is ready, and whether any of them saw an overflow: to skip or
+#   to clip is decided by all or by none.
 
 # %% [markdown] exercise="schedule"
 # title: Fill a pipeline
@@ -2285,6 +2331,12 @@ def scaled_step(
 # %% grade="scaled_step"
 grade("scaled_step")
 
+# %% [markdown] sitting="own-ddp"
+# question: What is inside DistributedDataParallel?
+# reached: >-
+#   One start for all ranks, buckets that leave during backward, and an end that waits for all of
+#   them. It is one class, and you wrote it.
+
 # %% [markdown] exercise="MiniDDP"
 # title: Write DistributedDataParallel
 # minutes: 90
@@ -2440,8 +2492,8 @@ class MiniDDP(nn.Module):
     MiniDDP(module, bucket_bytes), forward(*args, **kwargs), no_sync()
     """
 
-    ### BEGIN SOLUTION
     def __init__(self, module: nn.Module, bucket_bytes: int):
+        ### BEGIN SOLUTION
         super().__init__()
         self.module = module
         self.talks = True  # False inside no_sync

@@ -70,7 +70,7 @@ def test_checks_and_mistakes_are_not_importable(real_box):
 
 
 def test_what_shows_something_in_a_notebook_does_nothing_in_a_box(real_box):
-    source = "from grader import grade, predict, show_graph, show_storage\n"
+    source = "from grader import grade, hint, predict, show_graph, show_storage, solution\n"
     source += "def double(x):\n    show_storage(x=x)\n    grade('double')\n    return x * 2"
     with real_box.open() as child:
         assert load(child, source)["stopped"] == {}

@@ -192,7 +192,21 @@ ALL_CUT = (
     + "\n\n"
 )
 
+CARD, SECOND = '# %% [markdown] exercise="halve"', '# %% [markdown] exercise="twice"'
+SITTING = '# %% [markdown] sitting="first"\n# question: What is a half?\n# reached: A part.\n\n'
+CLASS = (
+    '# %% solution="halve"\nclass halve:\n    """A class."""\n\n'
+    "    ### BEGIN SOLUTION\n    def __init__(self):\n        pass\n\n    ### END SOLUTION\n\n\n"
+)
+
 WRONG = {
+    "a sitting inside": (GRADE, SITTING + GRADE, r"py:30: the sitting first begins inside .* of halve"),
+    "before the sitting": (SECOND, SITTING + SECOND, r"py:11: halve is in no sitting"),
+    "an empty sitting": (CARD, SITTING + SITTING.replace("first", "b") + CARD, r"first has no exercise"),
+    "no answer": (CARD, SITTING.replace("# reached: A part.\n", "") + CARD, r"`question` and `reached`"),
+    "no address": (CARD, SITTING.replace("first", "First") + CARD, r"small letters"),
+    "not short": ("# points: 4", "# points: 4\n# short: maybe", r"`short` is `true`, or is left out"),
+    "a stub that raises": (SOLUTION, CLASS, r"py:22: .* raises when the cell is run.*first method"),
     "no grade cell": (GRADE, "", r'py:11: halve has no grade cell.*add `# %% grade="halve"`'),
     "no solution cell": (SOLUTION, "", r"py:11: halve has no solution cell.*### BEGIN SOLUTION"),
     "two grade cells": (GRADE, GRADE + "\n" + GRADE, r"py:33: a second grade cell of halve"),
@@ -231,6 +245,13 @@ def test_a_wrong_source_is_neither_built_nor_proved(built, name):
     with pytest.raises(AuthorError) as again:
         check_built(built, built.chapter(CHAPTER))
     assert str(again.value) == str(told.value)
+
+
+def test_a_second_sitting_of_one_name_is_refused(built):
+    edit(built, CARD, SITTING + CARD)
+    edit(built, SECOND, SITTING + SECOND)
+    with pytest.raises(AuthorError, match=r"py:37: a second sitting first"):
+        build_chapter(built, source_of(built, CHAPTER), run=False)
 
 
 def test_a_whole_source_is_built_and_is_what_was_built(built):

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.course import COURSE_FILE
+from grader.course.course import COURSE_FILE, Course
+from grader.instructor.folder import new_course
+from tests import ROOT
 from tests.forked import Forked
 
 CHAPTER = "ch01_formats"
@@ -208,3 +210,10 @@ def test_a_folder_that_is_in_use_is_left_alone(tmp_path):
     process = Forked(tmp_path, ("undertorch", "course", "new", str(tmp_path)))
     assert "not empty" in process.said_until_end()
     assert [path.name for path in Path(tmp_path).iterdir()] == ["notes.txt"]
+
+
+def test_the_short_path_and_what_is_added_to_it(tmp_path):
+    chapter = Course(ROOT).chapter("ch01_formats")
+    settings = new_course(tmp_path / "short", [chapter.id], ["spacing"], short=True)
+    wanted = [e.id for e in chapter.exercises if e.short or e.id == "spacing"]
+    assert list(settings.chapters[chapter.id].points) == wanted

@@ -47,17 +47,17 @@ def session():
     run_notebook(notebook, ROOT / "chapters" / "ch01_formats")
     results = {}
     for name, cell in zip(SESSION, notebook.cells[2::2], strict=True):
-        (output,) = cell.outputs
-        html = output.data["text/html"]
+        verdict, result = cell.outputs
+        html = verdict.data["text/html"]
         text = unescape(re.sub(r"<style>.*?</style>|<[^>]+>", " ", re.sub(r"</?code>", "`", html)))
-        results[name] = float(output.data["text/plain"]), " ".join(text.split()), html
+        results[name] = float(result.data["text/plain"]), " ".join(text.split()), html
     return results
 
 
 @pytest.mark.parametrize(
     ("name", "points", "said"),
     [
-        ("missing", 0, "`round_to_bf16` is not defined. Run the cell that defines it."),
+        ("missing", 0, "not run yet"),
         ("stub", 0, "not attempted"),
         ("wrong", 0, "You dropped the lower sixteen bits"),
         ("right", 6, "passed"),
@@ -82,3 +82,8 @@ def test_what_a_student_sees(session, name, points, said):
 
 def test_nothing_of_a_student_becomes_markup(session):
     assert "<script>" not in session["markup"][2]
+
+
+def test_nobody_else_looks_at_what_is_practised(session):
+    assert "off limits" in session["built in"][1]
+    assert not [name for name, (_, text, _) in session.items() if "A person will look" in text]

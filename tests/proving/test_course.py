@@ -20,7 +20,7 @@ from grader.proving.digest import notebook_digest
 from grader.proving.ledger import State, read_ledger, read_notebook_digest, state_of, turn
 from grader.proving.notebooks import run_again
 from grader.proving.trial import equivalents, try_exercise
-from grader.proving.validate import orphans, prove
+from grader.proving.validate import orphans, pacing, prove
 from tests import ROOT
 from tests.account import PROOF
 from tests.proving.commit import commit
@@ -118,7 +118,7 @@ def test_the_reference_notebook_runs_again(record_property, chapter):
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.id)
 def test_no_file_belongs_to_nothing(chapter):
     known = {exercise.id for exercise in chapter.exercises}
-    assert not list(orphans(chapter))
+    assert not [*orphans(chapter), *pacing(chapter)]
     assert set(equivalents(chapter)) <= known
     assert set(read_ledger(chapter)) <= known
 

@@ -1,6 +1,7 @@
 """`undertorch check`: the notebook's verdict in a terminal, whatever the files are like."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -39,7 +40,7 @@ def test_a_conftest_of_someone_else_changes_nothing(tmp_path, student, monkeypat
 def test_one_exercise_in_full(student):
     student.answers(**SQUARES)
     said = student.run("check", "double", status=1)
-    assert "double  Double: failed" in said
+    assert "double  failed, 0 of 4 points: Double" in said
     assert "You squared it." in said and "✗ Twice the input." in said
     student.answers(**RIGHT)
     assert "✓ Twice a negative input." in student.run("check", "double")
@@ -113,6 +114,7 @@ def test_a_file_counts_while_the_cell_is_not_written(student):
     (student.folder / "double.py").write_text(RIGHT["double"] + script)
     (found,) = student.json("check", "double")["exercises"]
     assert found["file"].endswith("double.py") and "was graded" in found["notes"][0]
+    assert student.run("check", "double").startswith(f"my/{CHAPTER}/double.py, saved just now")
     student.answers(double="from double import double")
     assert student.json("check", f"my/{CHAPTER}/double.py")["points"] == 4
     student.answers(double=SQUARES["double"])
@@ -152,7 +154,10 @@ def test_the_same_verdict_as_in_the_notebook(student, tiny):
         cells += [sources["double"], 'grade("double")']
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
     run_notebook(notebook, student.folder)
-    there = [cell.outputs[0].data["text/html"] for cell in notebook.cells[2::2]]
+    there = [
+        re.sub(r'<div class="ut-after">.*</div>(?=</div>)', "", cell.outputs[0].data["text/html"])
+        for cell in notebook.cells[2::2]
+    ]
     here = []
     for sources in texts.values():
         student.answers(double=sources["double"])

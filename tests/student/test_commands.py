@@ -98,6 +98,31 @@ def test_progress_follows_the_answers(student):
     assert "double" in said and "0 of 4" in said
 
 
+def test_what_a_notebook_graded_since_it_was_saved_counts(student):
+    saved = student.notebook.stat().st_mtime
+    verdict = journal.Entry(
+        "verdict", CHAPTER, "double", saved + 1, "passed", 4.0, 4.0, "an answer", "notebook"
+    )
+    journal.write(student.my, [verdict])
+    assert student.json("progress")[0]["points"] == 4
+    os.utime(student.notebook, (saved + 2, saved + 2))  # saved, and with another answer
+    assert student.json("progress")[0]["rows"][0]["state"] == "not begun"
+
+
+def test_sittings_and_the_short_path(student, monkeypatch):
+    monkeypatch.setenv("UNDERTORCH_COURSE", str(ROOT))
+    whole = student.json("progress")
+    for one in whole:
+        assert [name for part in one["sittings"] for name in part["exercises"]] == [
+            row["exercise"] for row in one["rows"]
+        ]
+    said = student.run("progress")
+    hours = sum(one["minutes"] for one in whole) // 60
+    assert f"About {hours}" in said and "The short path (★) is about" in said
+    said = student.run("progress", "ch01")
+    assert "1. What do the bits of a float say?  65 minutes" in said and "decode ★" in said
+
+
 def test_progress_where_files_are_broken(student):
     student.notebook.write_text("{")
     journal.write(student.my, [journal.Entry("hint", CHAPTER, "double", 0.0, number=1)])
@@ -109,8 +134,9 @@ def test_progress_where_files_are_broken(student):
 
 def test_hints_one_after_the_other(student, monkeypatch):
     monkeypatch.setenv("UNDERTORCH_COURSE", str(ROOT))
-    assert "Hint 1 of 3: the fields" in student.run("hint", "decode")
-    assert "Hint 2 of 3" in student.run("hint", "decode")
+    assert "you have tried none yet" in student.run("hint", status=2)
+    assert "Hint 1 of 3 for decode: the fields" in student.run("hint", "decode")
+    assert "Hint 2 of 3 for decode" in student.run("hint")  # the last
     assert "Hint 1 of 3" in student.run("hint", "decode", "1")
     assert "Hint 3 of 3" in student.run("hint", "decode")
     assert "seen all 3" in student.run("hint", "decode", status=1)

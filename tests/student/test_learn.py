@@ -35,7 +35,8 @@ def test_the_page_follows(student):
     student.answers(double=RIGHT["double"])
     student.run("check", "double")
     student.run("progress")
-    assert "| Double | `double` | **passed** | 4 of 4 |" in page.read_text()
+    double = f"[Double]({CHAPTER}/{CHAPTER}.ipynb#cell-id=double-card)"
+    assert f"| {double} | 1 | ●○○○○ | **passed** | 4 of 4 |" in page.read_text()
 
 
 def test_the_first_time_laid_out_then_as_it_was_left(student, tiny):

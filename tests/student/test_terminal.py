@@ -73,8 +73,17 @@ def test_what_goes_on_is_shown_and_taken_back(student, terminal):
 def test_no_color(student, terminal):
     student.answers(**HALF)
     said, status = read_to_end(terminal("check", NO_COLOR="1"))
-    assert status == 1 and "✗ Twice a negative input." in re.sub(r"\x1b\[[\d;]*m", "", said)
-    assert not colours(said)
+    assert status == 1 and "✗ Twice a negative input." in said
+    assert not re.search(r"\x1b\[[\d;]*m", said)  # nor bold
+
+
+def test_forced_colours_in_a_pipe_take_nothing_back(student):
+    student.answers(**HALF)
+    environment = os.environ | {"FORCE_COLOR": "1"}
+    done = subprocess.run(
+        [UNDERTORCH, "check"], cwd=student.home, env=environment, capture_output=True, text=True
+    )
+    assert colours(done.stdout) and "loading" not in done.stderr
 
 
 def test_a_dumb_terminal_gets_plain_text(student, terminal):
