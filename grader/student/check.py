@@ -65,12 +65,12 @@ class Checker:
             found = work.chapter.exercise(exercise, variant)
             self._graders[key] = ExerciseGrader(work.chapter, found, probes)
         grader = self._graders[key]
-        wall = changed(Budget(), grader.exercise.budget).wall_seconds
+        budget = changed(Budget(), grader.exercise.budget)
         return grader.grade(
             work.attempts[exercise],
-            lambda: Fork(probes, wall),
+            lambda: Fork(probes, budget),
             PRACTICE_SEED,
-            lambda: Fork(probes, wall),
+            lambda: Fork(probes, budget),
         )
 
     def _probes_of(self, chapter: Chapter) -> dict[str, Probe]:

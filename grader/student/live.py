@@ -15,12 +15,15 @@ from typing import Any
 
 import torch
 
-from grader.box.fork import Fork, Here
+from grader.box.fork import Fork
 from grader.course.cells import code_cells, grade_id_of
 from grader.course.course import Chapter, CourseError, find_course
 from grader.course.parameters import Values, as_keywords
 from grader.feedback.render import Report, Trouble
+from grader.inside import interrupts
 from grader.inside.probe import Probe, load_probes
+from grader.inside.process.budget import Budget, changed
+from grader.student.asking import ask_kernel
 from grader.student.journal import folder_around, verdict_entry, write
 from grader.submission.names import binds
 from grader.submission.program import Program
@@ -39,6 +42,15 @@ def grade(exercise: str, **variant: Any) -> Report | Trouble:
     `variant` are the values of a private variant, as its grade cell names them.
     """
     try:
+        # nothing of ours is ever left half done; waiting and the student's own code are interrupted
+        with interrupts.held():
+            return _graded(exercise, variant)
+    except KeyboardInterrupt:
+        return Trouble("Interrupted before there was a verdict.")
+
+
+def _graded(exercise: str, variant: Values) -> Report | Trouble:
+    try:
         chapter = find_course().chapter_of(exercise)
         grader = _grader(chapter, exercise, variant)
     except CourseError as error:
@@ -46,22 +58,22 @@ def grade(exercise: str, **variant: Any) -> Report | Trouble:
     names = vars(sys.modules["__main__"])
     given = {cell.source.strip() for cell in code_cells(chapter.notebook)}
     attempt = live_attempt(exercise, names, given)
+    budget = changed(Budget(), grader.exercise.budget)
     threads = torch.get_num_threads()
     # as in the box; and on a busy machine two threads wait for each other, 8 ms per operation
     torch.set_num_threads(1)
     try:
         verdict = grader.grade(
             attempt,
-            lambda: Here(_probes(chapter), names),
+            lambda: ask_kernel(_probes(chapter), names, budget),
             PRACTICE_SEED,
-            lambda: Fork(_probes(chapter)),
+            lambda: Fork(_probes(chapter), budget),
         )
-    except KeyboardInterrupt:
-        return Trouble("Interrupted before there was a verdict.")
     except CourseError as error:  # known answers are read when an attempt has failed
         return Trouble(str(error))
     finally:
         torch.set_num_threads(threads)
+    interrupts.drop()  # there is a verdict: whoever interrupts now waited for it
     _remember(chapter, verdict, attempt)
     return Report(replace(verdict, notes=(*verdict.notes, *_stale(exercise, attempt))))
 
