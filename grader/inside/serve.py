@@ -30,6 +30,7 @@ from grader.evidence.wire.codec import decode, decode_with_storages, encode
 from grader.evidence.wire.raised import report, text
 from grader.evidence.wire.tensors import Refused, storage_bytes
 from grader.inside import interrupts
+from grader.inside.forked import settle
 from grader.inside.pristine import replaced, snapshot
 from grader.inside.probe import Probe, Student, load_probes
 from grader.inside.tripwire import Tripwire
@@ -69,7 +70,7 @@ def serve(sock: socket.socket) -> None:
 
 def serve_names(sock: socket.socket, names: dict[str, Any]) -> None:
     """Answer requests on `sock` about `names` until it is closed. The last thing a child does."""
-    torch.set_num_threads(1)  # a fork of a process that ran OpenMP hangs with more
+    settle()
     inside = Inside(_probes, names)
     while True:
         try:

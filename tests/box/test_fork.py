@@ -14,6 +14,7 @@ from grader.box.fork import Fork
 from grader.evidence.outcome import Ended
 from grader.inside.instruments.ranks import on_ranks
 from grader.inside.probe import Probe
+from grader.inside.process.budget import Budget
 from grader.verdict.interview import Interview
 
 interrupted = []
@@ -51,7 +52,7 @@ def test_ranks_end_with_the_fork_that_has_no_time_left():
             time.sleep(0.01)
 
     probe = Probe("ranks", lambda student: on_ranks(2, endless, seconds=600), (), frozenset())
-    fork = Fork({"ranks": probe}, wall_seconds=2)
+    fork = Fork({"ranks": probe}, Budget(wall_seconds=2))
     session = fork._pid
     asked = Interview(fork, (), seed=1)
     with pytest.raises(Ended, match="no answer within 2 s"):
