@@ -27,7 +27,7 @@ def ask_kernel(probes: dict[str, Probe], names: dict[str, Any], budget: Budget) 
     if sys.platform == "linux" and _may_fork():
         from grader.box.fork import Fork  # what it needs is not everywhere
 
-        return Fork(probes, budget, names, _cut_off)
+        return Fork(probes, budget, names, cut_off)
     return Here(probes, names, budget)
 
 
@@ -37,7 +37,7 @@ def _may_fork() -> bool:
     return not any(task.read_text().startswith(AUTOGRAD_THREADS) for task in tasks)
 
 
-def _cut_off() -> None:
+def cut_off() -> None:
     """Keep a fork from talking to the notebook: the kernel's sockets are the kernel's.
 
     What an answer prints is kept by who asks it; what else it shows goes nowhere, as in a box.
