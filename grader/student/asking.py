@@ -8,7 +8,10 @@ an answer that takes too long is interrupted.
 from __future__ import annotations
 
 import builtins
+import os
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +19,14 @@ from grader.box.here import Here
 from grader.evidence.wire.channel import Transport
 from grader.inside.probe import Probe
 from grader.inside.process.budget import Budget
+from grader.verdict.grading import Clock
 
 AUTOGRAD_THREADS = "pt_autograd_"
 """How torch names the threads of its autograd engine. It starts them where there is another device
 than a CPU, at the first backward, and then refuses every backward in a fork (torch/csrc/autograd/engine.cpp)."""
+
+PATIENCE = 1.5
+"""Seconds that a student waits, at most, while known mistakes are run to see whether one explains."""
 
 
 def ask_kernel(probes: dict[str, Probe], names: dict[str, Any], budget: Budget) -> Transport:
@@ -29,6 +36,24 @@ def ask_kernel(probes: dict[str, Probe], names: dict[str, Any], budget: Budget) 
 
         return Fork(probes, budget, names, cut_off)
     return Here(probes, names, budget)
+
+
+def known_mistakes(
+    probes: dict[str, Probe], budget: Budget
+) -> tuple[Callable[[], Transport], Clock]:
+    """Return what opens a process for a known mistake, and the clock that ends the search among them.
+
+    Only those whose marks were not made beforehand are run. Where nothing forks, none can be.
+    """
+    clock = Clock(PATIENCE if hasattr(os, "fork") else 0.0)
+
+    def open_known() -> Transport:
+        from grader.box.fork import Fork
+
+        left = max(clock.left(), 0.001)
+        return Fork(probes, replace(budget, wall_seconds=min(left, budget.wall_seconds)))
+
+    return open_known, clock
 
 
 def _may_fork() -> bool:

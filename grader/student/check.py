@@ -16,9 +16,9 @@ from grader.inside import serve
 from grader.inside.probe import Probe, load_probes
 from grader.inside.process.budget import Budget, changed
 from grader.student import journal
-from grader.student.live import PRACTICE_SEED
 from grader.student.work import Work
 from grader.verdict.grading import ExerciseGrader
+from grader.verdict.known import PRACTICE_SEED
 from grader.verdict.verdict import Verdict
 
 

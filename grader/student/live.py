@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 
-from grader.box.fork import Fork
 from grader.course.cells import code_cells, grade_id_of
 from grader.course.course import Chapter, CourseError, find_course
 from grader.course.parameters import Values, as_keywords
@@ -23,17 +22,14 @@ from grader.feedback.render import Report, Trouble
 from grader.inside import interrupts
 from grader.inside.probe import Probe, load_probes
 from grader.inside.process.budget import Budget, changed
-from grader.student.asking import ask_kernel
+from grader.student.asking import ask_kernel, known_mistakes
 from grader.student.journal import folder_around, verdict_entry, write
 from grader.submission.names import binds
 from grader.submission.program import Program
 from grader.submission.rebuild import Unreadable, read_notebook
 from grader.verdict.grading import Attempt, ExerciseGrader
+from grader.verdict.known import PRACTICE_SEED
 from grader.verdict.verdict import Verdict
-
-PRACTICE_SEED = 0
-"""Inputs in a live notebook are the same every time, so that a failure stays put while it is
-being mended. A graded run draws its own."""
 
 
 def grade(exercise: str, **variant: Any) -> Report | Trouble:
@@ -67,7 +63,7 @@ def _graded(exercise: str, variant: Values) -> Report | Trouble:
             attempt,
             lambda: ask_kernel(_probes(chapter), names, budget),
             PRACTICE_SEED,
-            lambda: Fork(_probes(chapter), budget),
+            *known_mistakes(_probes(chapter), budget),
         )
     except CourseError as error:  # known answers are read when an attempt has failed
         return Trouble(str(error))

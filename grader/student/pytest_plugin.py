@@ -20,12 +20,12 @@ from grader.course.course import Course, Exercise
 from grader.course.rules import describe_rule
 from grader.inside.probe import Probe, load_probes
 from grader.inside.process.budget import Budget, changed
-from grader.student.live import PRACTICE_SEED
 from grader.submission.program import judged_text
 from grader.submission.rebuild import Rebuilt, Unreadable, read_notebook, rebuild
 from grader.submission.scan import scan
 from grader.verdict.checks import MARKERS, Probed, generator_for
 from grader.verdict.interview import Interview
+from grader.verdict.known import PRACTICE_SEED
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
