@@ -19,6 +19,7 @@ from grader.box.here import Here
 from grader.evidence.wire.channel import Transport
 from grader.inside.probe import Probe
 from grader.inside.process.budget import Budget
+from grader.student.preparing import kernel_here
 from grader.verdict.grading import Clock
 
 AUTOGRAD_THREADS = "pt_autograd_"
@@ -71,9 +72,7 @@ def cut_off() -> None:
         stream.write = len  # type: ignore[union-attr, method-assign]
         stream.flush = lambda: None  # type: ignore[union-attr, method-assign]
     builtins.input = _nobody_types
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    kernel = getattr(shell, "kernel", None)
+    kernel = kernel_here()
     if kernel is not None:
         kernel.session.send = lambda *args, **kwargs: None  # all that a kernel says goes this way
 

@@ -22,6 +22,7 @@ from grader.feedback.render import Report, Trouble
 from grader.inside import interrupts
 from grader.inside.probe import Probe, load_probes
 from grader.inside.process.budget import Budget, changed
+from grader.student import preparing
 from grader.student.asking import ask_kernel, known_mistakes
 from grader.student.journal import folder_around, verdict_entry, write
 from grader.submission.names import binds
@@ -40,6 +41,7 @@ def grade(exercise: str, **variant: Any) -> Report | Trouble:
     try:
         # nothing of ours is ever left half done; waiting and the student's own code are interrupted
         with interrupts.held():
+            preparing.finish()
             return _graded(exercise, variant)
     except KeyboardInterrupt:
         return Trouble("Interrupted before there was a verdict.")
@@ -167,3 +169,13 @@ def _codes(value: object, met: frozenset[type] = frozenset()) -> list[CodeType]:
         members = vars(value).values()
         return [code for member in members for code in _codes(member, met | {value})]
     return []
+
+
+def _look_here() -> None:
+    """Read the chapter that this kernel's folder is called after, before anyone waits for it."""
+    with suppress(CourseError, OSError, Unreadable):
+        chapter = find_course().chapter(Path.cwd().name)
+        _probes(chapter)
+
+
+preparing.begin(_look_here)  # whoever imports `grade` is in a notebook's first cell

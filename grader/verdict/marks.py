@@ -200,7 +200,7 @@ def _canonical(value: object) -> Iterator[bytes]:
     """Yield bytes that are the same for values that compare as equal: 1, 1.0 and True, a list and a tuple."""
     if isinstance(value, torch.Tensor):
         yield f"tensor {value.dtype} {tuple(value.shape)} ".encode()
-        yield bits(value).cpu().reshape(-1).view(torch.uint8).numpy().tobytes()
+        yield bits(value).numpy().tobytes()
     elif isinstance(value, list | tuple):
         yield f"[{len(value)} ".encode()
         for item in value:

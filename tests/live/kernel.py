@@ -19,11 +19,12 @@ SECONDS = 240
 
 @dataclass(frozen=True)
 class Shown:
-    """What a cell showed: its streams' text, its outputs' data, its error."""
+    """What a cell showed: its streams' text, its outputs' data, its error; and outputs that went again."""
 
     text: str
     outputs: tuple[dict[str, Any], ...]
     error: str
+    cleared: tuple[dict[str, Any], ...]
 
     @property
     def points(self) -> float:
@@ -50,7 +51,7 @@ class Kernel:
 
     def run(self, source: str) -> Shown:
         """Run a cell to its end."""
-        streams, outputs, errors = [], [], []
+        streams, outputs, errors, cleared = [], [], [], []
 
         def hear(message: dict[str, Any]) -> None:
             kind, content = message["header"]["msg_type"], message["content"]
@@ -59,12 +60,13 @@ class Kernel:
             elif kind == "error":
                 errors.append(f"{content['ename']}: {content['evalue']}")
             elif kind == "clear_output":
+                cleared.extend(outputs)
                 outputs.clear()
             elif "data" in content:
                 outputs.append(content["data"])
 
         self._client.execute_interactive(source, output_hook=hear, timeout=SECONDS)
-        return Shown("".join(streams), tuple(outputs), "".join(errors))
+        return Shown("".join(streams), tuple(outputs), "".join(errors), tuple(cleared))
 
     def begin(self, source: str) -> None:
         """Send a cell and do not wait for it."""

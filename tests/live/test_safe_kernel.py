@@ -7,6 +7,7 @@ import pytest
 
 from grader.building.sample import reference_sources
 from grader.course.course import Course, read_reference
+from grader.student.preparing import SAID
 from tests import ROOT
 from tests.live.kernel import kernel
 
@@ -166,3 +167,20 @@ def test_a_loop_is_interrupted_from_outside(tmp_path):
         live.manager.interrupt_kernel()
         live.run(RIGHT)
         assert live.run(GRADE).points == FULL
+
+
+def test_the_first_grade_says_that_it_prepares_and_an_idle_kernel_has_prepared():
+    with kernel(CHAPTER.released.parent) as live:
+        live.run(FIRST + RIGHT)
+        shown = live.run(GRADE)  # at once: whatever the kernel has done by now, this does the rest
+        assert shown.points == FULL and len(shown.outputs) == 1
+        assert all(data == {"text/plain": SAID} for data in shown.cleared)
+    with kernel(CHAPTER.released.parent) as live:
+        shown = live.run(FIRST + RIGHT + "\n" + GRADE)
+        assert shown.cleared == ({"text/plain": SAID},) and len(shown.outputs) == 1
+    with kernel(CHAPTER.released.parent) as live:
+        live.run(FIRST + RIGHT + "\nfrom grader.student import preparing")
+        while live.run("print(len(preparing._left))").text.strip() != "0":
+            pass  # between two cells it takes a step
+        shown = live.run(GRADE)
+        assert shown.points == FULL and not shown.cleared

@@ -43,6 +43,7 @@ def changed(index, value):
         ({"a": 1, "b": 2}, {"b": 2.0, "a": 1}),
         ({3, 1}, {1, 3}),
         ([torch.ones(2, 2).t()], [torch.ones(2, 2)]),
+        ([torch.ones(1).as_strided((1,), (31,))], [torch.ones(1)]),
     ],
 )
 def test_what_compares_as_equal_has_one_mark(one, other):
