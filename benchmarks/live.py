@@ -1,85 +1,101 @@
-"""What a grade cell takes in a live notebook, beyond the student's own code: medians of 50 runs.
+"""What a grade cell takes in a live notebook: what comes to the student's own code, and the diagnosis.
 
-A real ipykernel holds the reference solutions. What the probes take is measured inside, and taken
-away. The first run of an exercise, which collects its checks, is shown apart.
+A real ipykernel holds the reference solutions; medians of some runs. The first run of an exercise,
+which collects its checks, is shown apart. Then the kernel holds a known mistake, and another answer,
+which always raises: `mistake` and `raises` are what their first verdict took for the diagnosis, which
+a verdict without one does not take.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 from course import row
 from jupyter_client.manager import start_new_kernel
 
-from grader.building.sample import reference_sources
+from grader.building.sample import answers_of, reference_sources
+from grader.course.answers import Role
 from grader.course.course import Chapter, find_course, read_reference
 
-ROUNDS = 50
+ROUNDS = 3
 
 MEASURE = """
 import json, time
 from grader import grade
-from grader.inside.probe import Student
-import grader.inside.serve as _inside
-_own = []
-_attempt = _inside.Inside._attempt
-def _timed(self, action):
+from grader.verdict.grading import ExerciseGrader
+_spent = []
+_explained = ExerciseGrader._explained
+def _timed(*arguments):
     start = time.perf_counter()
     try:
-        return _attempt(self, action)
+        return _explained(*arguments)
     finally:
-        _own.append(time.perf_counter() - start)
-_inside.Inside._attempt = _timed
+        _spent.append(time.perf_counter() - start)
+ExerciseGrader._explained = _timed
 def _measure(exercise, rounds):
     found = []
-    for _ in range(rounds + 1):
-        _own.clear()
+    _spent.clear()
+    for _ in range(rounds):
         start = time.perf_counter()
         report = grade(exercise)
         report._repr_mimebundle_()
-        found.append((time.perf_counter() - start, sum(_own)))
-    return json.dumps([found, report.verdict.outcome.value])
+        found.append(time.perf_counter() - start)
+    verdict = report.verdict
+    return json.dumps([found, _spent, verdict.outcome.value, verdict.mistake])
 """
+
+RAISES = "def {0}(*args, **kwargs):\n    raise LookupError('known to nobody')"
 
 
 def main() -> None:
     """Print a line per exercise of every chapter, or of those named."""
     course = find_course()
     chapters = [c for c in course.chapters() if not sys.argv[1:] or c.id in sys.argv[1:]]
-    row("milliseconds", "first", "whole", "own code", "beyond it", "outcome")
+    row("milliseconds", "first", "later", "mistake", "raises", "outcome", "of mistake", "named")
     for chapter in chapters:
         _measure(chapter)
 
 
 def _measure(chapter: Chapter) -> None:
-    manager, client = start_new_kernel(kernel_name="python3")
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(chapter.released.parent))
+    mistakes = answers_of(chapter, Role.MISTAKE)
     try:
         cells = [cell.source for cell in read_reference(chapter)]
         for source in [*cells, MEASURE]:
             client.execute_interactive(source, output_hook=lambda message: None)
-        for exercise in reference_sources(chapter):
-            found, outcome = _ask(client, f"print(_measure({exercise!r}, {ROUNDS}))")
-            first, rest = found[0], sorted(found[1:], key=lambda pair: pair[0] - pair[1])
-            whole, own = rest[len(rest) // 2]
-            row(exercise, first[0] * 1e3, whole * 1e3, own * 1e3, (whole - own) * 1e3, outcome)
+        for exercise, right in reference_sources(chapter).items():
+            found, _, outcome, _ = _ask(client, exercise, ROUNDS)
+            later = sorted(found[1:])[len(found) // 2]
+            _run(client, RAISES.format(exercise))
+            _, raises, _, _ = _ask(client, exercise, 1)
+            _run(client, mistakes[exercise])
+            _, mistake, wrong, named = _ask(client, exercise, 1)
+            _run(client, right)  # other exercises call it
+            times = [found[0], later, *(sum(spent) for spent in (mistake, raises))]
+            row(exercise, *(seconds * 1e3 for seconds in times), outcome, wrong, named or "-")
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
 
 
-def _ask(client: object, code: str) -> tuple[list[list[float]], str]:
+def _run(client: Any, source: str) -> None:
+    client.execute_interactive(source, output_hook=lambda message: None)
+
+
+def _ask(client: Any, exercise: str, rounds: int) -> tuple[list[float], list[float], str, str]:
     said: list[str] = []
 
-    def hear(message: dict[str, dict[str, object]]) -> None:
+    def hear(message: dict[str, Any]) -> None:
         if message["header"]["msg_type"] == "stream":
             said.append(str(message["content"]["text"]))
         elif message["header"]["msg_type"] == "error":
             raise SystemExit("\n".join(message["content"]["traceback"]))
 
-    client.execute_interactive(code, output_hook=hear)
-    found, outcome = json.loads("".join(said).strip().splitlines()[-1])
-    return found, outcome
+    client.execute_interactive(f"print(_measure({exercise!r}, {rounds}))", output_hook=hear)
+    found, spent, outcome, mistake = json.loads("".join(said).strip().splitlines()[-1])
+    return found, spent, outcome, mistake
 
 
 if __name__ == "__main__":

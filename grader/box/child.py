@@ -17,6 +17,7 @@ from grader.evidence.wire.channel import (
     receive_frame,
     send_frame,
 )
+from grader.inside import interrupts
 from grader.inside.process.budget import Budget
 from grader.inside.process.ending import ASKED, SETUP, Ending
 
@@ -81,8 +82,9 @@ class Child:
             raise _Unasked
         try:
             self._channel.settimeout(max(patience, 0.001))  # 0 would mean: do not wait at all
-            send_frame(self._channel, request)
-            return receive_frame(self._channel, started + patience)
+            with interrupts.let_through():
+                send_frame(self._channel, request)
+                return receive_frame(self._channel, started + patience)
         finally:
             self._patience -= time.monotonic() - started
 

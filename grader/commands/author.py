@@ -266,7 +266,7 @@ def prove(
     stale: Annotated[
         bool, typer.Option("--stale", help="Prove only what the ledger does not vouch for.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 1,
+    seed: Annotated[int, typer.Option(min=1, help="Seed of the inputs.")] = 1,
     jobs: Annotated[int, typer.Option(help="How many exercises at a time.")] = os.cpu_count() or 1,
 ) -> None:
     """Prove the graders: every known answer, every mutant of every reference, every output.
@@ -275,7 +275,8 @@ def prove(
     shows what they do not test. Of chapters named as a whole the reference notebook runs again, and
     each output must be the one it was built with. What is proved is written into the chapter's
     ledger, `grader/<chapter>/proofs.json`, and stands until something it rests on changes, or a
-    later proof fails; the site's page about the trial is made from the ledgers.
+    later proof fails; the site's page about the trial is made from the ledgers. What the known
+    mistakes do in a notebook goes into `known.json` beside it: a notebook need not run them.
 
     Exit status: 0 all is as it must be, 1 a wrong verdict, a survivor, a stale list of equivalent
     mutants, another output, or with `--check` a proof that is not of today, 2 no such exercise.
@@ -284,6 +285,7 @@ def prove(
     from grader.proving.ledger import stale_of, withdraw_row, write_notebook_digest, write_rows
     from grader.proving.prove import prove_exercises, row_of, run_notebooks
     from grader.proving.trial_page import write_page
+    from grader.verdict.known import made_on, write_known
 
     course, wrong = find_course(), False
     chosen = _exercises(course, exercises)
@@ -297,7 +299,7 @@ def prove(
             out.print(f"{name}: {known[name]}", markup=False)
         out.print("Run: make prove" if chosen or notebooks else "Every proof is of today.")
         raise typer.Exit(1 if chosen or notebooks else 0)
-    for proof, tried in prove_exercises(chosen, seed, jobs):
+    for proof, tried, marks in prove_exercises(chosen, seed, jobs):
         lines = [str(problem) for problem in proof.problems]
         lines += [f"survived: {mutant.id}" for mutant in tried.survivors]
         lines += [f"equivalent.toml lists what is no mutant: {id}" for id in tried.stale]
@@ -307,6 +309,7 @@ def prove(
         else:
             # at once: a long run that is broken off loses nothing
             write_rows(tried.chapter, {proof.exercise.id: row_of(proof, tried, seed)})
+            write_known(tried.chapter, proof.exercise.id, marks, made_on())
             counts = f"{proof.mistakes} mistakes, {proof.alternates} alternates"
             lines = [
                 f"{proof.checks} checks, {counts}, {tried.killed} of {tried.made} mutants killed"

@@ -29,6 +29,8 @@ from grader.evidence.wire.channel import ChannelError, receive_frame, send_frame
 from grader.evidence.wire.codec import decode, decode_with_storages, encode
 from grader.evidence.wire.raised import report, text
 from grader.evidence.wire.tensors import Refused, storage_bytes
+from grader.inside import interrupts
+from grader.inside.forked import settle
 from grader.inside.pristine import replaced, snapshot
 from grader.inside.probe import Probe, Student, load_probes
 from grader.inside.tripwire import Tripwire
@@ -50,7 +52,8 @@ def prepare(probes: Path, preload: Sequence[str] = ()) -> None:
 @cache
 def warm_up() -> None:
     """Pay for torch's first dispatch mode (0.8 s of imports) once, before any fork."""
-    with Tripwire([("function", "torch.Tensor.mul_"), ("aten", "mul_")]).watching():
+    wire = Tripwire([("function", "torch.Tensor.mul_"), ("aten", "mul_")])
+    with interrupts.held(), wire.watching():
         torch.zeros(1) + 1
 
 
@@ -61,9 +64,14 @@ def adopt(probes: dict[str, Probe]) -> None:
 
 
 def serve(sock: socket.socket) -> None:
-    """Answer requests on `sock` until it is closed. The last thing a child does."""
-    torch.set_num_threads(1)  # a fork of a process that ran OpenMP hangs with more
-    inside = Inside(_probes, fresh_main())
+    """Answer requests on `sock` about programs that are loaded into an empty `__main__`."""
+    serve_names(sock, fresh_main())
+
+
+def serve_names(sock: socket.socket, names: dict[str, Any]) -> None:
+    """Answer requests on `sock` about `names` until it is closed. The last thing a child does."""
+    settle()
+    inside = Inside(_probes, names)
     while True:
         try:
             request = receive_frame(sock)
@@ -131,7 +139,8 @@ class Inside:
 
     def _attempt(self, action: Callable[[], object]) -> dict[str, Any] | None:
         try:
-            action()
+            with interrupts.let_through():
+                action()
         except KeyboardInterrupt:
             if self._live:
                 raise

@@ -6,18 +6,28 @@ import multiprocessing
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 
+from grader.box.fork import Fork
+from grader.building.graders import ready_probes
+from grader.course.answers import Role
 from grader.course.course import Chapter, Exercise
+from grader.inside.process.budget import Budget, changed
 from grader.proving.digest import exercise_digest, judges_digest, python_version
 from grader.proving.ledger import Row
 from grader.proving.notebooks import run_again
 from grader.proving.trial import Trial, try_exercise
 from grader.proving.validate import Proof, prove
+from grader.verdict.grading import ExerciseGrader
+from grader.verdict.known import PRACTICE_SEED
+from grader.verdict.marks import Mark
+
+Known = dict[str, list[Mark]]
+"""The marks of an exercise's mistakes, by the keys of their lines in `known.json`."""
 
 
 def prove_exercises(
     exercises: Sequence[tuple[Chapter, Exercise]], seed: int, jobs: int
-) -> Iterator[tuple[Proof, Trial]]:
-    """Yield proof and trial of each exercise as it ends; `jobs` processes take one at a time.
+) -> Iterator[tuple[Proof, Trial, Known]]:
+    """Yield proof, trial and known mistakes' marks of each exercise as it ends; `jobs` processes take one at a time.
 
     Those that take students longest begin first: they take long here too.
     """
@@ -31,8 +41,25 @@ def prove_exercises(
             yield ended.result()
 
 
-def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Proof, Trial]:
-    return prove(chapter, exercise, seed), try_exercise(chapter, exercise, seed)
+def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Proof, Trial, Known]:
+    return (
+        prove(chapter, exercise, seed),
+        try_exercise(chapter, exercise, seed),
+        known_marks(chapter, exercise),
+    )
+
+
+def known_marks(chapter: Chapter, exercise: Exercise) -> Known:
+    """Return what an exercise's known mistakes do in a notebook, for `write_known`."""
+    probes = ready_probes(chapter)
+    grader = ExerciseGrader(chapter, exercise, probes)
+    budget = changed(Budget(), exercise.budget)
+    keys = grader.mistake_keys()
+    return {
+        keys[answer.name]: grader.marks_of(answer, PRACTICE_SEED, lambda: Fork(probes, budget))
+        for answer in grader.answers
+        if answer.role is Role.MISTAKE
+    }
 
 
 def run_notebooks(chapters: Sequence[Chapter], jobs: int) -> Iterator[tuple[Chapter, str]]:

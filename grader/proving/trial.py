@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.box.fork import Fork
 from grader.building.graders import ready_probes
 from grader.course.course import Chapter, Exercise, read_reference
 from grader.evidence.outcome import Ended
+from grader.inside.process.budget import Budget, changed
 from grader.proving.mutants import Mutant, mutants
 from grader.submission.program import judged_text
 from grader.submission.scan import scan
@@ -43,6 +44,7 @@ def try_exercise(
 ) -> Trial:
     """Run mutants of an exercise's reference solution against its checks: all, or every n-th."""
     probes = ready_probes(chapter)
+    budget = replace(changed(Budget(), exercise.budget), wall_seconds=WALL_SECONDS)
     grader = ExerciseGrader(chapter, exercise, probes)
     source = next(c.source for c in read_reference(chapter) if c.label == exercise.id)
     all_mutants = mutants(source)
@@ -52,7 +54,7 @@ def try_exercise(
         mutant
         for mutant in made
         if mutant.id not in excused
-        and _survives(grader, mutant, seed, lambda: Fork(probes, WALL_SECONDS))
+        and _survives(grader, mutant, seed, lambda: Fork(probes, budget))
     ]
     equivalent = [mutant for mutant in made if mutant.id in excused]
     ids = {mutant.id for mutant in all_mutants}

@@ -16,6 +16,7 @@ from grader.course.answers import Answer, Role
 from grader.course.course import Chapter, Exercise, read_reference
 from grader.course.exercise import minutes_of, short_path
 from grader.evidence.outcome import Outcome
+from grader.inside.process.budget import Budget, changed
 from grader.proving.once import Once
 from grader.verdict.grading import ExerciseGrader, OpenTransport
 from grader.verdict.verdict import Verdict
@@ -63,7 +64,8 @@ def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
     """Run every known answer of an exercise, and look over its parts."""
     probes = ready_probes(chapter)
     grader = ExerciseGrader(chapter, exercise, probes)
-    with Once(lambda: Fork(probes)) as once:
+    budget = changed(Budget(), exercise.budget)
+    with Once(lambda: Fork(probes, budget)) as once:
         judged = _Judge(chapter, grader, once.open, seed)
         problems = [*_parts(chapter, exercise, grader), *judged.problems()]
     roles = [answer.role for answer in grader.answers]

@@ -16,10 +16,10 @@ from grader.inside import serve
 from grader.inside.probe import Probe, load_probes
 from grader.inside.process.budget import Budget, changed
 from grader.student import journal
-from grader.student.live import PRACTICE_SEED
 from grader.student.practice import for_practice
 from grader.student.work import Work
 from grader.verdict.grading import ExerciseGrader
+from grader.verdict.known import PRACTICE_SEED
 from grader.verdict.verdict import Verdict
 
 
@@ -66,12 +66,12 @@ class Checker:
             found = work.chapter.exercise(exercise, variant)
             self._graders[key] = ExerciseGrader(work.chapter, found, probes)
         grader = self._graders[key]
-        wall = changed(Budget(), grader.exercise.budget).wall_seconds
+        budget = changed(Budget(), grader.exercise.budget)
         return grader.grade(
             work.attempts[exercise],
-            lambda: Fork(probes, wall),
+            lambda: Fork(probes, budget),
             PRACTICE_SEED,
-            lambda: Fork(probes, wall),
+            lambda: Fork(probes, budget),
         )
 
     def _probes_of(self, chapter: Chapter) -> dict[str, Probe]:

@@ -14,14 +14,16 @@ from typing import Any
 
 import torch
 
-from grader.box.fork import Fork, Here
 from grader.course.cells import code_cells
 from grader.course.course import Chapter, CourseError, find_course
 from grader.course.parameters import Values, as_keywords
 from grader.evidence.outcome import Outcome
 from grader.feedback.render import Report, Trouble
+from grader.inside import interrupts
 from grader.inside.probe import Probe, load_probes
-from grader.student import cells_run
+from grader.inside.process.budget import Budget, changed
+from grader.student import cells_run, preparing
+from grader.student.asking import ask_kernel, known_mistakes
 from grader.student.contents import update_contents
 from grader.student.folder import Folder
 from grader.student.journal import folder_around, remember, verdict_entry
@@ -32,12 +34,10 @@ from grader.student.showing import Points, show
 from grader.student.unready import edited_since, judged_source, name_asked_for, unready
 from grader.submission.names import binds
 from grader.submission.program import Program, is_stub
+from grader.submission.rebuild import Unreadable
 from grader.verdict.grading import Attempt, ExerciseGrader
+from grader.verdict.known import PRACTICE_SEED
 from grader.verdict.verdict import Verdict
-
-PRACTICE_SEED = 0
-"""Inputs in a live notebook are the same every time, so that a failure stays put while it is
-being mended. A graded run draws its own."""
 
 
 def grade(exercise: object = None, **variant: Any) -> Points | None:
@@ -46,7 +46,14 @@ def grade(exercise: object = None, **variant: Any) -> Points | None:
     `variant` are the values of a private variant, as its grade cell names them. The points are
     returned where a program runs the notebook: nbgrader takes a grade cell's result for them.
     """
-    return show(_graded(exercise, variant))
+    try:
+        # nothing of ours is ever left half done; waiting and the student's own code are interrupted
+        with interrupts.held():
+            preparing.finish()
+            report = _graded(exercise, variant)
+    except KeyboardInterrupt:
+        report = Trouble("Interrupted before there was a verdict.")
+    return show(report)
 
 
 def _graded(given: object, variant: Values) -> Report | Trouble:
@@ -62,22 +69,22 @@ def _graded(given: object, variant: Values) -> Report | Trouble:
     early = unready(chapter, grader.exercise, attempt, names, cells)
     if early is not None:
         return _report(chapter, early, judged_source(grader.exercise, attempt))
+    budget = changed(Budget(), grader.exercise.budget)
     threads = torch.get_num_threads()
     # as in the box; and on a busy machine two threads wait for each other, 8 ms per operation
     torch.set_num_threads(1)
     try:
         verdict = grader.grade(
             attempt,
-            lambda: Here(_probes(chapter), names),
+            lambda: ask_kernel(_probes(chapter), names, budget),
             PRACTICE_SEED,
-            lambda: Fork(_probes(chapter)),
+            *known_mistakes(_probes(chapter), budget),
         )
-    except KeyboardInterrupt:
-        return Trouble("Interrupted before there was a verdict.")
     except CourseError as error:  # known answers are read when an attempt has failed
         return Trouble(str(error))
     finally:
         torch.set_num_threads(threads)
+    interrupts.drop()  # there is a verdict: whoever interrupts now waited for it
     verdict = replace(verdict, notes=(*verdict.notes, *edited_since(grader.exercise, attempt)))
     return _report(chapter, verdict, attempt.source)
 
@@ -144,7 +151,7 @@ def live_attempt(exercise: str, names: dict[str, Any], given: set[str], name: st
 def _last_tried(exercise: str, names: dict[str, Any]) -> dict[str, str]:
     """Return the last cell that binds the name, from the kernel's history, by what a traceback shows.
 
-    The stub of a class raises before it binds; `name = torch.something` has no code of its own.
+    `name = torch.something` has no code of its own.
     """
     history = names.get("In")
     texts = [str(text) for text in history] if isinstance(history, list) else []
@@ -167,3 +174,13 @@ def _codes(value: object, met: frozenset[type] = frozenset()) -> list[CodeType]:
 
 
 cells_run.watch()  # from the cell that imports `grade` on: a chapter's first
+
+
+def _look_here() -> None:
+    """Read the chapter that this kernel's folder is called after, before anyone waits for it."""
+    with suppress(CourseError, OSError, Unreadable):
+        chapter = find_course().chapter(Path.cwd().name)
+        _probes(chapter)
+
+
+preparing.begin(_look_here)  # whoever imports `grade` is in a notebook's first cell

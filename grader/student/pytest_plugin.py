@@ -19,12 +19,13 @@ from grader.box.fork import Fork
 from grader.course.course import Course, Exercise
 from grader.course.rules import describe_rule
 from grader.inside.probe import Probe, load_probes
-from grader.student.live import PRACTICE_SEED
+from grader.inside.process.budget import Budget, changed
 from grader.submission.program import judged_text
 from grader.submission.rebuild import Rebuilt, Unreadable, read_notebook, rebuild
 from grader.submission.scan import scan
 from grader.verdict.checks import MARKERS, Probed, generator_for
 from grader.verdict.interview import Interview
+from grader.verdict.known import PRACTICE_SEED
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -115,12 +116,14 @@ class _Interviews:
                 )
             except Unreadable as error:
                 pytest.exit(f"--submission: {error}", returncode=pytest.ExitCode.USAGE_ERROR)
-            off_limits = _exercise(path).off_limits
+            card = _exercise(path)
+            off_limits = card.off_limits
             broken = scan(judged_text(rebuilt.programs[exercise]), off_limits)
             for rule, line in broken:
                 pytest.fail(f"off limits: {describe_rule(rule)}, in `{line}`", pytrace=False)
             seed = self._config.getoption("seed")
-            interview = Interview(Fork(load_probes(chapter.probes)), off_limits, seed)
+            budget = changed(Budget(), card.budget)
+            interview = Interview(Fork(load_probes(chapter.probes), budget), off_limits, seed)
             interview.load(rebuilt.programs[exercise])
             self._open[path] = interview
         return self._open[path]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import signal
 import sys
-import threading
 import traceback
 import types
 import unittest
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from grader.inside import interrupts
 from grader.verdict.cases import MalformedChecks, cases_of
 from grader.verdict.runner import Case, CheckFile, Fixture
 
@@ -59,7 +57,7 @@ def _import(path: Path) -> dict[str, Any]:
     module = types.ModuleType(path.stem)
     module.__file__ = str(path)
     other = sys.modules.get(path.stem)
-    with interrupts_held():
+    with interrupts.held():  # half an import stays half for the process's life
         sys.modules[path.stem] = module  # dataclasses look there for their annotations
         try:
             # asserts and docstrings count, whatever Python was told; nor is a stale .pyc wanted
@@ -77,23 +75,6 @@ def _import(path: Path) -> dict[str, Any]:
             if other is not None:
                 sys.modules[path.stem] = other
     return vars(module)
-
-
-@contextmanager
-def interrupts_held() -> Iterator[None]:
-    """Hold an interrupt back until the end: half an import stays half for the process's life."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is None or threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread is interrupted
-        return
-    held: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if held:
-            signal.raise_signal(signal.SIGINT)
 
 
 def _fixtures(names: Mapping[str, Any]) -> dict[str, Fixture]:

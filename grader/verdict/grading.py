@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +24,8 @@ from grader.verdict.checks import CheckRun, Suite
 from grader.verdict.compare import NOTHING, Mismatch
 from grader.verdict.diagnosis import diagnose, may_explain
 from grader.verdict.interview import Interview, StudentRaised
+from grader.verdict.known import PRACTICE_SEED, line_key, made_on, read_known, rests_on
+from grader.verdict.marks import Mark, mark_of
 from grader.verdict.torch_internals import other_torch
 from grader.verdict.verdict import Message, Verdict, raised_message, score, without_checks
 
@@ -30,6 +33,20 @@ OpenTransport = Callable[[], Transport]
 
 PUBLIC_ANSWER = "public_answer"
 """The known mistake to hand in the public solution where a private variant is asked for."""
+
+
+class Clock:
+    """How long someone waits for a diagnosis, from the first look on."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end: float | None = None
+
+    def left(self) -> float:
+        """Return the seconds that are left, less than 0 if it has run out."""
+        if self._end is None:
+            self._end = time.monotonic() + self._seconds
+        return self._end - time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -51,7 +68,7 @@ class ExerciseGrader:
         self.chapter = chapter
         self.exercise = exercise
         self._probes = probes
-        self._known: dict[tuple[str, int], list[CheckRun]] = {}
+        self._known: dict[tuple[str, int], list[Mark]] = {}
 
     @cached_property
     def suite(self) -> Suite:
@@ -83,17 +100,27 @@ class ExerciseGrader:
         return Attempt(slice_program(self.exercise.id, names, cells), source)
 
     def grade(
-        self, attempt: Attempt, open_transport: OpenTransport, seed: int, open_known: OpenTransport
+        self,
+        attempt: Attempt,
+        open_transport: OpenTransport,
+        seed: int,
+        open_known: OpenTransport,
+        clock: Clock | None = None,
     ) -> Verdict:
         """Return the verdict on an attempt.
 
         `open_transport` starts the process for the student's code, `open_known` those for the
-        exercise's known mistakes.
+        exercise's known mistakes; `clock` ends the search among them.
         """
-        return self.interview(attempt, open_transport, seed, open_known)[0]
+        return self.interview(attempt, open_transport, seed, open_known, clock)[0]
 
     def interview(
-        self, attempt: Attempt, open_transport: OpenTransport, seed: int, open_known: OpenTransport
+        self,
+        attempt: Attempt,
+        open_transport: OpenTransport,
+        seed: int,
+        open_known: OpenTransport,
+        clock: Clock | None = None,
     ) -> tuple[Verdict, dict[str, bytes]]:
         """Return the verdict on an attempt and the replies it rests on, by probe and inputs."""
         exercise = self.exercise
@@ -112,22 +139,19 @@ class ExerciseGrader:
             return without_checks(exercise, ended.outcome, summary), interview.replies
         finally:
             interview.close()
-        return self._judge(runs, interview, seed, open_known), interview.replies
+        verdict = self._judge(runs, interview)
+        if verdict.checks and verdict.outcome is not Outcome.PASSED:
+            verdict = self._explained(verdict, runs, seed, open_known, clock)
+        return verdict, interview.replies
 
-    def _judge(
-        self,
-        runs: list[CheckRun],
-        interview: Interview,
-        seed: int,
-        open_known: OpenTransport,
-    ) -> Verdict:
+    def _judge(self, runs: list[CheckRun], interview: Interview) -> Verdict:
         if interview.tripped:
             return self._blocked([(rule, "while it ran") for rule in interview.tripped])
         outcome = _outcome(runs, interview)
         if outcome is Outcome.NOT_ATTEMPTED:
             return self._not_attempted()
         checks = score(self.exercise, runs)
-        verdict = Verdict(
+        return Verdict(
             self.exercise.id,
             self.exercise.title,
             0.0 if _gate_failed(runs) else round(sum(check.earned for check in checks), 2),
@@ -139,36 +163,107 @@ class ExerciseGrader:
             review=_review(interview),
             chapter=self.exercise.chapter,
         )
-        if outcome is Outcome.PASSED:
-            return verdict
-        mistake = diagnose(runs, self._known_runs(runs, seed, open_known))
+
+    def _explained(
+        self,
+        verdict: Verdict,
+        runs: list[CheckRun],
+        seed: int,
+        open_known: OpenTransport,
+        clock: Clock | None,
+    ) -> Verdict:
+        """Return the verdict with the diagnosis, where a known mistake fails alike."""
+        marks = [mark_of(run) for run in runs]
+        mistake = self._prepared_diagnosis(marks) if seed == PRACTICE_SEED else None
+        if mistake is None:
+            mistake = diagnose(marks, self._known_marks(marks, seed, open_known, clock))
         if mistake is None:
             return verdict
         return replace(verdict, diagnosis=mistake.explanation, mistake=mistake.name)
 
-    def _known_runs(
-        self, runs: list[CheckRun], seed: int, open_known: OpenTransport
-    ) -> list[tuple[Answer, list[CheckRun]]]:
-        """Return the known mistakes, each run at least as far as it may explain `runs`.
+    def _prepared_diagnosis(self, marks: list[Mark]) -> Answer | None:
+        """Return the mistake that explains `marks`, of those whose marks were made beforehand.
+
+        Where they were made on such a processor as this one, they need not be made again.
+        """
+        where, prepared = self._prepared
+        here = where == made_on()
+        found = []
+        for answer in self._mistakes:
+            if (known := prepared.get(answer.name)) is None:
+                continue
+            found.append((answer, known))
+            if here:
+                self._known.setdefault((answer.name, PRACTICE_SEED), list(known))
+        # one that is missing may be the one that explains it best
+        return diagnose(marks, found) if len(found) == len(self._mistakes) else None
+
+    @cached_property
+    def _prepared(self) -> tuple[str, dict[str, tuple[Mark, ...]]]:
+        """Where the mistakes' marks were made, and those that are of today, by the mistakes' names."""
+        where, lines = read_known(self.chapter, self.exercise.id)
+        if not lines:
+            return where, {}
+        found = {name: lines.get(key) for name, key in self.mistake_keys().items()}
+        return where, {name: marks for name, marks in found.items() if marks is not None}
+
+    def mistake_keys(self) -> dict[str, str]:
+        """Return the `line_key` of each known mistake, by its name."""
+        rests = rests_on(self.chapter, self.exercise)
+        return {
+            answer.name: line_key(rests, self.attempt_with(answer.source).program)
+            for answer in self._mistakes
+        }
+
+    @property
+    def _mistakes(self) -> list[Answer]:
+        return [answer for answer in self.answers if answer.role is Role.MISTAKE]
+
+    def _known_marks(
+        self, marks: list[Mark], seed: int, open_known: OpenTransport, clock: Clock | None
+    ) -> list[tuple[Answer, list[Mark]]]:
+        """Return the known mistakes, each run at least as far as it may explain `marks`.
 
         The first time it stops there: someone may be waiting in a notebook. The second time it is
-        run to its end, for all who come after.
+        run to its end, for all who come after. None if the clock runs out before all are known.
         """
         found = []
-        for answer in self.answers:
-            if answer.role is not Role.MISTAKE:
-                continue
+        for answer in self._mistakes:
             key = answer.name, seed
             known = self._known.get(key)
-            if known is None:
-                known = self.run_answer(
-                    answer, seed, open_known, stop=lambda theirs: not may_explain(theirs, runs)
+            if known is None or (len(known) < len(marks) and may_explain(known, marks)):
+                if clock is not None and clock.left() <= 0:
+                    return []
+                first = known is None
+                known = self.marks_of(
+                    answer,
+                    seed,
+                    open_known,
+                    stop=lambda theirs, first=first: first and not may_explain(theirs, marks),  # type: ignore[misc]
                 )
-            elif len(known) < len(runs) and may_explain(known, runs):
-                known = self.run_answer(answer, seed, open_known)
-            self._known[key] = known
+                if clock is not None and clock.left() <= 0:  # what it ended is no evidence
+                    return []
+                self._known[key] = known
             found.append((answer, known))
         return found
+
+    def marks_of(
+        self,
+        answer: Answer,
+        seed: int,
+        open_known: OpenTransport,
+        *,
+        stop: Callable[[list[Mark]], bool] = lambda marks: False,
+    ) -> list[Mark]:
+        """Return the marks of a known answer, until `stop` says that they are enough."""
+        marks: list[Mark] = []
+
+        def enough(runs: list[CheckRun]) -> bool:
+            marks.append(mark_of(runs[-1]))
+            return stop(marks)
+
+        runs = self.run_answer(answer, seed, open_known, stop=enough)
+        return marks if len(marks) == len(runs) else [mark_of(run) for run in runs]
 
     def run_answer(
         self,

@@ -9,11 +9,14 @@ from contextlib import suppress
 
 import psutil
 import pytest
+import torch
 
 from grader.box.fork import Fork
 from grader.evidence.outcome import Ended
 from grader.inside.instruments.ranks import on_ranks
 from grader.inside.probe import Probe
+from grader.inside.process.budget import Budget
+from grader.inside.process.watch import LOOK_EVERY
 from grader.verdict.interview import Interview
 
 interrupted = []
@@ -51,13 +54,47 @@ def test_ranks_end_with_the_fork_that_has_no_time_left():
             time.sleep(0.01)
 
     probe = Probe("ranks", lambda student: on_ranks(2, endless, seconds=600), (), frozenset())
-    fork = Fork({"ranks": probe}, wall_seconds=2)
+    fork = Fork({"ranks": probe}, Budget(wall_seconds=2))
     session = fork._pid
     asked = Interview(fork, (), seed=1)
     with pytest.raises(Ended, match="no answer within 2 s"):
         asked.ask(probe, {})
     _gone, left = psutil.wait_procs(members(session), timeout=30)  # killed is not gone yet
     assert not [process for process in left if process.status() != psutil.STATUS_ZOMBIE]
+
+
+def reads(student):
+    return student.f().max().item()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a page")
+def test_memory_that_was_there_before_does_not_count():
+    held = torch.ones(2**28, dtype=torch.uint8)
+    probe = Probe("reads", reads, (), frozenset())
+    budget = Budget(memory_bytes=2**26)
+
+    def asked(function):
+        return Interview(Fork({"reads": probe}, budget, {"f": function}), (), seed=1).ask(probe, {})
+
+    def waits():  # for several looks at its memory
+        held.max()
+        end = time.monotonic() + 3 * LOOK_EVERY
+        while time.monotonic() < end:
+            pass
+        return held
+
+    assert asked(waits).value == 1
+    with pytest.raises(Ended, match="64 MiB"):
+        asked(lambda: [bytearray(2**20) for _ in range(2**12)])
+
+
+def test_names_are_a_copy():
+    names = {"f": lambda: names["kept"].zero_(), "kept": torch.ones(3)}
+    probe = Probe("reads", reads, (), frozenset())
+    fork = Fork({"reads": probe}, names=names)
+    assert Interview(fork, (), seed=1).ask(probe, {}).value == 0
+    assert names["kept"].sum() == 3
+    fork.close()
 
 
 def members(session):

@@ -3,10 +3,12 @@
 from grader.box.fork import Fork
 from grader.course.answers import Role
 from grader.course.course import Course
+from grader.evidence.outcome import Outcome
 from grader.inside.probe import load_probes
-from grader.verdict.diagnosis import _same_exception
-from grader.verdict.grading import ExerciseGrader
-from grader.verdict.interview import Raised
+from grader.verdict.grading import Clock, ExerciseGrader
+from grader.verdict.interview import Raised, StudentRaised
+from grader.verdict.known import PRACTICE_SEED
+from grader.verdict.marks import failure_of
 from tests import ROOT
 
 
@@ -27,8 +29,39 @@ def test_mistakes_are_run_as_far_as_they_may_explain():
     assert [mistake_of(answer) for answer in mistakes] == [answer.name for answer in mistakes]
 
 
+def nobody():
+    raise AssertionError("a known mistake is run")
+
+
+def test_in_a_notebook_no_mistake_is_run():
+    chapter = Course(ROOT).chapter("ch01_formats")
+    probes = load_probes(chapter.probes)
+    grader = ExerciseGrader(chapter, chapter.exercise("spacing"), probes)
+    for answer in grader.answers:
+        if answer.role is Role.MISTAKE:
+            attempt = grader.attempt_with(answer.source)
+            verdict = grader.grade(attempt, lambda: Fork(probes), PRACTICE_SEED, nobody)
+            assert verdict.mistake == answer.name
+
+
+def test_a_search_ends_with_the_clock_and_says_nothing():
+    chapter = Course(ROOT).chapter("ch01_formats")
+    probes = load_probes(chapter.probes)
+    grader = ExerciseGrader(chapter, chapter.exercise("spacing"), probes)
+    wrong = next(answer for answer in grader.answers if answer.role is Role.MISTAKE)
+    attempt = grader.attempt_with(wrong.source)
+    verdict = grader.grade(attempt, lambda: Fork(probes), 7, nobody, Clock(0))
+    assert (verdict.outcome, verdict.mistake) == (Outcome.FAILED, "")
+    assert grader.grade(attempt, lambda: Fork(probes), 7, lambda: Fork(probes)).mistake
+
+
 def raised(kind, message, line):
     return Raised(kind, (kind, "Exception"), message, (("f", 1, line),))
+
+
+def _same_exception(ours, theirs):
+    ours, theirs = (failure_of(StudentRaised(one), True) for one in (ours, theirs))
+    return ours.same(theirs)
 
 
 def test_exceptions_explain_each_other_by_what_python_says():

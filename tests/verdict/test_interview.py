@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.box.fork import Here
+from grader.box.here import Here
 from grader.course.rules import parse_rule
 from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.wire.codec import encode

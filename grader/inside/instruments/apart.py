@@ -15,12 +15,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-import torch
-
 from grader.evidence.wire.channel import ChannelError, ChannelTimeout, receive_frame, send_frame
 from grader.evidence.wire.codec import decode, encode
 from grader.evidence.wire.raised import Relayed, report
 from grader.evidence.wire.tensors import Refused
+from grader.inside.forked import settle
 from grader.inside.instruments.patience import Patience
 
 SECONDS = 5.0
@@ -88,7 +87,7 @@ def end_fork(pid: int) -> None:
 
 
 def _answer(body: Callable[[], object]) -> bytes:
-    torch.set_num_threads(1)  # a fork of a process that ran OpenMP hangs with more
+    settle()
     multiprocessing.set_start_method("fork", force=True)  # from Python 3.14 on it is another one
     value: object = None
     error: dict[str, Any] | None = None

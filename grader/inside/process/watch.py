@@ -36,6 +36,9 @@ class Tree:
     """Descriptors of the tmpfs folders whose contents count as memory."""
     warm_address_space: int = 0
     """What every process of the tree inherited."""
+    inherited: int = 0
+    """Bytes of anonymous memory that all of them share with who forked them: a kernel may hold
+    gigabytes, which are not theirs."""
 
 
 def breach(tree: Tree, budget: Budget) -> Ending | None:
@@ -59,7 +62,7 @@ def breach(tree: Tree, budget: Budget) -> Ending | None:
     if files + max(resident, reserved) <= budget.memory_bytes:
         return None
     # Only above them the exact share (Pss), which walks page tables: 1 to 4 ms a process.
-    private = sum(_private_share(tree.proc, pid) for pid in pids)
+    private = sum(_private_share(tree.proc, pid) for pid in pids) - _share_of(tree, len(pids))
     if files + private + _shared_segments(tree.proc, pids) > budget.memory_bytes:
         return Ending(MEMORY)
     return None
@@ -102,6 +105,14 @@ def _private_share(proc: int, pid: int) -> int:
     except PermissionError:
         use = None if pid == 1 else _look(proc, pid)  # 1 is ours, and unreadable on purpose
         return 0 if use is None else use.anonymous + use.shared
+
+
+def _share_of(tree: Tree, count: int) -> int:
+    """Return what `count` processes answer for of what they inherited and never wrote to.
+
+    One more holds it: who forked them. What they did write to is their own, and counted in full.
+    """
+    return tree.inherited * count // (count + 1)
 
 
 def _shared_segments(proc: int, pids: Iterable[int]) -> int:

@@ -1,0 +1,92 @@
+"""What the known mistakes of an exercise do, for the inputs of a notebook, made beforehand.
+
+In a notebook the inputs are always the same, so a failure can be compared with all known mistakes
+without running them: some take minutes. `grader/<chapter>/known.json` has their marks, a line for each
+mistake. `undertorch prove` writes it. A line counts while the mistake's program, the checks, the probes
+and torch are what they were then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from grader.course.course import Chapter, Exercise
+from grader.course.parameters import as_keywords
+from grader.files import write_atomically
+from grader.inside.probe import probe_modules
+from grader.submission.program import Program
+from grader.verdict.marks import Mark
+
+PRACTICE_SEED = 0
+"""Inputs in a live notebook are the same every time, so that a failure stays put while it is
+being mended. A graded run draws its own."""
+
+FILE = "known.json"
+
+
+def made_on() -> str:
+    """Return what the last bits of a result may depend on: the kind of processor, as torch uses it."""
+    return f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
+
+
+def rests_on(chapter: Chapter, exercise: Exercise) -> str:
+    """Return a digest of what judges the exercise: its checks, their helpers and values, the probes."""
+    helpers = [path for path in chapter.graders.glob("*.py") if not path.name.startswith("test_")]
+    version = torch.__version__.split("+")[0]
+    whole = hashlib.sha256(f"{version} {as_keywords(exercise.values)}".encode())
+    for path in (chapter.checks(exercise.id), *sorted(helpers), *probe_modules(chapter.probes)):
+        whole.update(path.read_bytes() + b"\0")
+    return whole.hexdigest()
+
+
+def line_key(rests: str, program: Program) -> str:
+    """Return the digest under which a mistake's marks are kept: `rests` and its own program."""
+    return hashlib.sha256(f"{rests} {program.parts!r}".encode()).hexdigest()[:16]
+
+
+def read_known(chapter: Chapter, exercise: str) -> tuple[str, dict[str, tuple[Mark, ...]]]:
+    """Return where the marks of an exercise's mistakes were made, and the marks by `line_key`."""
+    made = _read(chapter.graders / FILE).get(exercise, {})
+    lines: Mapping[str, Sequence[Any]] = made.get("marks", {})
+    marks = {key: tuple(map(Mark.from_data, line)) for key, line in lines.items()}
+    return made.get("made on", ""), marks
+
+
+def write_known(
+    chapter: Chapter, exercise: str, marks: Mapping[str, Sequence[Mark]], where: str
+) -> Path:
+    """Put an exercise's marks, by `line_key`, into its chapter's file."""
+    path = chapter.graders / FILE
+    lines = {key: [mark.to_data() for mark in line] for key, line in marks.items()}
+    everything = _read(path) | {exercise: {"made on": where, "marks": lines}}
+    blocks = [
+        f"{json.dumps(one.id)}: {_block(everything[one.id])}"
+        for one in chapter.exercises
+        if one.id in everything
+    ]
+    write_atomically(path, "{\n" + ",\n".join(blocks) + "\n}\n", durable=False)
+    return path
+
+
+def _block(made: Mapping[str, Any]) -> str:
+    lines = [
+        f"  {json.dumps(key)}: {json.dumps(line, separators=(',', ':'))}"
+        for key, line in made["marks"].items()
+    ]
+    return f'{{"made on": {json.dumps(made["made on"])}, "marks": {{\n' + ",\n".join(lines) + "\n}}"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the file's content, nothing where it cannot be read: then mistakes are run."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
