@@ -40,6 +40,7 @@ DOUBLE = '''
 """Checks of `double`."""
 
 import pytest
+import torch
 
 from grader import assert_equal, assert_same_bits
 
@@ -62,6 +63,7 @@ def test_negative(doubled, x):
 TOTAL = '''
 """Checks of `total`."""
 
+import torch
 
 from grader import assert_equal
 
