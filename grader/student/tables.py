@@ -19,7 +19,7 @@ def chapters_table(found: Sequence[Progress]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("chapter", no_wrap=True)
     table.add_column("", no_wrap=True)
-    for name in ("passed", "tried", "not begun", "short path", "points", "time"):
+    for name in ("passed", "tried", "★", "points", "time"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in found:
         table.add_row(one.chapter, _bar(one), *_numbers([one]))
@@ -30,8 +30,7 @@ def chapters_table(found: Sequence[Progress]) -> Table:
 def _numbers(found: Sequence[Progress]) -> list[str]:
     points, most = sum(one.points for one in found), sum(one.max_points for one in found)
     counts = [
-        sum(one.count(*states) for one in found)
-        for states in ((PASSED,), (TRIED, UNCHECKED), (NOT_BEGUN,))
+        sum(one.count(*states) for one in found) for states in ((PASSED,), (TRIED, UNCHECKED))
     ]
     short = [row.state == PASSED for one in found for row in one.short]
     path = f"{sum(short)} of {len(short)}" if short else ""
@@ -40,12 +39,10 @@ def _numbers(found: Sequence[Progress]) -> list[str]:
 
 
 def _bar(one: Progress) -> Text:
-    """Return one mark per exercise, in the chapter's order; a space between sittings."""
+    """Return one mark per exercise, in the chapter's order."""
     bar = Text()
-    for number, (_, rows) in enumerate(one.parts()):
-        bar.append(" " if number else "")
-        for row in rows:
-            bar.append({PASSED: "■", NOT_BEGUN: "·"}.get(row.state, "□"), _STYLES[row.state])
+    for row in one.rows:
+        bar.append({PASSED: "■", NOT_BEGUN: "·"}.get(row.state, "□"), _STYLES[row.state])
     return bar
 
 

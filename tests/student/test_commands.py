@@ -10,6 +10,7 @@ import nbformat
 import pytest
 
 from grader.course.course import Course
+from grader.course.exercise import in_hours
 from grader.student import journal
 from grader.student.hints import hints_of, reference_of
 from grader.student.targets import find_targets
@@ -116,9 +117,13 @@ def test_sittings_and_the_short_path(student, monkeypatch):
         assert [name for part in one["sittings"] for name in part["exercises"]] == [
             row["exercise"] for row in one["rows"]
         ]
+    monkeypatch.setenv("COLUMNS", "80")
     said = student.run("progress")
-    hours = sum(one["minutes"] for one in whole) // 60
-    assert f"About {hours}" in said and "The short path (★) is about" in said
+    assert "…" not in said.partition("About ")[0]  # the table fits into 80 columns
+    assert (
+        f"About {in_hours(sum(one['minutes'] for one in whole))} in" in said
+        and "The short path (★) is about" in said
+    )
     said = student.run("progress", "ch01")
     assert "1. What do the bits of a float say?  65 minutes" in said and "decode ★" in said
 
