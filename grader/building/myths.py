@@ -126,9 +126,9 @@ def myths_page(course: Course) -> str | None:
 
 
 def _sections(page: Path) -> dict[str, str]:
-    """Return the second-level headings of a chapter's page, by anchor; {} where there is no page."""
+    """Return the headings of a chapter's page, by anchor; {} where there is no page."""
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
-    headings = re.findall(r"^## (.+?)(?: \{ #(\w+) \})?$", text, flags=re.MULTILINE)
+    headings = re.findall(r"^###? (.+?)(?: \{ #([\w-]+) \})?$", text, flags=re.MULTILINE)
     return {anchor or slugify(title, "-"): title for title, anchor in headings}
 
 
