@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,8 +76,9 @@ class Kernel:
 
 @contextmanager
 def kernel(folder: Path) -> Iterator[Kernel]:
-    """Start a kernel in a folder; end it."""
-    manager, client = start_new_kernel(kernel_name="python3", cwd=str(folder))
+    """Start a kernel in a folder, as for a notebook that someone has open; end it."""
+    opened = {**os.environ, "JPY_SESSION_NAME": "an open notebook"}
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(folder), env=opened)
     try:
         yield Kernel(manager, client)
     finally:
