@@ -60,7 +60,7 @@ class Shown:
     def checks(self) -> list[tuple[str, str]]:
         """Pairs of rubric line and state."""
         found = re.findall(
-            r'aria-label="([\w ]+)">.</span><span class="ut-rubric">(.*?)</span>', self.html
+            r'aria-label="([\w ]+)">.</span> <span class="ut-rubric">(.*?)</span>', self.html
         )
         return [(re.sub(r"</?code>", "`", unescape(rubric)), state) for state, rubric in found]
 

@@ -117,8 +117,8 @@ grade("clamp_in_place")
 class ActivationRecorder:
     """model: any nn.Module; entering gives a dict from module name to output."""
 
-    ### BEGIN SOLUTION
     def __init__(self, model):
+        ### BEGIN SOLUTION
         self.model = model
         self.handles = []
 
@@ -243,8 +243,8 @@ grade("mapped_without_grad")
 class Sharded(IterableDataset):
     """n: how many numbers; items are int64 tensors without dimensions."""
 
-    ### BEGIN SOLUTION
     def __init__(self, n):
+        ### BEGIN SOLUTION
         self.n = n
 
     def __iter__(self):
@@ -285,8 +285,8 @@ grade("Sharded")
 class OpLister:
     """Attribute graphs: a list of lists of names, one for each graph."""
 
-    ### BEGIN SOLUTION
     def __init__(self):
+        ### BEGIN SOLUTION
         self.graphs = []
 
     def __call__(self, module, example_inputs):
