@@ -176,7 +176,7 @@ def test_an_exception():
         ("def f(x): raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("def f(x): return f(x)", "RecursionError"),
         ("def g(x): return 1", "MissingName"),
-        ("f = 5", "TypeError"),
+        ("f = 5", "NotCallable"),
         ("def f(: pass", "MissingName"),
     ],
 )
