@@ -53,7 +53,10 @@ def grade(exercise: object = None, **variant: Any) -> Points | None:
             report = _graded(exercise, variant)
     except KeyboardInterrupt:
         report = Trouble("Interrupted before there was a verdict.")
-    return show(report)
+    with interrupts.held():  # half a display is none
+        points = show(report)
+        interrupts.drop()
+    return points
 
 
 def _graded(given: object, variant: Values) -> Report | Trouble:

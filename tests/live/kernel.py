@@ -29,8 +29,8 @@ class Shown:
 
     @property
     def points(self) -> float:
-        """The points of the verdict that was shown."""
-        return float(self.outputs[-1]["text/plain"])
+        """The points of the verdict that was shown: its text begins with outcome and points."""
+        return float(self.outputs[-1]["text/plain"].partition(", ")[2].split()[0])
 
     @property
     def verdict(self) -> str:
