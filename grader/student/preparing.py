@@ -7,7 +7,6 @@ one. A thread of our own could meet the student's imports in half-made modules.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -15,13 +14,10 @@ from importlib import import_module
 from typing import Any
 
 from grader.inside import interrupts, serve
+from grader.student.showing import someone_reads
 
 _SOON = 0.1
 """Seconds until the first step: the cell that asked for it shall be done."""
-
-_SESSION = "JPY_SESSION_NAME"
-"""What Jupyter sets for the kernel of an open notebook. Without it, programs read what cells show,
-and not all of them know that something is taken back."""
 
 SAID = "Preparing to grade: the first verdict of a kernel takes a moment longer."
 
@@ -56,7 +52,8 @@ def finish() -> None:
     """Take the steps that are left, and say so; what is said goes when something else is shown."""
     if not _left:
         return
-    kernel = kernel_here() if _SESSION in os.environ else None
+    # programs that read what cells show do not all know that something is taken back
+    kernel = kernel_here() if someone_reads() else None
     if kernel is not None:
         kernel.shell.display_pub.publish({"text/plain": SAID})
     while _left:

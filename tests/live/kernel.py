@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,8 +28,9 @@ class Shown:
 
     @property
     def points(self) -> float:
-        """The points of the verdict that was shown: its text begins with outcome and points."""
-        return float(self.outputs[-1]["text/plain"].partition(", ")[2].split()[0])
+        """The points of the verdict that was shown."""
+        (points,) = re.findall(r"([\d.]+) of [\d.]+ points", self.verdict)[:1]
+        return float(points)
 
     @property
     def verdict(self) -> str:
@@ -76,9 +76,8 @@ class Kernel:
 
 @contextmanager
 def kernel(folder: Path) -> Iterator[Kernel]:
-    """Start a kernel in a folder, as for a notebook that someone has open; end it."""
-    opened = {**os.environ, "JPY_SESSION_NAME": "an open notebook"}
-    manager, client = start_new_kernel(kernel_name="python3", cwd=str(folder), env=opened)
+    """Start a kernel in a folder, with someone before it; end it."""
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(folder))
     try:
         yield Kernel(manager, client)
     finally:
