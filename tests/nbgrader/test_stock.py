@@ -55,3 +55,6 @@ def test_validate(stock):
     _, submitted = stock
     found = Validator().validate(str(submitted))
     assert [cell["source"] for cell in found["failed"]] == ['grade("double")', 'grade("total")']
+    half, untouched = (cell["error"] for cell in found["failed"])
+    assert half.startswith("failed, 2 of 4 points") and "negative input" in half
+    assert untouched.startswith("not attempted, 0 of")
