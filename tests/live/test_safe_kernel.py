@@ -9,7 +9,7 @@ from grader.building.sample import reference_sources
 from grader.course.course import Course, read_reference
 from grader.student.preparing import SAID
 from tests import ROOT
-from tests.live.kernel import kernel
+from tests.person import person
 
 COURSE = Course(ROOT)
 CHAPTER = COURSE.chapter("ch01_formats")
@@ -64,8 +64,8 @@ DEADLY = {
 
 @linux
 def test_no_answer_harms_the_kernel():
-    with kernel(CHAPTER.released.parent) as live:
-        assert not live.run(FIRST + THREADS + SOON).error
+    with person(CHAPTER.released.parent) as live:
+        assert not live.run(FIRST + THREADS + SOON).of("error")
         for body, said in DEADLY.items():
             live.run(f"def round_to_bf16(x):\n    {body}")
             shown = live.run(GRADE)
@@ -88,10 +88,10 @@ def test_no_answer_harms_the_kernel():
 )
 def test_loaders_graphs_and_ranks_work_where_threads_were_used(chapter, exercises):
     found = COURSE.chapter(chapter)
-    with kernel(found.released.parent) as live:
+    with person(found.released.parent) as live:
         live.run(FIRST + THREADS)
         for cell in read_reference(found):
-            assert not live.run(cell.source).error
+            assert not live.run(cell.source).of("error")
         for exercise in exercises:
             shown = live.run(f"grade({exercise!r})")
             assert shown.points == found.exercise(exercise).points, shown.verdict
@@ -151,11 +151,11 @@ print(json.dumps(found))
 
 
 def test_whenever_it_is_interrupted_the_next_verdict_is_right():
-    with kernel(CHAPTER.released.parent) as live:
+    with person(CHAPTER.released.parent) as live:
         # the kernel must not prepare itself between the cells: it is in its first one all the time
         cells = [FIRST, STUB, "stub = round_to_bf16", RIGHT, MOMENTS]
         shown = live.run(f"for cell in {cells!r}: get_ipython().run_cell(cell)")
-    assert not shown.error
+    assert not shown.of("error")
     assert len(shown.data) == 20
     for when, share, interrupted, *after in shown.data:
         assert interrupted == "passed" or interrupted.startswith("Interrupted"), (when, share)
@@ -164,7 +164,7 @@ def test_whenever_it_is_interrupted_the_next_verdict_is_right():
 
 
 def test_where_a_fork_would_not_do_what_takes_too_long_is_interrupted():
-    with kernel(CHAPTER.released.parent) as live:
+    with person(CHAPTER.released.parent) as live:
         live.run(f"{FIRST}{SOON}import grader.student.asking as asking\nasking._may_fork = bool")
         for body in ("while True: pass", "import time; time.sleep(1000)"):
             live.run(f"def round_to_bf16(x):\n    {body}")
@@ -175,28 +175,30 @@ def test_where_a_fork_would_not_do_what_takes_too_long_is_interrupted():
 
 
 def test_a_loop_is_interrupted_from_outside(tmp_path):
-    with kernel(CHAPTER.released.parent) as live:
+    with person(CHAPTER.released.parent) as live:
         pipe = tmp_path / "begun"
         os.mkfifo(pipe)
         live.run(FIRST)
         live.run(f"def round_to_bf16(x):\n    open({str(pipe)!r}, 'w')\n    while True: pass")
         live.begin(GRADE)
         pipe.open().close()  # opens when the answer has begun
-        live.manager.interrupt_kernel()
+        live.interrupt()
         live.run(RIGHT)
         assert live.run(GRADE).points == FULL
 
 
 def test_the_first_grade_says_that_it_prepares_and_an_idle_kernel_has_prepared():
-    with kernel(CHAPTER.released.parent) as live:
+    with person(CHAPTER.released.parent) as live:
         live.run(FIRST + RIGHT)
         shown = live.run(GRADE)  # at once: whatever the kernel has done by now, this does the rest
-        assert shown.points == FULL and len(shown.outputs) == 1
-        assert all(data == {"text/plain": SAID} for data in shown.cleared)
-    with kernel(CHAPTER.released.parent) as live:
+        assert shown.points == FULL and len(shown) == 1
+        assert all(output["data"] == {"text/plain": SAID} for output in shown.cleared)
+    with person(CHAPTER.released.parent) as live:
         shown = live.run(FIRST + RIGHT + "\n" + GRADE)
-        assert shown.cleared == ({"text/plain": SAID},) and len(shown.outputs) == 1
-    with kernel(CHAPTER.released.parent) as live:
+        assert [output["data"] for output in shown.cleared] == [{"text/plain": SAID}] and len(
+            shown
+        ) == 1
+    with person(CHAPTER.released.parent) as live:
         live.run(FIRST + RIGHT + "\nfrom grader.student import preparing")
         while live.run("print(len(preparing._left))").text.strip() != "0":
             pass  # between two cells it takes a step
