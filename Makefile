@@ -116,7 +116,7 @@ build: .venv/.ready ## Build notebooks and site pages from solutions/*/*.pct.py
 # ── Proving it ───────────────────────────────────────────────────────────────
 
 # Tests of a file stay on one worker (tests/conftest.py). pytest's 5 means that no test carries the marker.
-test: .venv/.ready system ## Check everything, in about TEN minutes on two cores
+test: .venv/.ready system ## Check everything, in about a quarter of an hour on two cores
 	$(call step,'ruff')
 	@ruff check --quiet . && ruff format --check --quiet .
 	$(call step,'mypy --strict')
