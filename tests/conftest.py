@@ -64,7 +64,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture(scope="session")
-def page(context: BrowserContext) -> Iterator[Page]:
+def shared_page(context: BrowserContext) -> Iterator[Page]:
     """The page of all tests of a process: a new one costs three times as much as another address."""
     page = context.new_page()
     yield page
@@ -72,8 +72,9 @@ def page(context: BrowserContext) -> Iterator[Page]:
 
 
 @pytest.fixture
-def watch(page: Page) -> Iterator[Watch]:
+def watch(shared_page: Page) -> Iterator[Watch]:
     """A blank page that must not complain."""
+    page = shared_page
     page.unroute_all()
     page.goto("about:blank")
     page.set_viewport_size({"width": DESK, "height": 844})

@@ -116,7 +116,7 @@ def test_the_explorer_shows_what_failed(
     expect(page.locator(".ut-value, .mm-verdict").first).to_contain_text(shown)
     assert fragment(page) == link.partition("#")[2]
     page.goto(str(section))
-    expect(page.locator("h2:target")).to_contain_text("BF16")
+    expect(page.locator(":is(h2, h3):target")).to_contain_text("BF16")
 
 
 def test_where_no_site_is_named_no_link_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
