@@ -132,6 +132,8 @@ test: .venv/.ready system ## Check everything, in about a quarter of an hour on 
 prove: .venv/.ready system ## Prove every grader anew, and run every notebook: half an hour on two cores
 	$(call step,'Every known answer and every mutant of every exercise, every notebook')
 	@undertorch prove
+	$(call step,'What every explorer computes and shows')
+	@pytest -q -n 2 --dist loadgroup --prove-explorers tests/explorers
 	$(spent)
 
 release: .venv/.ready ## Build the wheel into build/dist, if every proof is of today

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.account import Account
 from tests.browser import DESK, ROOT, Watch, chromium, serve, watching
+from tests.explorers import passed
 
 NAME_LENGTH = 60
 """Characters of a parameter that a test's name takes in."""
@@ -30,12 +31,25 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Account())
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep a file's tests together, so that a warm box or a built site is made once.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make prove` run the tests of every explorer, and put down that they passed."""
+    what = "run the tests of every explorer; if they pass, write tests/explorers/passed.json"
+    parser.addoption("--prove-explorers", action="store_true", help=what)
 
-    Tests that say themselves where they belong (`xdist_group`) do.
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the explorers that are as they were, and keep a file's tests together.
+
+    So a warm box or a built site is made once. Tests that say themselves where they belong
+    (`xdist_group`) do.
     """
+    asked = any("explorers" in argument for argument in config.invocation_params.args)
+    if not asked:
+        chosen = passed.chosen()
+        left_out = [i for i in items if passed.explorer_of(i.path) not in {None, *chosen}]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.location[0]))
@@ -46,6 +60,13 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     if isinstance(val, str | bytes) and len(val) > NAME_LENGTH:
         return f"{val[:NAME_LENGTH]!r}…"
     return None
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Put down that the tests of every explorer passed, if that was asked for."""
+    whole = session.config.getoption("--prove-explorers")
+    if whole and exitstatus == 0 and not hasattr(session.config, "workerinput"):
+        passed.write(passed.EXPLORERS)
 
 
 @pytest.fixture(scope="session")
