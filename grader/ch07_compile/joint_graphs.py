@@ -1,5 +1,6 @@
 """Random programs and random joint graphs, both as data; and the fewest bytes that a cut may have."""
 
+import string
 from collections.abc import Iterable
 
 import networkx
@@ -19,6 +20,47 @@ def draw_joint_program(
         other = draw_int(rng, 0, inputs + step - 1)
         drawn.append((kind, last, other) if kind in ("mul", "add") else (kind, last))
     return drawn
+
+
+WRITTEN = {
+    "mul": "{} * {}",
+    "add": "{} + {}",
+    "mm": "{} @ {}",
+    "rows": "{}.sum(0, keepdim=True)",
+    "transposed": "{}.t()",
+    "peak": "{}.max(1, keepdim=True).values",
+    "dropout": "torch.nn.functional.dropout({}, 0.5)",
+    "positive": "{} > 0",
+    "detached": "{}.detach()",
+    "grow": "{}.add_(1)",
+}
+"""How a step of `probes.joint_programs.JOINT_STEPS` is written; the others are functions of torch."""
+
+
+def as_program(steps: list[tuple], outputs: list[int], inputs: int = 3) -> str:
+    """Return a program as Python text: inputs a, b, c, then a letter for each step's result."""
+    names = string.ascii_lowercase
+    lines = [f"def f({', '.join(names[:inputs])}):"]
+    for at, (kind, *sources) in enumerate(steps, inputs):
+        written = WRITTEN.get(kind, f"torch.{kind}({{}})")
+        lines.append(f"    {names[at]} = {written.format(*[names[one] for one in sources])}")
+    returned = ", ".join(names[one] for one in outputs)
+    return "\n".join([*lines, f"    return {returned}{',' if len(outputs) == 1 else ''}"])
+
+
+def as_cut_program(graph: dict) -> str:
+    """Return a drawn joint graph as text, a line for each node with its size, and what it returns."""
+    lines = []
+    for name, kind, inputs, elements, dtype in graph["nodes"]:
+        made = kind if kind in ("primal", "tangent") else f"{kind}({', '.join(inputs)})"
+        lines.append(f"{name} = {made}  # {elements} of {DTYPE_NAMES[dtype]}")
+    gradients = ", ".join(str(one) for one in graph["gradients"])
+    outputs = ", ".join(graph["outputs"])
+    return "\n".join([*lines, f"# forward outputs: {outputs}; gradients: {gradients}"])
+
+
+DTYPE_NAMES = {"f32": "float32", "f64": "float64", "bf16": "bfloat16", "b8": "bool"}
+"""The dtypes of drawn graphs, as torch calls them."""
 
 
 def draw_cut_graph(
@@ -102,8 +144,8 @@ def cut_problem(names: list[str], nodes: list[dict], rules: tuple) -> str:
     return ""
 
 
-def fewest_bytes(nodes: list[dict], rules: tuple) -> int:
-    """Return the bytes of the cheapest cut."""
+def cheapest_cut(nodes: list[dict], rules: tuple) -> tuple[int, list[str]]:
+    """Return the fewest bytes that a cut may have, and the names in one that has so few."""
     late, banned, wanted = rules
     network = networkx.DiGraph()
     network.add_nodes_from(["source", "sink"])
@@ -118,7 +160,10 @@ def fewest_bytes(nodes: list[dict], rules: tuple) -> int:
             network.add_edge("source", ("before", name))
         if name in wanted:
             network.add_edge(("after", name), "sink")
-    return networkx.minimum_cut_value(network, "source", "sink")
+    fewest, (upper, lower) = networkx.minimum_cut(network, "source", "sink")
+    names = [node["name"] for node in nodes]
+    cut = [n for n in names if ("before", n) in upper and ("after", n) in lower]
+    return fewest, cut
 
 
 def joint_origins(record: list[dict], targets: Iterable[str | None]) -> set[str]:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_close, assert_equal, gate, python_random
+from grader import Mismatch, about, assert_close, assert_equal, compared, gate, python_random
 from grader.ch07_compile.captured_programs import random_lines
 from grader.ch07_compile.probes.mini_dynamo import calls_of_captured
 
@@ -45,8 +45,8 @@ def run(mini_dynamo, lines, tensors, held, calls, runs, graphs, limit=None):
         assert_equal(one["grad mode"], other["grad mode"], f"Grad mode after it. {where}")
     counts = [(one["runs"], one["graphs"]) for one in got["calls"]]
     wanted = list(zip(runs, graphs, strict=True))
-    what = f"After each call: how often the function ran, how many graphs were made.\n{text}"
-    assert_equal(counts, wanted, what)
+    with about(("tensors", "\n".join(map(described, range(len(tensors)), tensors)))):
+        assert_counts(counts, wanted, calls, lines, limit)
     if not got["are graph modules"] or not got["example inputs"]:
         raise Mismatch("The backend gets a GraphModule and a list of the tensor arguments.")
     for one, other in zip(got["tensors"], expected["tensors"], strict=True):
@@ -55,12 +55,62 @@ def run(mini_dynamo, lines, tensors, held, calls, runs, graphs, limit=None):
     return got
 
 
+def assert_counts(counts, wanted, calls, lines, limit):
+    """Fail at the first call after which function and backend were called another number of times."""
+    compared(counts)
+    wrong = [at for at, (one, other) in enumerate(zip(counts, wanted, strict=True)) if one != other]
+    if not wrong:
+        return
+    last = wrong[0]
+    before = counts[last - 1] if last else (0, 0)
+    limited = "" if limit is None else f", limit={limit}"
+    body = "\n".join(f"    {line}" for line in lines)
+    said = "\n".join(as_call(call) for call in calls[: last + 1])
+    on = f"def f(*args):\n    x = args[0]\n{body}\nmini = MiniDynamo(f, backend{limited})\n{said}"
+    rows = (
+        ("on", on),
+        ("expected", happened(before, wanted[last])),
+        ("got", happened(before, counts[last])),
+    )
+    raise Mismatch(f"What ran in call {last + 1}, the last below.", rows)
+
+
+def described(number, tensor):
+    """Return what a call's text calls a tensor, and what it is."""
+    grad = ", requires grad" if tensor.requires_grad else ""
+    return f"t{number}: {str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}{grad}"
+
+
+def as_call(call):
+    """Return a call as text; t0, t1, … are the tensors of the fixture `tensors`."""
+    given = ", ".join(
+        f"t{value}" if kind == "tensor" else repr(value) for kind, value in call["args"]
+    )
+    text = f"mini({given})"
+    text = f"{text}.sum().backward()" if call.get("backward") else text
+    text = text if call.get("grad", True) else f"with torch.no_grad(): {text}"
+    return f"w.add_({call['write']}); {text}" if "write" in call else text
+
+
+def happened(before, after):
+    """Return what a call made run, from the counts before and after it."""
+    ran, made = after[0] - before[0], after[1] - before[1]
+    words = ["the function ran"] if ran == 1 else [f"the function ran {ran} times"] if ran else []
+    words += (
+        ["the backend got a graph"]
+        if made == 1
+        else [f"the backend got {made} graphs"] * bool(made)
+    )
+    return " and ".join(words) or "neither the function ran nor did the backend get a graph"
+
+
 def same_value(got, expected, where):
     """Compare nested results."""
     if isinstance(expected, torch.Tensor):
         if not isinstance(got, torch.Tensor):
             raise Mismatch(f"Expected a tensor. {where}", (("got", repr(got)),))
-        assert_close(got, expected.detach(), rtol=1e-6, atol=1e-6, because=SAME)
+        with about(of=f"{where}\n"):
+            assert_close(got, expected.detach(), rtol=1e-6, atol=1e-6, because=SAME)
         return
     assert_equal(type(got).__name__, type(expected).__name__, f"The type of a result. {where}")
     if isinstance(expected, dict):

@@ -3,7 +3,16 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, assert_holds, assert_same_bits, claimed, facts, gate
+from grader import (
+    about,
+    assert_close,
+    assert_equal,
+    assert_holds,
+    assert_same_bits,
+    claimed,
+    facts,
+    gate,
+)
 
 ROUNDING = "the order of a sum of a few rows in float64"
 
@@ -25,9 +34,9 @@ def cotangent(rng):
 
 @pytest.fixture
 def layouts(rng):
-    """Inputs that are transposed, a slice, expanded, without rows, with one, without features."""
+    """Inputs that are transposed, a slice, expanded, with one row, without rows, without features."""
     wide = torch.randn(4, 6, generator=rng, dtype=torch.float64)
-    return [wide.t(), wide[1:, 2:5], wide[:1].expand(4, 6), wide[:0], wide[3:], wide[:, :0]]
+    return [wide.t(), wide[1:, 2:5], wide[:1].expand(4, 6), wide[3:], wide[:0], wide[:, :0]]
 
 
 def smoothed(x, keep):
@@ -53,7 +62,8 @@ def test_layouts(smooth_called, keep, layouts):
         answer = smooth_called.ask(x, keep)
         case = f"x of shape {tuple(x.shape)} and strides {x.stride()}. "
         if x.dtype is torch.float64:
-            close(answer.value, smoothed(x, keep))
+            with about(of=case):
+                close(answer.value, smoothed(x, keep))
         assert_equal(str(answer.value.dtype), str(x.dtype), case + "The dtype.")
         assert_holds(answer.value.is_contiguous(), case + "The result is not contiguous.")
         assert_equal(facts(answer.value).aliases, None, case + "The storage shared with an input.")
@@ -66,7 +76,9 @@ def test_gradient(smooth_gradient, rng, keep, layouts):
         leaf = x.detach().requires_grad_()
         cotangent = torch.randn(*x.shape[::-1], generator=rng, dtype=torch.float64).t()
         (expected,) = torch.autograd.grad(smoothed(leaf, keep), leaf, cotangent)
-        close(smooth_gradient.ask(x, keep, cotangent).value["gradient"], expected)
+        case = f"The gradient of x of shape {tuple(x.shape)} and strides {x.stride()}. "
+        with about(of=case):
+            close(smooth_gradient.ask(x, keep, cotangent).value["gradient"], expected)
 
 
 @claimed
@@ -90,8 +102,13 @@ def compiled_as_eager(smooth_compiled, xs, keep, cotangents, dynamic):
         leaf = x.detach().requires_grad_()
         expected = smoothed(leaf * 2, keep).sin()
         expected.backward(cotangent)
-        close(result, expected.detach())
-        close(gradient, leaf.grad)
+        case = (
+            f"of lambda x: smooth(x * 2, keep).sin(), compiled, for x of shape {tuple(x.shape)}. "
+        )
+        with about(of=f"The result {case}"):
+            close(result, expected.detach())
+        with about(of=f"The gradient {case}"):
+            close(gradient, leaf.grad)
     return got
 
 

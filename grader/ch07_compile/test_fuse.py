@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 import torch
 
-from grader import assert_equal, assert_holds, draw_one, gate
+from grader import about, assert_equal, assert_holds, compared, draw_one, gate, points
 from grader.ch07_compile.probes.fx_steps import module_from_steps, with_values
 from grader.ch07_compile.random_graphs import as_text, call, gives, random_inputs, reads
 
@@ -50,29 +50,46 @@ def runs(kernels, facts):
 
 def compare(kernels_fused, steps, inputs, count=None):
     got = kernels_fused.ask(steps, inputs).value
-    kernels, where, facts = got["kernels"], as_text(steps), facts_of(steps, inputs)
+    kernels, facts = got["kernels"], facts_of(steps, inputs)
     names = sorted(name for kernel in kernels for name in kernel)
-    assert_equal(names, sorted(facts), f"The calls in all kernels, each once. {where}")
-    assert_equal([kernel for kernel in kernels if not kernel], [], f"Empty kernels. {where}")
-    mixed = [k for k in kernels if len(k) > 1 and not alike(k, facts)]
-    assert_equal(mixed, [], f"Kernels of calls that cannot share one. {where}")
-    cyclic = "" if runs(kernels, facts) else "The kernels wait for each other"
-    assert_equal(cyclic, "", f"Can {kernels} run? {where}")
-    done, early = set(), []
-    for name in (name for kernel in kernels for name in kernel):
-        early += [name] if not facts[name][1] <= done else []
-        done.add(name)
-    assert_equal(early, [], f"Calls that come before one that they take. {where}")
+    shown = ", ".join(f"[{', '.join(kernel)}]" for kernel in kernels)
+    with about(("graph", as_text(steps)), ("your kernels", shown)):
+        assert_equal(names, sorted(facts), "The calls in all kernels, each once.")
+        assert_equal([kernel for kernel in kernels if not kernel], [], "Empty kernels.")
+        mixed = [k for k in kernels if len(k) > 1 and not alike(k, facts)]
+        assert_equal(mixed, [], "Kernels of calls that cannot share one.")
+        what = "The kernels wait for each other: there is no order in which they can run."
+        assert_holds(runs(kernels, facts), what)
+        done, early = set(), []
+        for name in (name for kernel in kernels for name in kernel):
+            early += [name] if not facts[name][1] <= done else []
+            done.add(name)
+        assert_equal(early, [], "Calls that come before one that they take.")
+        assert_none_joinable(kernels, facts)
+        if count is not None:
+            assert_equal(len(kernels), count, "The number of kernels.")
+        assert_holds(got["unchanged"], "The graph was changed.")
+
+
+def assert_none_joinable(kernels, facts):
+    """Fail if two kernels could be one. What is compared is how such pairs depend on each other."""
     joinable = [
         (one, other)
         for one, other in combinations(kernels, 2)
         if alike([*one, *other], facts)
         and runs([[*one, *other], *(k for k in kernels if k not in (one, other))], facts)
     ]
-    assert_equal(joinable[:1], [], f"Kernels that could be one. {where}")
-    if count is not None:
-        assert_equal(len(kernels), count, f"The number of kernels. {where}")
-    assert_holds(got["unchanged"], "The graph was changed.")
+    depend = [
+        any(facts[name][1] & set(other) for name in one)
+        or any(facts[name][1] & set(one) for name in other)
+        for one, other in joinable
+    ]
+    kinds = [any(depend), not all(depend)]
+    smallest = min(joinable, key=lambda pair: len(pair[0]) + len(pair[1]), default=((), ()))
+    first, second = (f"[{', '.join(kernel)}]" for kernel in smallest)
+    what = f"The kernels {first} and {second} could be one."
+    compared(kinds)
+    assert_holds(not joinable, what)
 
 
 def alike(kernel, facts):
@@ -138,6 +155,7 @@ def test_siblings(kernels_fused, inputs):
     compare(kernels_fused, steps, inputs)
 
 
+@points(3)
 def test_ways_round(kernels_fused, inputs):
     """Two calls stay apart where a way from one to the other leads through a third kernel."""
     softmax = [
@@ -190,6 +208,11 @@ def test_shapes(kernels_fused, inputs):
         gives("%d", "%e", "%f", "%g"),
     ]
     compare(kernels_fused, steps, inputs, 6)
+    # as many elements, and other shapes: (4, 4), (2, 8), (16,), (1, 4, 4)
+    reshaped = [*reads("x0", "x1"), call("a", "sin", "%x0")]
+    for name, shape in (("b", [2, 8]), ("c", [16]), ("d", [1, 4, 4])):
+        reshaped += [call(f"v{name}", "view", "%x1", shape), call(name, "cos", f"%v{name}")]
+    compare(kernels_fused, [*reshaped, gives("%a", "%b", "%c", "%d")], inputs, 7)
 
 
 def test_what_is_not_pointwise(kernels_fused, inputs):

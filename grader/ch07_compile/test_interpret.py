@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import about, assert_equal, assert_holds, assert_same_bits, claimed, gate
+from grader import about, assert_equal, assert_holds, assert_same_bits, claimed, gate, points
 from grader.ch07_compile.random_graphs import (
     SIDE,
     call,
@@ -141,6 +141,7 @@ def test_every_node_once_in_order(interpreted, weight, rng):
 
 
 @claimed
+@points(3)
 def test_values_are_let_go(interpreted_memory, rng):
     """A value is let go after its last use: 30 calls in a row hold two results at a time."""
     x = torch.rand(64, 64, generator=rng)

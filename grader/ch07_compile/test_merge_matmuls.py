@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 import torch
 
-from grader import about, assert_close, assert_equal, assert_holds, draw_one, gate
+from grader import about, assert_close, assert_equal, assert_holds, draw_one, gate, points
 from grader.ch07_compile.probes.fx_steps import module_from_steps, with_values
 from grader.ch07_compile.random_graphs import as_text, call, gives, reads, run_steps
 
@@ -130,6 +130,7 @@ def test_dependent_products(matmuls_merged, inputs):
     compare(matmuls_merged, steps, inputs)
 
 
+@points(3)
 def test_late_weights(matmuls_merged, inputs):
     """A weight may be computed long after the first product, whose result is used before that."""
     steps = [

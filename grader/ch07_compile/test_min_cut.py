@@ -3,13 +3,15 @@
 import pytest
 import torch
 
-from grader import about, assert_equal, assert_holds, gate
+from grader import about, assert_equal, assert_holds, gate, points
 from grader.ch07_compile.joint_graphs import (
+    as_cut_program,
+    as_program,
+    cheapest_cut,
     cut_problem,
     cut_rules,
     draw_cut_graph,
     draw_joint_program,
-    fewest_bytes,
 )
 from grader.ch07_compile.probes.cut_graphs import CUT_TARGETS, build_cut_graph
 from grader.ch07_compile.probes.joint_programs import (
@@ -44,22 +46,18 @@ def heavy():
     return HEAVY
 
 
-def told(graph):
-    """Return a graph in words, a line for each node."""
-    return "; ".join(
-        f"{name} = {kind}({', '.join(inputs)}) {elements}×{dtype}"
-        for name, kind, inputs, elements, dtype in graph["nodes"]
-    )
-
-
 def verdict(names, nodes, returned, count, primals, heavy, words):
     rules = cut_rules(nodes, returned, count, primals, heavy)
     problem = cut_problem(names, nodes, rules)
-    graph = (("graph", words), ("outputs", str(returned[:count])), ("saved", ", ".join(names)))
-    assert_holds(not problem, problem, *graph)
+    on = (("graph", words), ("heavy", ", ".join(heavy)))
+    assert_holds(not problem, problem, *on, ("saved", ", ".join(names)))
     sizes = {node["name"]: node["bytes"] for node in nodes}
-    least, spent = fewest_bytes(nodes, rules), sum(sizes[name] for name in names)
-    with about(*graph):
+    (least, cut), spent = cheapest_cut(nodes, rules), sum(sizes[name] for name in names)
+
+    def shown(chosen):
+        return ", ".join(f"{name} ({sizes[name]})" for name in chosen) or "nothing"
+
+    with about(*on, ("bytes saved", shown(names)), ("bytes that are enough", shown(cut))):
         assert_equal(spent, least, "More bytes are saved than must be.")
 
 
@@ -75,7 +73,7 @@ def compare(joint_min_cut, graphs, heavy):
         assert_holds(unchanged, "The joint graph was changed.")
         joint, joint_inputs, count = build_cut_graph(graph)
         nodes, returned = joint_record(joint.graph)
-        verdict(names, nodes, returned, count, len(joint_inputs[0]), targets, told(graph))
+        verdict(names, nodes, returned, count, len(joint_inputs[0]), targets, as_cut_program(graph))
 
 
 def several(rng, kinds, dtypes, count=12, **sizes):
@@ -91,6 +89,7 @@ def test_enough_is_saved(joint_min_cut):
     assert_holds(enough, "The backward cannot be computed.", ("saved", ", ".join(names)))
 
 
+@points(3)
 def test_pointwise(joint_min_cut, rng):
     """Of pointwise operators as few bytes as can be are saved."""
     graphs = several(rng, ["sin", "add"], ["f32"], forward=2, either=1, backward=2)
@@ -149,4 +148,5 @@ def test_traced(joint_min_cut_traced, rng):
         joint, joint_inputs, count = capture_joint(function, joint_leaves(numbers, flags))
         nodes, returned = joint_record(joint.graph)
         primals, heavy = len(joint_inputs[0]), ["aten.mm.default"]
-        verdict(names, nodes, returned, count, primals, heavy, f"of the program {steps}")
+        words = f"the joint graph of\n{as_program(steps, outputs)}"
+        verdict(names, nodes, returned, count, primals, heavy, words)

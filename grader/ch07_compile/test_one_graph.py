@@ -3,7 +3,17 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_close, assert_equal, assert_holds, assert_tensor, claimed, gate
+from grader import (
+    Mismatch,
+    about,
+    assert_close,
+    assert_equal,
+    assert_holds,
+    assert_tensor,
+    claimed,
+    gate,
+    points,
+)
 
 SUMS = "the order of sums is free"
 
@@ -36,23 +46,36 @@ def cases(pair):
 def compare(one_graph_runs, cases, tolerance=1e-9):
     got = one_graph_runs.ask(cases).value["cases"]
     for one, case in zip(got, cases, strict=True):
+        x, _, limit = case
         result, gradients, size = settled(*case)
-        assert_close(one["result"], result, rtol=tolerance, atol=tolerance, because=SUMS)
-        assert_close(
-            one["size"],
-            torch.tensor(size, dtype=result.dtype),
-            rtol=0,
-            atol=0,
-            because="it is one of the values",
-        )
-        for name, mine, expected in zip("xw", one["gradients"], gradients, strict=True):
-            # where the product is not taken there may be zeros for w, or nothing
-            if expected is None and mine is not None:
-                expected = torch.zeros_like(mine)
-            if expected is not None:
-                if mine is None:
-                    raise Mismatch(f"No gradient arrived at {name}.")
-                assert_close(mine, expected, rtol=tolerance, atol=tolerance, because=SUMS)
+        with about(("on", f"{told(x)}, limit={limit!r}"), ("size", f"{size!r}")):
+            with about(of="The result. "):
+                assert_close(one["result"], result, rtol=tolerance, atol=tolerance, because=SUMS)
+            with about(of="The size. "):
+                assert_close(
+                    one["size"],
+                    torch.tensor(size, dtype=result.dtype),
+                    rtol=0,
+                    atol=0,
+                    because="it is one of the values",
+                )
+            for name, mine, expected in zip("xw", one["gradients"], gradients, strict=True):
+                # where the product is not taken there may be zeros for w, or nothing
+                if expected is None and mine is not None:
+                    expected = torch.zeros_like(mine)
+                if expected is not None:
+                    if mine is None:
+                        raise Mismatch(f"No gradient arrived at {name}.")
+                    with about(of=f"The gradient of (result * arange).sum() in {name}. "):
+                        assert_close(mine, expected, rtol=tolerance, atol=tolerance, because=SUMS)
+
+
+def told(x):
+    """Return a small matrix as text to paste, a larger one by its shape."""
+    kind = str(x.dtype)
+    if x.numel() > 6:
+        return f"x of shape {tuple(x.shape)} and strides {x.stride()}, {kind}"
+    return f"x=torch.tensor({x.tolist()}, dtype={kind})"
 
 
 @gate
@@ -65,6 +88,7 @@ def test_a_pair(one_graph_runs, pair):
 
 
 @claimed
+@points(2)
 def test_one_graph_for_both(one_graph_runs, cases):
     """One graph serves both ways of the `if`, and calls PyTorch alone."""
     x, w, limit = cases[0]
@@ -87,6 +111,14 @@ def test_below_the_limit(one_graph_runs, pair):
     x, w = pair
     even = torch.tensor([[2.0, -1.0, 0.5]], dtype=torch.float64).requires_grad_()
     compare(one_graph_runs, [[x, w, 9.0], [even, w, 2.0], [-even.detach(), w.detach(), 2.0]])
+
+
+def test_close_to_the_limit(one_graph_runs, pair):
+    """Size and limit are compared as Python floats: the `float32` number 0.1 exceeds 0.1."""
+    w = pair[1].detach().float()
+    for limit in (0.1, 0.7):  # the first is rounded up in float32, the second down
+        near = torch.tensor([[limit, -0.05, 0.0625]])
+        compare(one_graph_runs, [[near, w, limit], [-near, w, limit]], 1e-5)
 
 
 def test_odd_values(one_graph_runs, pair):
@@ -125,7 +157,9 @@ def test_size(one_graph_runs, cases):
 
 
 @claimed
+@points(3)
 def test_no_product_below(one_graph_runs, cases):
     """Below the limit no matrix product is computed."""
     got = [one["products"] for one in one_graph_runs.ask(cases).value["cases"]]
-    assert_equal(got, [2 * 5 * 3 * 3, 0], "Floating-point operations of products, above and below.")
+    what = "Floating-point operations of products, for a limit below the size and for one above it."
+    assert_equal(got, [2 * 5 * 3 * 3, 0], what)

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_close, assert_equal, assert_holds, claimed, gate
-from grader.ch07_compile.joint_graphs import draw_joint_program, joint_origins
+from grader import Mismatch, about, assert_close, assert_equal, assert_holds, claimed, gate
+from grader.ch07_compile.joint_graphs import as_program, draw_joint_program, joint_origins
 from grader.ch07_compile.probes.joint_programs import (
     SEED,
     capture_joint,
@@ -113,17 +113,28 @@ def close(mine, theirs):
 def compare(joint_cut, keys, *inputs):
     got, right = joint_cut.ask(*inputs).value, expected(*inputs)
     steps, outputs, needs_grad, _, savable = inputs
-    may = "all" if savable == EVERYTHING else savable
-    case = f"Program {steps}, returned {outputs}, require grad {needs_grad}, may be saved: {may}. "
-    for key in keys:
-        if key in ("outputs", "gradients"):
-            have = [[one is not None for one in side[key]] for side in (got, right)]
-            assert_equal(*have, case + f"Which {key} there are.")
-            for mine, theirs in zip(got[key], right[key], strict=True):
-                if theirs is not None:
-                    close(mine, theirs)
-        else:
-            assert_equal(got[key], right[key], case + f"What is counted: {key}.")
+    may = "everything" if savable == EVERYTHING else ", ".join(savable) or "nothing but primals"
+    grads = ", ".join(name for name, needs in zip("abc", needs_grad, strict=True) if needs)
+    with about(("on", as_program(steps, outputs)), ("require grad", grads), ("may be saved", may)):
+        for key in keys:
+            if key in ("outputs", "gradients"):
+                have = [[one is not None for one in side[key]] for side in (got, right)]
+                assert_equal(*have, f"Which {key} there are.")
+                for at, (mine, theirs) in enumerate(zip(got[key], right[key], strict=True)):
+                    if theirs is not None:
+                        with about(of=f"Number {at} of the {key}. "):
+                            close(mine, theirs)
+            else:
+                assert_equal(got[key], right[key], COUNTED[key])
+
+
+COUNTED = {
+    "forward": "The operators that the forward graph runs.",
+    "backward": "The operators that the backward graph runs.",
+    "saved": "The number of tensors that are saved.",
+    "saved bytes": "The bytes that are saved.",
+}
+"""What the numbers of a partition are."""
 
 
 VALUES = ["outputs", "gradients"]

@@ -3,8 +3,13 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, assert_same_bits, gate
-from grader.ch07_compile.joint_graphs import draw_joint_program, joint_origins, joint_results
+from grader import Mismatch, about, assert_equal, assert_holds, assert_same_bits, gate
+from grader.ch07_compile.joint_graphs import (
+    as_program,
+    draw_joint_program,
+    joint_origins,
+    joint_results,
+)
 from grader.ch07_compile.probes.joint_programs import (
     capture_joint,
     joint_leaves,
@@ -66,12 +71,13 @@ def compare(joint_read, keys, *inputs):
     got = joint_read.ask(*inputs).value
     right = expected(*inputs)
     steps, outputs, needs_grad, _ = inputs
-    case = f"of the program {steps}, which returns the values {outputs}; require grad: {needs_grad}"
-    for key in keys:
-        found = got[key]
-        if isinstance(right[key], list) and key != "gradients":
-            found = sorted(found)
-        assert_equal(found, right[key], f"`{key}` {case}.")
+    grads = ", ".join(name for name, needs in zip("abc", needs_grad, strict=True) if needs)
+    with about(("on", as_program(steps, outputs)), ("require grad", grads)):
+        for key in keys:
+            found = got[key]
+            if isinstance(right[key], list) and key != "gradients":
+                found = sorted(found)
+            assert_equal(found, right[key], f'`read_joint(f, a, b, c)["{key}"]`.')
 
 
 @gate
@@ -84,7 +90,9 @@ def test_seven_keys(joint_read):
     missing = [key for key in keys if key not in got]
     if missing:
         raise Mismatch("Keys are missing.", (("missing", ", ".join(missing)),))
-    assert_equal(list(got["forward"]), ["aten.sin.default"], "`forward` of torch.sin.")
+    there = "aten.sin.default" in got["forward"]
+    rows = ("on", as_program([("sin", 0)], [3])), ("got", repr(got["forward"]))
+    assert_holds(there, "`forward` does not name the sine.", *rows)
 
 
 def test_forward(joint_read, rng, numbers):

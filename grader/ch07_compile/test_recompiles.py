@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader import Mismatch, assert_equal, gate, python_random
+from grader import Mismatch, about, assert_equal, compared, gate, points, python_random
 from grader.ch07_compile.guard_rules import PLAIN, predicted, random_calls
 
 SCALES = [0.5, 2.0, 1.0, 0.0, -3.0]
@@ -27,18 +27,24 @@ def compare(recompilations, sequences, dynamic=(None, False)):
     found = recompilations.ask([calls for calls, _ in asked], [one for _, one in asked]).value
     for (calls, choice), got in zip(asked, found, strict=True):
         expected = predicted(calls, choice)
-        same = isinstance(got, list) and len(got) == len(expected)
-        wrong = [i for i, want in enumerate(expected) if same and got[i] != want]
-        shown = calls[: wrong[0] + 1] if wrong else calls
-        text = "\n".join(shorter(call) for call in shown)
-        at = f" Call {wrong[0] + 1}, the last below, is not as it is." if wrong else ""
-        assert_equal(got, expected, f"With dynamic={choice}.{at}\n{text}")
+        if not isinstance(got, list) or len(got) != len(expected):
+            with about(("on", as_code(calls, choice))):
+                assert_equal(got, expected, "Expected a list with one bool for each call.")
+        compared(got)
+        wrong = [at for at, want in enumerate(expected) if got[at] != want]
+        if wrong:
+            last = wrong[0] + 1
+            rows = ("on", as_code(calls[:last], choice)), ("expected", repr(expected[:last]))
+            what = f"Call {last} {'compiles' if expected[wrong[0]] else 'does not compile'}."
+            raise Mismatch(what, (*rows, ("got", repr(got[:last]))))
 
 
-def shorter(call):
-    facts = [call["dtype"], f"{call['shape'][0]}x{call['shape'][1]}", f"scale {call['scale']}"]
-    facts += ["requires grad"] * call["requires_grad"] + ["no_grad"] * (not call["grad_mode"])
-    return ", ".join([*facts, f"flag {call['flag']}"])
+def as_code(calls, choice):
+    """Return a call of `recompiles` as text to paste; what all of its calls share stands once."""
+    shared = {key: value for key, value in calls[0].items() if all(c[key] == value for c in calls)}
+    own = [{key: value for key, value in call.items() if key not in shared} for call in calls]
+    lines = "\n".join(f"    same | {one!r}," for one in own)
+    return f"same = {shared!r}\nrecompiles([\n{lines}\n], {choice})"
 
 
 @gate
@@ -67,6 +73,7 @@ def test_static(recompilations, random):
     compare(recompilations, sequences, [False])
 
 
+@points(4)
 def test_sizes(recompilations, random):
     """Rows and columns become dynamic, each for itself."""
     sequences = [

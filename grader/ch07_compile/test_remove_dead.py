@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_equal, gate
+from grader import assert_equal, gate, points
 from grader.ch07_compile.probes.fx_steps import call_named
 from grader.ch07_compile.random_graphs import (
     as_text,
@@ -80,6 +80,7 @@ def test_chains(dead_removed, rng):
         compare(dead_removed, steps, random_inputs(rng))
 
 
+@points(3)
 def test_writes(dead_removed, inputs, rng):
     """A call that writes to a tensor stays, whoever owns the tensor, and so does what it takes."""
     out = [call("b", "empty_like", "%x0"), call("o", "add.out", "%x0", "%x1", out="%b")]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import bits, draw_one, gate
+from grader import bits, draw_one, gate, points
 from grader.ch07_compile.probes.fx_steps import call_named
 from grader.ch07_compile.random_graphs import (
     assert_calls_at_most,
@@ -82,11 +82,13 @@ def arithmetic(simplified, names, dtypes):
         compare(simplified, [*steps, gives(*outputs)], [x], left)
 
 
+@points(2)
 def test_floats(simplified):
     """A float and a number: `+`, `-`, `*` and `/`, with each zero and each one."""
     arithmetic(simplified, ARITHMETIC, (torch.float32, torch.bfloat16, torch.float16))
 
 
+@points(2)
 def test_whole_numbers(simplified):
     """A whole number or a bool and a number: some results have another dtype."""
     arithmetic(simplified, ARITHMETIC, (torch.int64, torch.int8, torch.uint8, torch.bool))

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from grader import assert_close, assert_equal, assert_holds, claimed, gate
+from grader import about, assert_close, assert_equal, assert_holds, claimed, gate, points
 from grader.ch08_ddp.probes.buckets import chained, in_turn
 
 ROUNDING = "float64, and float32 for parameters of that dtype"
@@ -62,7 +62,7 @@ def compare(found, values, uses, xs, frozen=()):
             gradients(values, use, in_turn(x, turn), frozen)
             for use, x in zip(uses, xs, strict=True)
         ]
-        for of_rank in found:
+        for rank, of_rank in enumerate(found):
             for at in range(len(values)):
                 mine = of_rank[turn]["grads"][at]
                 if at in frozen:
@@ -70,7 +70,9 @@ def compare(found, values, uses, xs, frozen=()):
                     continue
                 expected = torch.stack([grads[at] for grads in alone]).mean(0)
                 rough = 1e-5 if expected.dtype is torch.float32 else 1e-10
-                assert_close(mine, expected, rtol=rough, atol=rough, because=ROUNDING)
+                where = f"Rank {rank}, iteration {turn}, `.grad` of parameter {at} after `finish`. "
+                with about(of=where):
+                    assert_close(mine, expected, rtol=rough, atol=rough, because=ROUNDING)
 
 
 @gate
@@ -144,8 +146,26 @@ def test_messages(bucketed, values, uses, xs):
 
 
 @claimed
-def test_early(bucketed, values, uses, xs):
-    """A bucket is issued as soon as its last gradient is there, before other gradients come."""
+@points(3)
+def test_overlap(bucketed, overlapped, values, xs, capacity):
+    """A bucket goes out as soon as its last gradient is there, and `backward` waits for nothing."""
+    assert_early(bucketed)
+    # rank 0 computes all gradients before rank 1 begins its backward
+    found = overlapped.value
+    expected = [gradients(values, range(6), x) for x in xs]
+    for rank, of_rank in enumerate(found):
+        for at, mine in enumerate(of_rank["grads"]):
+            mean = torch.stack([grads[at] for grads in expected]).mean(0)
+            with about(of=f"Rank {rank}, `.grad` of parameter {at} after `finish`. "):
+                assert_close(mine, mean, rtol=1e-10, atol=1e-10, because=ROUNDING)
+    assert_holds(
+        found[1]["heard"],
+        "Rank 0 did not get through its backward before rank 1 began: it waited on the way.",
+    )
+
+
+def assert_early(bucketed):
+    """Fail unless each bucket is issued before other gradients than its own come."""
     for rank, of_rank in enumerate(bucketed.value):
         for turn, found in enumerate(of_rank):
             names = [name for name, _ in found["events"]]
@@ -156,20 +176,6 @@ def test_early(bucketed, values, uses, xs):
             what = f"Rank {rank}, iteration {turn}: {', '.join(names)}. All-reduces from "
             what += "gradient 4 to 2, from 2 to 0, from 0 to finish."
             assert_equal(sent, [1, 1, 1], what)
-
-
-def test_overlap(overlapped, values, xs, capacity):
-    """Rank 0 computes all gradients before rank 1 begins its backward: nothing waits in between."""
-    found = overlapped.value
-    expected = [gradients(values, range(6), x) for x in xs]
-    for of_rank in found:
-        for at, mine in enumerate(of_rank["grads"]):
-            mean = torch.stack([grads[at] for grads in expected]).mean(0)
-            assert_close(mine, mean, rtol=1e-10, atol=1e-10, because=ROUNDING)
-    assert_holds(
-        found[1]["heard"],
-        "Rank 0 did not get through its backward before rank 1 began: it waited on the way.",
-    )
 
 
 def test_missing(bucket_missing, values, rng):

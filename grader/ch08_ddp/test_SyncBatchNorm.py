@@ -4,9 +4,21 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from grader import Mismatch, assert_close, assert_equal, assert_tensor, claimed, gate
+from grader import (
+    Mismatch,
+    about,
+    assert_close,
+    assert_equal,
+    assert_tensor,
+    claimed,
+    gate,
+    points,
+)
 
 ROUNDING = "the same sums in float64, in another order"
+
+NAMES = {"mean": "running_mean", "var": "running_var"}
+"""What the probe's results are called in a module."""
 
 
 def some(rng, rows, shape=(4, 3), steps=2, offset=0.0):
@@ -70,10 +82,15 @@ def whole(shards, factors, weight, bias, momentum):
 
 
 def compare(found, expected, names, rtol=1e-8, because=ROUNDING):
+    rows = [len(result["steps"][0]["y"]) for result in found]
     for rank, result in enumerate(found):
-        for step, right in zip(result["steps"], expected, strict=True):
+        for number, (step, right) in enumerate(zip(result["steps"], expected, strict=True), 1):
             for name in names:
-                assert_close(step[name], right[rank][name], rtol=rtol, atol=rtol, because=because)
+                where = f"`{NAMES.get(name, name)}` on rank {rank} after forward {number}. "
+                with about(("rows by rank", repr(rows)), of=where):
+                    assert_close(
+                        step[name], right[rank][name], rtol=rtol, atol=rtol, because=because
+                    )
 
 
 @gate
@@ -93,6 +110,7 @@ def test_forward(synced_norm, shards, factors, weight, bias, momentum):
     compare(found, whole(shards, factors, weight, bias, momentum), ["y"])
 
 
+@points(4)
 def test_input_gradients(synced_norm, shards, factors, weight, bias, momentum):
     """The input's gradient is that of the sum of all ranks' losses."""
     found = synced_norm.value
@@ -126,7 +144,8 @@ def test_evaluation(synced_norm, shards, factors, weight, bias, momentum):
         (grad,) = torch.autograd.grad((y * factors[rank][0]).sum(), x)
         assert_equal(got["said"], 0, "Messages.")
         for name, right in (("y", y.detach()), ("x.grad", grad), ("mean", mean), ("var", var)):
-            assert_close(got[name], right, rtol=1e-8, atol=1e-8, because=ROUNDING)
+            with about(of=f"`{NAMES.get(name, name)}` on rank {rank}, in evaluation. "):
+                assert_close(got[name], right, rtol=1e-8, atol=1e-8, because=ROUNDING)
 
 
 def test_shapes(synced_norm, weight, bias, momentum, rng):
@@ -160,10 +179,11 @@ def test_traffic(synced_norm, weight, bias, momentum, rng):
     """What a rank says does not grow with its rows, neither forward nor backward."""
     shards, factors = some(rng, (60, 80), steps=1), some(rng, (60, 80), steps=1)
     allowed = 8 * (6 * 4 + 4)
-    for rank in synced_norm.ask(shards, factors, weight, bias, momentum).value:
+    found = synced_norm.ask(shards, factors, weight, bias, momentum).value
+    for number, rank in enumerate(found):
         for pass_, said in zip(("forward", "backward"), rank["steps"][0]["said"], strict=True):
             if said > allowed:
                 raise Mismatch(
-                    f"A rank says too much in its {pass_}.",
-                    (("allowed", f"{allowed} bytes"), ("said", f"{said} bytes")),
+                    f"Rank {number}, which has {len(shards[number][0])} rows, sends too much in its {pass_}.",
+                    (("allowed", f"{allowed} bytes"), ("sent", f"{said} bytes")),
                 )

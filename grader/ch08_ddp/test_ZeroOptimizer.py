@@ -4,7 +4,16 @@ import pytest
 import torch
 from torch import nn
 
-from grader import Mismatch, assert_close, assert_equal, assert_holds, claimed, compared, gate
+from grader import (
+    Mismatch,
+    about,
+    assert_close,
+    assert_equal,
+    assert_holds,
+    claimed,
+    compared,
+    gate,
+)
 from grader.ch08_ddp.probes.sharding import ZERO_MAKERS
 
 ROUNDING = "the same operations on each element"
@@ -55,10 +64,13 @@ def compare(found, values, gradients, kind):
         for param, grad in zip(params, grads, strict=True):
             param.grad = grad
         optimizer.step()
-        for rank in found:
-            for got, right in zip(rank["params"][step], params, strict=True):
+        for number, rank in enumerate(found):
+            for at, (got, right) in enumerate(zip(rank["params"][step], params, strict=True)):
                 rtol = 1e-9 if right.dtype is torch.float64 else 1e-5
-                assert_close(got, right.detach(), rtol=rtol, atol=rtol / 10, because=ROUNDING)
+                kept = f"shape {tuple(right.shape)}, strides {values[at].stride()}"
+                where = f"Rank {number}, parameter {at} ({kept}) after step {step + 1} of {kind}. "
+                with about(of=where):
+                    assert_close(got, right.detach(), rtol=rtol, atol=rtol / 10, because=ROUNDING)
 
 
 @gate
@@ -126,10 +138,10 @@ def test_layouts(zero_steps, kind, rng):
 def test_traffic(zero_steps, values):
     """In a step a rank says no more than the bytes of all parameters."""
     total = sum(value.nbytes for value in values)
-    for rank in zero_steps.value:
+    for number, rank in enumerate(zero_steps.value):
         compared(rank["said"])
         if max(rank["said"]) > total:
             raise Mismatch(
-                "A rank says too much in one step.",
+                f"Rank {number} sends more in one step than the bytes of all parameters.",
                 (("allowed", f"{total} bytes"), ("in each step", repr(rank["said"]))),
             )

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, assert_holds, claimed, gate
+from grader import about, assert_close, assert_equal, assert_holds, claimed, gate, points
 from grader.ch08_ddp.probes.accumulation import loss_of_output, small_model
 
 ROUNDING = "the same sums in float64, in another order"
@@ -41,12 +41,15 @@ def whole(weights, samples):
 def compare(accumulated, weights, micro_batches, turns):
     samples = torch.cat([x for own in micro_batches for x in own])
     _, expected = whole(weights, samples)
-    for of_rank in accumulated.ask(weights, micro_batches, turns).value:
-        for found in of_rank:
-            for mine, theirs in zip(found["grads"], expected, strict=True):
-                assert_equal(mine is None, theirs is None, "Whether a parameter has no gradient.")
-                if theirs is not None:
-                    assert_close(mine, theirs, rtol=1e-10, atol=1e-12, because=ROUNDING)
+    sizes = [[len(x) for x in own] for own in micro_batches]
+    for rank, of_rank in enumerate(accumulated.ask(weights, micro_batches, turns).value):
+        for turn, found in enumerate(of_rank):
+            for at, (mine, theirs) in enumerate(zip(found["grads"], expected, strict=True)):
+                where = f"Rank {rank}, turn {turn}, `.grad` of parameter {at}. "
+                with about(("samples", f"{sizes}, by rank and micro-batch"), of=where):
+                    assert_equal(mine is None, theirs is None, "Whether it is `None`.")
+                    if theirs is not None:
+                        assert_close(mine, theirs, rtol=1e-10, atol=1e-12, because=ROUNDING)
 
 
 @gate
@@ -73,18 +76,20 @@ def test_loss(accumulated, weights, rng):
     """The mean loss over this rank's samples is returned."""
     micro_batches = cut(rng, [1, 5, 2], [2, 2, 4])
     found = accumulated.ask(weights, micro_batches, 1).value
-    for own, [got] in zip(micro_batches, found, strict=True):
+    for rank, (own, [got]) in enumerate(zip(micro_batches, found, strict=True)):
         loss, _ = whole(weights, torch.cat(own))
-        assert_close(
-            torch.tensor(float(got["loss"]), dtype=torch.float64),
-            torch.tensor(loss, dtype=torch.float64),
-            rtol=1e-10,
-            atol=1e-12,
-            because=ROUNDING,
-        )
+        with about(of=f"The loss that rank {rank} returns, of {[len(x) for x in own]} samples. "):
+            assert_close(
+                torch.tensor(float(got["loss"]), dtype=torch.float64),
+                torch.tensor(loss, dtype=torch.float64),
+                rtol=1e-10,
+                atol=1e-12,
+                because=ROUNDING,
+            )
 
 
 @claimed
+@points(3)
 def test_one_message(accumulated, weights):
     """One all-reduce of all gradients, once the last loss is known, in each turn."""
     expected = [("all_reduce", sum(w.nbytes for w in weights))]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_holds, assert_same_bits, gate
+from grader import about, assert_close, assert_holds, assert_same_bits, gate, points
 
 ROUNDING = "float64, in any order of operations"
 SHAPES = ((5,), (3,), (2, 3), (0, 2), (4, 1))
@@ -59,9 +59,11 @@ def compare(averaged, values, cases, number):
             mine = of_rank[number]["grads"][at]
             what = f"With {samples} samples on the ranks, parameter {at} has no gradient on rank {rank}."
             assert_holds(mine is not None, what, ("expected", "a tensor"), ("got", "None"))
-            assert_close(
-                mine, weighted(grads, samples, at), rtol=1e-12, atol=1e-12, because=ROUNDING
-            )
+            where = f"`.grad` of parameter {at} on rank {rank}. "
+            with about(("samples", f"{samples}, by rank"), of=where):
+                assert_close(
+                    mine, weighted(grads, samples, at), rtol=1e-12, atol=1e-12, because=ROUNDING
+                )
 
 
 @gate
@@ -78,6 +80,7 @@ def test_even(averaged, values, cases):
         assert_holds(not found["recorded"], f"On rank {rank} autograd recorded the averaging.")
 
 
+@points(3)
 def test_uneven(averaged, values, cases):
     """Another number of samples on each rank."""
     compare(averaged, values, cases, 1)

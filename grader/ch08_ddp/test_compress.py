@@ -3,7 +3,16 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_close, assert_equal, assert_same_bits, claimed, gate
+from grader import (
+    Mismatch,
+    about,
+    assert_close,
+    assert_equal,
+    assert_same_bits,
+    claimed,
+    gate,
+    points,
+)
 
 SIZES = [(5, 7), (40,), (), (30, 2), (3,), (64,)]
 
@@ -50,12 +59,14 @@ def expected(factors, buckets):
 
 
 def compare(found, factors):
-    for rank in found:
-        for step, right in zip(rank["steps"], expected(factors, rank["buckets"]), strict=True):
-            for got, mean in zip(step["gradients"], right, strict=True):
-                assert_close(
-                    got, mean, rtol=1e-5, atol=1e-5, because="products and means in float32"
-                )
+    for number, rank in enumerate(found):
+        arrived = expected(factors, rank["buckets"])
+        for at, (step, right) in enumerate(zip(rank["steps"], arrived, strict=True), 1):
+            for n, (got, mean) in enumerate(zip(step["gradients"], right, strict=True)):
+                because = "products and means in float32"
+                where = f"Rank {number}, backward {at}, gradient {n}. "
+                with about(("buckets", f"{rank['buckets'][at - 1]}"), of=where):
+                    assert_close(got, mean, rtol=1e-5, atol=1e-5, because=because)
 
 
 def grid(rng, ranks, steps):
@@ -87,6 +98,7 @@ def test_one_step(compressed_steps, values, rng):
         compare(compressed_steps.ask(values, factors, False).value, factors)
 
 
+@points(3)
 def test_feedback(compressed_steps, values, rng):
     """What rounding left over goes along in the next step, also when buckets were built again."""
     factors = grid(rng, 2, 4)
@@ -106,7 +118,9 @@ def test_nothing_is_lost(compressed_steps, values, rng):
         for n in range(len(SIZES)):
             got = sum(step["gradients"][n].double() for step in found[0]["steps"])
             right = sum(step[n].double() for rank in factors for step in rank) / 2
-            assert_close(got, right, rtol=0, atol=allowed, because="half a step of the mean scale")
+            because = "half a step of the mean scale"
+            with about(of=f"The sum of gradient {n} over six backwards. "):
+                assert_close(got, right, rtol=0, atol=allowed, because=because)
 
 
 def test_zeros(compressed_steps, values, rng):
@@ -129,19 +143,20 @@ def compare_loosely(found, factors):
     for n in range(len(SIZES)):
         got = sum(step["gradients"][n] for step in found[0]["steps"])
         right = sum(step[n] for rank in factors for step in rank) / 2
-        assert_close(got, right, rtol=0, atol=0.03, because="half a step of a scale of 4/127")
+        with about(of=f"The sum of gradient {n} over all backwards. "):
+            assert_close(got, right, rtol=0, atol=0.03, because="half a step of a scale of 4/127")
 
 
 @claimed
 def test_bytes(compressed_steps, values, factors):
     """A rank says one byte per element, and at most 16 more for each bucket."""
-    for rank in compressed_steps.ask(values, factors, False).value:
+    for number, rank in enumerate(compressed_steps.ask(values, factors, False).value):
         for step, groups in zip(rank["steps"], rank["buckets"], strict=True):
             allowed = sum(value.numel() for value in values) + 16 * len(groups)
             if step["said"] > allowed:
                 raise Mismatch(
-                    "A rank says too much.",
-                    (("allowed", f"{allowed} bytes"), ("in one backward", f"{step['said']}")),
+                    f"Rank {number} sends too much in one backward.",
+                    (("allowed", f"{allowed} bytes"), ("sent", f"{step['said']} bytes")),
                 )
 
 

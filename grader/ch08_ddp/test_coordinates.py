@@ -7,6 +7,14 @@ import pytest
 
 from grader import assert_equal, gate
 
+WORDS = {
+    "coordinate": "the coordinates",
+    "members": "the ranks of its groups",
+    "reached": "the ranks that an all-reduce in each of its groups reached",
+    "rank in group": "its rank in each of its groups",
+}
+"""What the probe's results are, in a message."""
+
 FLAT, MESHES = [(4,)], [(2, 3), (3, 2)]
 WITH_ONES = [(1, 2, 1, 2), (2, 2), (4, 1)]
 
@@ -47,7 +55,7 @@ def compare(placed, shapes, key, expected_of):
             assert_equal(
                 got[rank][number][key],
                 expected_of(place, members),
-                f"Rank {rank} in a mesh {shape}: {key}.",
+                f"`coordinates({shape})` on rank {rank}: {WORDS[key]}.",
             )
 
 
@@ -56,8 +64,9 @@ def test_kind(placed):
     """In a mesh of one dimension, all ranks in a row and in one group."""
     for rank, [found] in enumerate(placed.ask(4, FLAT).value):
         assert_equal(type(found["coordinate"]).__name__, "tuple", "The type of the coordinates.")
-        assert_equal(found["coordinate"], (rank,), f"Rank {rank} in a mesh (4,).")
-        assert_equal(found["members"], [[0, 1, 2, 3]], f"Rank {rank}'s group in a mesh (4,).")
+        where = f"`coordinates((4,))` on rank {rank}"
+        assert_equal(found["coordinate"], (rank,), f"{where}: the coordinates.")
+        assert_equal(found["members"], [[0, 1, 2, 3]], f"{where}: the ranks of its groups.")
 
 
 def test_coordinates(placed):

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from grader import (
+    about,
     assert_close,
     assert_equal,
     assert_holds,
@@ -11,6 +12,7 @@ from grader import (
     assert_tensor,
     claimed,
     gate,
+    points,
     whole_numbers,
 )
 
@@ -25,13 +27,14 @@ def whole(rng, shape, ranks=RANKS):
 
 @pytest.fixture
 def cases(rng):
-    """Multiples of four, awkward sizes, whole numbers, random float32: asked for at once."""
-    return [
-        whole(rng, (12,)),
-        *(whole(rng, shape) for shape in AWKWARD),
-        [torch.randint(-(2**40), 2**40, (9,), generator=rng) for _ in range(RANKS)],
-        [torch.randn(37, generator=rng) for _ in range(RANKS)],
-    ]
+    """Twelve numbers on each of four ranks, which four divides."""
+    return [whole(rng, (12,))]
+
+
+@pytest.fixture
+def odd_cases(rng):
+    """Numbers that four does not divide, float32."""
+    return [[torch.randn(37, generator=rng) for _ in range(RANKS)]]
 
 
 def column(found, number):
@@ -39,15 +42,30 @@ def column(found, number):
 
 
 def compare(found, number, tensors):
-    for got in column(found, number):
-        assert_same_bits(got["sum"], sum(tensors))
+    for rank, got in enumerate(column(found, number)):
+        with about(*called(tensors[rank], rank), of="The sum. "):
+            assert_same_bits(got["sum"], sum(tensors))
+
+
+def called(x, rank):
+    """Return the row that names a call."""
+    kind = f"{str(x.dtype).removeprefix('torch.')}, size {tuple(x.shape)}, stride {x.stride()}"
+    return (("on", f"rank {rank}: ring_all_reduce(<{kind}>)"),)
 
 
 @gate
 def test_shape_and_dtype(ringed, cases):
     """Returns a tensor of the shape and dtype of `x`."""
-    for [found, *_], x in zip(ringed.value, cases[0], strict=True):
+    for [found], x in zip(ringed.value, cases[0], strict=True):
         assert_tensor(found["sum"], dtype=x.dtype, shape=x.shape)
+
+
+@gate
+@claimed
+def test_no_collective(ringed):
+    """Calls no collective: nothing but sends and receives."""
+    for rank, [got] in enumerate(ringed.value):
+        assert_equal(got["others"], [], f"What rank {rank} called besides send and recv.")
 
 
 def test_sum(ringed, cases):
@@ -57,10 +75,13 @@ def test_sum(ringed, cases):
         assert_holds(got["untouched"], f"The `x` of rank {rank} was changed.")
 
 
-def test_sizes(ringed, cases):
+def test_sizes(ringed, rng):
     """Sizes that are no multiple of four, or less than four; nothing at all; whole numbers."""
-    for number in range(1, len(AWKWARD) + 2):
-        compare(ringed.value, number, cases[number])
+    cases = [whole(rng, shape) for shape in AWKWARD]
+    cases.append([torch.randint(-(2**40), 2**40, (9,), generator=rng) for _ in range(RANKS)])
+    found = ringed.ask(cases).value
+    for number, tensors in enumerate(cases):
+        compare(found, number, tensors)
 
 
 def test_layouts(ringed, rng):
@@ -87,43 +108,43 @@ def test_few_ranks(ringed, rng):
         compare(ringed.ask([tensors]).value, 0, tensors)
 
 
-def test_same_bits(ringed, cases):
+def test_same_bits(ringed, odd_cases):
     """Sums of `float32` have the same bits on all ranks."""
-    found = column(ringed.value, -1)
-    exact = sum(x.double() for x in cases[-1])
-    for got in found:
-        assert_close(
-            got["sum"].double(), exact, rtol=1e-6, atol=1e-5, because="three roundings of float32"
-        )
-        assert_same_bits(got["sum"], found[0]["sum"])
+    [tensors] = odd_cases
+    found = column(ringed.ask(odd_cases).value, 0)
+    exact = sum(x.double() for x in tensors)
+    for rank, got in enumerate(found):
+        with about(*called(tensors[rank], rank), of="The sum. "):
+            mine = got["sum"].double()
+            because = "three roundings of float32"
+            assert_close(mine, exact, rtol=1e-6, atol=1e-5, because=because)
+        with about(*called(tensors[rank], rank), of="The sum, beside that of rank 0. "):
+            assert_same_bits(got["sum"], found[0]["sum"])
 
 
 @claimed
+@points(4)
 def test_messages(ringed, cases):
-    """At most 2(n-1) messages of each rank, all of them to the next, by no other means."""
-    judge(ringed, cases, lengths=False)
+    """At most 2(n-1) messages of each rank, all of them to the next."""
+    compare(ringed.value, 0, cases[0])  # who sends nothing has no cheap sum, but none
+    most = 2 * (RANKS - 1)
+    for rank, [got] in enumerate(ringed.value):
+        with about(*called(cases[0][rank], rank)):
+            others = sorted({to for to, _ in got["sent"]} - {(rank + 1) % RANKS})
+            assert_equal(others, [], f"Ranks that rank {rank} sent to, besides the next.")
+            rows = ("expected", f"{most} at most"), ("got", str(len(got["sent"])))
+            what = f"The number of messages that rank {rank} sent."
+            assert_holds(len(got["sent"]) <= most, what, *rows)
 
 
 @claimed
-def test_bytes(ringed, cases):
+def test_bytes(ringed, cases, odd_cases):
     """No message is longer than an n-th, rounded up."""
-    judge(ringed, cases, lengths=True)
-
-
-def judge(ringed, cases, *, lengths):
-    compare(ringed.value, 0, cases[0])  # who sends nothing has no cheap sum, but none
-    for number, tensors in enumerate(cases):
-        what = f"x of shape {tuple(tensors[0].shape)}, rank"
+    compare(ringed.value, 0, cases[0])
+    for [tensors], asked in ((cases, ringed), (odd_cases, ringed.ask(odd_cases))):
         longest = -(-tensors[0].numel() // RANKS) * tensors[0].itemsize
-        for rank, got in enumerate(column(ringed.value, number)):
-            if lengths:
+        for rank, [got] in enumerate(asked.value):
+            with about(*called(tensors[rank], rank)):
                 most = max((size for _, size in got["sent"]), default=0)
                 rows = ("expected", f"{longest} bytes at most"), ("got", f"{most} bytes")
-                assert_holds(most <= longest, f"{what} {rank}: the longest message.", *rows)
-            else:
-                assert_equal(got["others"], [], f"{what} {rank}: calls besides send and recv.")
-                others = sorted({to for to, _ in got["sent"]} - {(rank + 1) % RANKS})
-                assert_equal(others, [], f"{what} {rank}: ranks it sent to, besides the next.")
-                count, most = len(got["sent"]), 2 * (RANKS - 1)
-                rows = ("expected", f"{most} at most"), ("got", str(count))
-                assert_holds(count <= most, f"{what} {rank}: the number of messages.", *rows)
+                assert_holds(most <= longest, f"The longest message of rank {rank}.", *rows)

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from grader import Mismatch, assert_close, assert_equal, assert_holds, claimed, gate
+from grader import Mismatch, about, assert_close, assert_equal, assert_holds, claimed, gate, points
 
 ROUNDING = "the same sums in float64, in another order"
 
@@ -36,19 +36,24 @@ def compare(found, shards, scale, max_norm, rtol=1e-9):
     squares = sum(float(g.square().sum()) for mine in grads for g in mine if g is not None)
     norm = math.sqrt(squares)
     factor = min(1.0, max_norm / norm) if norm else 1.0
-    for rank, mine in zip(found, grads, strict=True):
-        assert_equal(type(rank["norm"]).__name__, "float", "The type of what is returned.")
-        assert_close(
-            torch.tensor(rank["norm"], dtype=torch.float64),
-            torch.tensor(norm, dtype=torch.float64),
-            rtol=1e-9,
-            atol=0,
-            because=ROUNDING,
-        )
-        assert_equal(rank["steps"], 1, "The number of steps.")
-        for got, grad in zip(rank["params"], mine, strict=True):
-            right = torch.zeros_like(got) if grad is None else -(grad * factor).to(got.dtype)
-            assert_close(got, right, rtol=rtol, atol=rtol / 100, because="one product and one step")
+    on = ("on", f"scale={scale:g}, max_norm={max_norm:g}, {[len(s) for s in shards]} parameters")
+    for number, (rank, mine) in enumerate(zip(found, grads, strict=True)):
+        with about(on, of=f"Rank {number}: "):
+            assert_equal(type(rank["norm"]).__name__, "float", "The type of what is returned.")
+            with about(of="the norm that is returned. "):
+                assert_close(
+                    torch.tensor(rank["norm"], dtype=torch.float64),
+                    torch.tensor(norm, dtype=torch.float64),
+                    rtol=1e-9,
+                    atol=0,
+                    because=ROUNDING,
+                )
+            assert_equal(rank["steps"], 1, "The number of steps.")
+            for at, (got, grad) in enumerate(zip(rank["params"], mine, strict=True)):
+                right = torch.zeros_like(got) if grad is None else -(grad * factor).to(got.dtype)
+                because = "one product and one step"
+                with about(of=f"parameter {at} after `SGD(lr=1).step()`, which was 0. "):
+                    assert_close(got, right, rtol=rtol, atol=rtol / 100, because=because)
 
 
 @gate
@@ -73,16 +78,19 @@ def test_clipping(scaled_steps, shards, rng):
         compare(scaled_steps.ask(shards, 8.0, longest).value, shards, 8.0, longest)
 
 
+@points(3)
 def test_skipped(scaled_steps, rng):
     """An infinity or a NaN on one rank: no rank makes a step."""
     for where, what in ((0, math.inf), (1, math.nan), (1, -math.inf)):
         shards = some(rng, 2, 2)
         shards[where][1].view(-1)[3] = what
-        for rank in scaled_steps.ask(shards, 8.0, 1.0).value:
-            assert_equal(rank["norm"], None, "What is returned.")
-            moved = [bool(param.any()) for param in rank["params"]]
-            assert_equal((rank["steps"], moved), (0, [False, False]), "Steps, and what moved.")
-            assert_holds(all(rank["cleared"]), "A `.grad` is not None after a step was skipped.")
+        for number, rank in enumerate(scaled_steps.ask(shards, 8.0, 1.0).value):
+            with about(("on", f"a gradient of rank {where} has {what}"), of=f"Rank {number}. "):
+                assert_equal(rank["norm"], None, "What is returned.")
+                moved = [bool(param.any()) for param in rank["params"]]
+                expected = (0, [False, False])
+                assert_equal((rank["steps"], moved), expected, "Steps, and which of two moved.")
+                assert_holds(all(rank["cleared"]), "A `.grad` is not None after a skipped step.")
 
 
 def test_gaps(scaled_steps, rng):
@@ -109,6 +117,7 @@ def test_large_and_narrow(scaled_steps, rng):
 @claimed
 def test_one_collective(scaled_steps):
     """One collective, of a few bytes."""
-    for rank in scaled_steps.value:
+    for number, rank in enumerate(scaled_steps.value):
         if len(rank["said"]) > 1 or sum(rank["said"]) > 32:
-            raise Mismatch("More is said than one small message.", (("bytes", repr(rank["said"])),))
+            rows = ("allowed", "one, of 32 bytes"), ("bytes of each", repr(rank["said"]))
+            raise Mismatch(f"Messages that rank {number} sent.", rows)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader import Mismatch, assert_equal, compared, gate
+from grader import Mismatch, assert_equal, compared, gate, points
 from grader.ch08_ddp.pipeline import Plan, ends, most_held, waiting
 
 
@@ -99,6 +99,7 @@ def test_time(scheduled, sizes):
     finish(scheduled, "1f1b", sizes)
 
 
+@points(2)
 def test_activations(scheduled, sizes):
     """1F1B: stage `s` holds no more than `stages - s` micro-batches."""
     for plans, stages, micro_batches in asked(scheduled, "1f1b", sizes):

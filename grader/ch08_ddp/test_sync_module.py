@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_equal, assert_holds, assert_same_bits, claimed, draw_int, gate
+from grader import about, assert_equal, assert_holds, assert_same_bits, claimed, draw_int, gate
 from grader.ch08_ddp.probes.replicas import Replica, tensors_of
 
 DESCRIPTIONS = 16_000
@@ -33,7 +33,8 @@ def compare(synced, base, source, names=()):
             values = found["values"].get(name)
             assert_holds(values is not None, f"Rank {rank} has no `{name}` any more.")
             if not torch.equal(values, expected[name]):
-                assert_same_bits(values, expected[name].detach())
+                with about(of=f"`{name}` on rank {rank}, after sync_module(module, {source}). "):
+                    assert_same_bits(values, expected[name].detach())
 
 
 @gate
@@ -98,3 +99,18 @@ def test_refused(sync_refused, base):
         what = f"Rank {rank} differs in a {odd}. What each rank raised."
         assert_equal([found["raised"] for found in got], ["ValueError"] * 3, what)
         assert_equal([found["changed"] for found in got], [[]] * 3, "What has changed, by rank.")
+
+
+def test_other_order(sync_refused, base):
+    """Where names come in another order on one rank, no tensor gets the values of another name."""
+    for rank in (0, 1):
+        got = sync_refused.ask(base, "order", rank).value
+        raised = [found["raised"] for found in got]
+        refused = raised == ["ValueError"] * 3
+        where = f"Rank {rank} has its buffers `left` and `right` in another order. "
+        if not refused:
+            what = "What each rank raised: ValueError on all, or nothing on any."
+            assert_equal(raised, ["nothing"] * 3, where + what)
+        names = [found["changed" if refused else "other"] for found in got]
+        what = "What has changed" if refused else "What has not the source's values"
+        assert_equal(names, [[]] * 3, f"{where}{what}, by rank.")

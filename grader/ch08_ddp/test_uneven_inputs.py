@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, assert_holds, assert_same_bits, gate
+from grader import about, assert_close, assert_equal, assert_holds, assert_same_bits, gate, points
 from grader.ch08_ddp.probes.uneven import UNEVEN_MAKERS, Tanh, uneven_loss
 
 ROUNDING = "the same sums in float64, in another order"
@@ -54,10 +54,13 @@ def together(weight, bias, batches, kind):
 
 def compare(found, weight, bias, batches, kind):
     expected = together(weight, bias, batches, kind)
-    for rank in found:
-        assert_equal(rank["rounds"], max(map(len, batches)), "The number of rounds.")
-        for got, right in zip(rank["parameters"], expected, strict=True):
-            assert_close(got, right, rtol=1e-6, atol=1e-8, because=ROUNDING)
+    counts = ("batches", f"{[len(mine) for mine in batches]}, by rank")
+    for number, rank in enumerate(found):
+        with about(counts, of=f"Rank {number}. "):
+            assert_equal(rank["rounds"], max(map(len, batches)), "The number of rounds.")
+            for at, (got, right) in enumerate(zip(rank["parameters"], expected, strict=True)):
+                with about(of=f"Parameter {at} after all rounds with {kind}. "):
+                    assert_close(got, right, rtol=1e-6, atol=1e-8, because=ROUNDING)
 
 
 @gate
@@ -73,6 +76,7 @@ def test_even(trained_unevenly, weight, bias, batches, kind):
     compare(trained_unevenly.value, weight, bias, batches, kind)
 
 
+@points(3)
 def test_uneven(trained_unevenly, weight, bias, rng):
     """With unequal numbers: means over the ranks that still have a batch."""
     for counts in ((3, 1), (1, 4), (1, 3, 2)):
@@ -103,9 +107,12 @@ def test_optimizers(trained_unevenly, weight, bias, rng):
 def test_ranks_agree(trained_unevenly, weight, bias, rng):
     """The parameters of all ranks are the same, to the bit."""
     found = trained_unevenly.ask(weight, bias, some(rng, 1, 4), "adam").value
-    for rank in found[1:]:
-        for got, first in zip(rank["parameters"], found[0]["parameters"], strict=True):
-            assert_same_bits(got, first)
+    for number, rank in enumerate(found[1:], 1):
+        for at, (got, first) in enumerate(
+            zip(rank["parameters"], found[0]["parameters"], strict=True)
+        ):
+            with about(of=f"Parameter {at} of rank {number}, beside that of rank 0. "):
+                assert_same_bits(got, first)
 
 
 def test_one_at_a_time(trained_unevenly, weight, bias, rng):

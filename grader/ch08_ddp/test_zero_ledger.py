@@ -31,7 +31,8 @@ def compare(ledgers, cases, names):
     for case, ledger in zip(cases, got, strict=True):
         right = expected(*case)
         for name in names:
-            assert_equal(ledger[name], right[name], f"{name} for (sizes, ranks, stage) = {case}.")
+            what = f'`zero_ledger({", ".join(map(repr, case))})["{name}"]`.'
+            assert_equal(ledger[name], right[name], what)
 
 
 @gate

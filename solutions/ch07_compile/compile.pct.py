@@ -300,8 +300,8 @@ predict(..., ten_backends)
 # empties all such lists.
 #
 # **Write `count_ops(function, calls)`.** `function` is a function or an `nn.Module`. `calls` is a
-# list of tuples of arguments. Compile the function with a backend of your own, call it once with
-# each tuple, in turn, and return a pair:
+# list of tuples of arguments. Compile the function with a backend of your own and no other option,
+# call it once with each tuple, in turn, and return a pair:
 #
 # - the list of what the calls returned;
 # - a list with one `dict` for each graph that the backend got, in that order: from an operation's
@@ -505,7 +505,8 @@ predict(..., gradient_at_zero)
 #
 # - `torch.compile(one_graph, fullgraph=True)` makes one graph, which serves both ways of the `if`;
 # - values and gradients, with respect to `x` and `w`, are those of `settle`: also where nothing is
-#   positive and the mean is a NaN, and where `x` has infinities;
+#   positive and the mean is a NaN, where `x` has infinities, and where size and limit are close:
+#   there two Python floats are compared, and the float32 number 0.1 is greater than the float 0.1;
 # - where `size` does not exceed the limit, no matrix product is computed.
 #
 # Do not change `x`. `w` and `x` have the same dtype, a floating-point one, and any layout.
@@ -542,7 +543,7 @@ def one_graph(x: torch.Tensor, w: torch.Tensor, limit: float) -> tuple[torch.Ten
     # Only the arm that is taken runs. An arm may not return an operand itself, so it is copied;
     # a product is contiguous, and both arms must have strides in the same order.
     x = torch.cond(
-        size > limit,
+        size.double() > limit,  # as `.item()` does: in float32 the limit would be rounded first
         lambda: (x @ w) / size,
         lambda: x.clone(memory_format=torch.contiguous_format),
     )
@@ -783,7 +784,7 @@ with torch._dynamo.config.patch(skip_nnmodule_hook_guards=False):
 # teaches: >-
 #   what to do with a float that changes, a counter in Python, and a size that varies, without making
 #   everything dynamic and without losing digits.
-# leaves out: functions that you cannot change.
+# leaves out: functions that you cannot change; more graphs than Dynamo keeps.
 # off limits: []
 
 # %% [markdown]
@@ -842,6 +843,9 @@ predict(..., graphs_of_six_calls)
 #
 # Results are right to $10^{-6}$ relative, in float32 too, with a decay as near to 1 as 0.9999.
 # `mean`, `x` and their values are not changed.
+#
+# Dynamo keeps eight graphs for one piece of Python code, and several objects may be made of one piece.
+# What happens beyond eight graphs is left out.
 #
 # <details><summary>Hint 1: two parts</summary>
 #
@@ -1362,7 +1366,8 @@ predict(..., lambda: len(both.all_input_nodes))
 # - `args` are the values of the placeholders, in order. `root` is the module whose attributes
 #   `get_attr` and `call_module` name, with dots for nesting: `block.inner.layer`.
 # - Every node runs once, in the order of `graph.nodes`, whether its value is used or not.
-# - Hold no value after its last use. When a node has run, what no later node takes must be free.
+# - Hold no value after its last use. When a node has run, its result must be free, and those of the
+#   nodes before it, unless a later node takes them. (`args` are the caller's, and may live on.)
 # - Leave the graph as it is.
 #
 # <details><summary>Hint 1: an environment</summary>
@@ -1794,7 +1799,7 @@ predict(..., lambda: [n for n in range(5) if same_results(n)])
 # The third takes `x + 0`, another node. The fourth reads `x` after the write.
 #
 # **Write `share(gm)`.** Every call in `gm.graph` is a `call_function` of an ATen operator or of
-# `operator.getitem`. Change the graph in place, so that each call that repeats an earlier one is
+# `operator.getitem`, and there are no `get_attr` nodes. Change the graph in place, so that each call that repeats an earlier one is
 # gone and its users take the earlier one's value. A call repeats an earlier one if all of this holds:
 #
 # - The operator is the same, and so are positional and keyword arguments: the same values of nodes
@@ -1914,8 +1919,8 @@ print("compiled:  ", torch.compile(two_zeros, backend="aot_eager")(x).item())
 # teaches: >-
 #   that the rules of algebra hold for real numbers, and which of them hold for dtypes and bits.
 # leaves out: >-
-#   rules that give nearly the same, such as `(x + y) - y`; the bits of a NaN; who owns the memory of
-#   the result.
+#   rules that give nearly the same, such as `(x + y) - y`; numbers that a dtype rounds to 0 or 1;
+#   complex dtypes; the bits of a NaN; who owns the memory of the result.
 # off limits: []
 
 # %% [markdown]
@@ -1967,13 +1972,13 @@ predict(
 
 # %% [markdown]
 # **Write `simplify(gm)`.** The graph has no writes and no random numbers, its calls are ATen
-# operators, and each node has `meta["val"]`. Take out each call of one of the forms below **whose
+# operators, no dtype is complex, and each node has `meta["val"]`. Take out each call of one of the forms below **whose
 # result always has the dtype, the shape and the bits of an earlier node's value**, for every value
 # that `x` can have at its dtype; users take that earlier value. (NaNs need no care.)
 #
 # | form | may be |
 # |---|---|
-# | `add.Tensor`, `sub.Tensor`, `mul.Tensor`, `div.Tensor` of `x` and a Python number, with no keyword argument | `x` |
+# | `add.Tensor`, `sub.Tensor`, `mul.Tensor`, `div.Tensor` of `x` and a Python number that equals 0 or 1, with no keyword argument | `x` |
 # | `neg`, `t`, `bitwise_not`, `logical_not` of the same operator's result on `x` | `x` |
 # | `abs`, `relu` of the same operator's result | that result |
 # | `expand` of `x` | `x` |

@@ -329,6 +329,8 @@ predict(
 # - If the ranks' modules differ in the names, the shapes or the dtypes of their parameters or
 #   buffers, **every** rank raises `ValueError`, and nothing has changed on any. To find out, a rank may
 #   send up to 16,000 bytes more; `dist.all_gather_object` takes any small object.
+# - If the names are the same and come in another order on some rank, you may refuse that in the same way,
+#   or send each tensor to the one of its name.
 #
 # <details><summary>Hint 1: one list</summary>
 #
@@ -632,7 +634,8 @@ print(on_ranks(2, both_at_once))
 # numbers or floats, any shape, any layout. Return a new tensor of that shape and dtype with the sum over
 # all ranks, and leave `x` as it is.
 #
-# - Each rank sends to rank `(rank + 1) % n` and to no other, at most $2(n-1)$ times. It calls no collective.
+# - Each rank sends to rank `(rank + 1) % n` and to no other, at most $2(n-1)$ times. It calls no collective,
+#   of whatever name: nothing but sends and receives.
 # - No message is longer than the longest piece: the number of elements divided by $n$, rounded up.
 # - All ranks return the same bits.
 # - The number of elements need not be a multiple of $n$, and may be less than $n$. There may be one rank
@@ -2454,8 +2457,8 @@ predict(..., one_step_on_zero)
 #   rank 0 may evaluate alone, which torch's DDP does not allow if there are buffers.
 # - A backward of a forward that was called on `module` itself, past you, stays on its rank.
 #
-# The parameters may have any dtype, any layout, any number of elements. A parameter may be used several
-# times, under several names. On each rank the loss uses at least one parameter, and one backward
+# The parameters may have any dtype, any number of elements, and any layout, which may differ from rank to
+# rank. A parameter may be used several times, under several names. On each rank the loss uses at least one parameter, and one backward
 # follows each forward with grad mode on.
 #
 # <details><summary>Hint 1: the parts</summary>

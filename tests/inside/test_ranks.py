@@ -94,6 +94,36 @@ def test_what_is_heard_of_a_death_says_more_than_the_death():
         on_ranks(2, body)
 
 
+def test_a_broken_connection_is_told_by_who_ended():
+    """Not in the transport's words."""
+
+    def body(rank):
+        if rank == 0:
+            dist.send(torch.ones(2), 1)
+            dist.barrier()
+        else:
+            dist.recv(torch.zeros(2), 0)
+            os._exit(3)
+
+    with pytest.raises(Relayed) as caught:
+        on_ranks(2, body)
+    assert "The process of rank 1 ended in or after recv #1" in str(caught.value)
+    assert "gloo/transport" not in str(caught.value)
+
+
+def test_what_a_rank_raised_comes_before_what_it_did_to_others():
+    def body(rank):
+        if rank == 0:
+            dist.barrier()
+        try:
+            os._exit(3) if rank == 1 else dist.recv(torch.zeros(2), 1)
+        except RuntimeError:
+            raise ValueError("of my own") from None
+
+    with pytest.raises(Relayed, match=r"of my own \(on rank 2\)"):
+        on_ranks(3, body)
+
+
 def test_leaving_politely_is_an_exception_too():
     with pytest.raises(Relayed) as caught:
         on_ranks(2, lambda rank: exit(3) if rank else None)

@@ -5,6 +5,22 @@ from typing import Any
 import torch
 
 from grader import fresh_dynamo, probe, watch_flops
+from grader.evidence.wire.raised import Explained
+
+
+class NoGraph(Explained):
+    """Dynamo refused: `fullgraph=True`."""
+
+
+def told(error: Exception) -> str:
+    """Return what a student needs of Dynamo's long message: what is wrong, why, and where."""
+    text = str(error)
+    lines = [line.strip() for line in text.splitlines()]
+    said = [lines[0], *(line for line in lines if line.startswith("Explanation:"))]
+    _, _, rest = text.partition("from user code:")
+    code = [line.strip() for line in rest.strip().split("\n\n")[0].splitlines()]
+    where = [line for line in code if line.strip("^~") and not line.startswith("File ")]
+    return "\n".join([*said, *(f"at: {line}" for line in where[-1:])])
 
 
 class TakenArms(torch.fx.Interpreter):
@@ -48,7 +64,10 @@ def one_graph_runs(student, cases):
         compiled = torch.compile(student.one_graph, backend=backend, fullgraph=True)
         for x, w, limit in cases:
             x, w = (t.detach().requires_grad_(t.requires_grad) for t in (x, w))
-            result, size = compiled(x, w, limit)
+            try:
+                result, size = compiled(x, w, limit)
+            except torch._dynamo.exc.TorchDynamoException as error:
+                raise NoGraph(f"Dynamo makes no graph of it. {told(error)}") from error
             if x.requires_grad:
                 (result * torch.arange(result.numel()).reshape(result.shape)).sum().backward()
             found.append(

@@ -104,12 +104,16 @@ def ddp_large(student, elements):
 
 
 @probe
-def ddp_start(student, values):
-    """Return each rank's state once the module is wrapped, and whether its tensors are the same."""
+def ddp_start(student, values, by_columns):
+    """Return each rank's state once the module is wrapped, and whether its tensors are the same.
+
+    by_columns: the ranks on which one parameter is stored by columns
+    """
 
     def body(rank):
         model = Normed(values[rank])
-        model.odd = nn.Parameter(values[rank][0][:, 1::2])
+        odd = values[rank][0][:, 1::2]
+        model.odd = nn.Parameter(odd.t().contiguous().t() if rank in by_columns else odd)
         before = [*model.parameters(), *model.buffers()]
         ddp = student.MiniDDP(model, 1 << 20)
         after = [*model.parameters(), *model.buffers()]

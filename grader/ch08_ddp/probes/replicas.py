@@ -11,7 +11,7 @@ from .waiting import SECONDS
 class Replica(nn.Module):
     """A model whose tensors are of many kinds; their values depend on the rank, their layouts too.
 
-    `odd` names what is different on this rank: "name", "shape", "dtype" or nothing.
+    `odd` names what is different on this rank: "name", "shape", "dtype", "order" or nothing.
     """
 
     def __init__(self, base, rank, odd=""):
@@ -35,6 +35,9 @@ class Replica(nn.Module):
         self.table = nn.Embedding(64, 128, _weight=numbers(64, 128))
         self.head = nn.Linear(128, 64, bias=False)
         self.head.weight = self.table.weight
+        twins = {"left": numbers(2), "right": numbers(2) + 10}
+        for name in reversed(twins) if odd == "order" else twins:
+            self.register_buffer(name, twins[name])
         self.register_buffer("mask", (numbers(6) % (2 + rank)) > 0, persistent=False)
         spread = numbers(4, 1).repeat(1, 3)[:, 1] if rank != 2 else numbers(4)
         self.register_buffer("column", spread.half() if odd == "dtype" else spread)
@@ -75,7 +78,10 @@ def synced(student, base, world_size, source):
 
 @probe
 def sync_refused(student, base, odd, odd_rank):
-    """Return, by rank, what came of replicas of which one is odd: raised, and what has changed."""
+    """Return, by rank, what came of replicas of which one is odd, and the source is rank 1.
+
+    What was raised; the names of what has changed, and of what is not as on the source.
+    """
 
     def body(rank):
         module = Replica(base, rank, odd if rank == odd_rank else "")
@@ -85,8 +91,12 @@ def sync_refused(student, base, odd, odd_rank):
             raised = "nothing"
         except Exception as error:
             raised = type(error).__name__
-        after = tensors_of(module)
-        return {"raised": raised, "changed": [n for n in before if not same(before[n], after[n])]}
+        after, there = tensors_of(module), tensors_of(Replica(base, 1))
+        return {
+            "raised": raised,
+            "changed": [n for n in before if not same(before[n], after[n])],
+            "other": [n for n in before if n not in there or not same(there[n], after[n])],
+        }
 
     return on_ranks(3, body, seconds=SECONDS)
 

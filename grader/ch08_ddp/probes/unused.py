@@ -29,10 +29,10 @@ def filled(student, values, cases):
     """Return, by rank and case, what `fill_unused` said, all `.grad`s after it, and what was sent.
 
     A case has, for each rank, what its loss uses, and of which kind it is; then the parameters that
-    have a gradient from before, and those that are frozen. The first parameter is listed twice.
+    have a gradient from before, those that are frozen, and those that are listed.
     """
 
-    def run(rank, uses, kinds, stale, frozen):
+    def run(rank, uses, kinds, stale, frozen, listed):
         parameters = [nn.Parameter(value) for value in values]
         for at in frozen:
             parameters[at].requires_grad_(False)
@@ -40,7 +40,7 @@ def filled(student, values, cases):
             parameters[at].grad = torch.full_like(values[at], 7.0)
         loss = used_in(parameters, uses[rank], kinds[rank])
         with watch_collectives() as seen:
-            used = student.fill_unused(loss, [*parameters, parameters[0]])
+            used = student.fill_unused(loss, [parameters[at] for at in listed])
         return {
             "used": used,
             "grads": [None if p.grad is None else p.grad.clone() for p in parameters],

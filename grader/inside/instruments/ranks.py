@@ -66,9 +66,14 @@ class _Rank:
         return self.answer is None and not self.gone
 
     @property
+    def last(self) -> str:
+        """The rank's last call to the others, "all_reduce #3"; empty before the first."""
+        return self.place[:].rstrip(b"\0").decode()
+
+    @property
     def state(self) -> str:
         """Where the rank stands, for "rank 1 …"."""
-        last = self.place[:].rstrip(b"\0").decode()
+        last = self.last
         if self.answer is None:
             return f"waited at {last}" if last else "had not called another rank yet"
         return f"had left after {last}" if last else "had left without a call"
@@ -85,7 +90,8 @@ def on_ranks(
 
     Raises what the lowest rank that raised had raised (as `Relayed`), `RankDied`, or `RanksHung`
     if some gave no answer within `seconds` (see `Patience`); it says where each stood: "rank 1 waited
-    at all_reduce #3, rank 0 had left after all_reduce #2". No rank is left when it returns. POSIX only.
+    at all_reduce #3, rank 0 had left after all_reduce #2". Where all that is raised is that a connection
+    broke, it is raised as a `RankDied` that names who ended. No rank is left when it returns. POSIX only.
     """
     ranks: list[_Rank] = []
     with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
@@ -162,16 +168,38 @@ def _end(ranks: list[_Rank]) -> None:
 
 
 def _results(ranks: list[_Rank]) -> list[Any]:
-    for number, rank in enumerate(ranks):
-        if rank.answer and rank.answer["raised"]:
-            raised = rank.answer["raised"]
-            raise Relayed({**raised, "message": f"{raised['message']} (on rank {number})".lstrip()})
-    for number, rank in enumerate(ranks):
-        if rank.gone:
-            raise RankDied(f"The process of rank {number} ended without an answer.")
+    raised = [
+        (number, rank.answer["raised"])
+        for number, rank in enumerate(ranks)
+        if rank.answer and rank.answer["raised"]
+    ]
+    gone = next((_ended(number, rank.last) for number, rank in enumerate(ranks) if rank.gone), "")
+    for number, report in sorted(raised, key=lambda one: _lost_another(one[1])):
+        words, kind = report["message"], report["type"]
+        if _lost_another(report):
+            words, kind = gone or f"The connection broke: {_states(ranks)}.", RankDied.__name__
+        words = f"{words} (on rank {number})".lstrip()
+        raise Relayed({**report, "type": kind, "message": words})
+    if gone:
+        raise RankDied(gone)
     if any(rank.answer is None for rank in ranks):
         raise RanksHung(f"The ranks wait for each other: {_states(ranks)}.")
     return [rank.answer["value"] for rank in ranks if rank.answer]
+
+
+def _lost_another(raised: dict[str, Any]) -> bool:
+    """Say whether gloo raised this because another rank's process had ended."""
+    return "/gloo/" in raised["message"] and "by peer" in raised["message"]
+
+
+def _ended(number: int, last: str) -> str:
+    """Return the words for a rank whose process ended, `last` being its last call."""
+    if not last:
+        return f"The process of rank {number} ended without an answer."
+    return (
+        f"The process of rank {number} ended in or after {last}, without an answer. gloo ends a process"
+        " to which a message comes that is longer than the tensor for it."
+    )
 
 
 def _states(ranks: list[_Rank]) -> str:
