@@ -997,10 +997,12 @@ for step in range(4):
 #
 # - Change `weight` **in place**: write into the memory that it already has.
 # - Return the state for the next call: `None`, or **one tensor** of the weight's shape with at most
-#   four bytes per element. All that you need to know later must be in `weight` and `state`.
-# - After any number of calls (we go up to 200) each weight must lie within **one step of
-#   `bfloat16`** of $w_0 - \eta \sum g$. Half a step is the price of storing it in `bfloat16`; the
-#   other half leaves room for a buffer that is itself rounded.
+#   four bytes per element. All that you need to know later must be in the numbers of `weight` and in
+#   `state`: we may go on with these two alone, in another process.
+# - After up to 200 calls, in which a weight loses at most half of its size, each weight must lie
+#   within **one step of `bfloat16`** of $w_0 - \eta \sum g$, as wide as a step is there. Half a step
+#   is the price of storing it in `bfloat16`; the other half leaves room for a buffer that is itself
+#   rounded. (On longer ways the roundings of such a buffer add up to more.)
 # - Leave `grad` alone.
 #
 # Nobody else changes `weight` between your calls. Autograd is switched off for you.
