@@ -125,7 +125,7 @@ predict(
 # %% [markdown]
 # **Write `decode(pattern, exponent_bits, mantissa_bits)`.** `pattern` is a whole number of
 # $1 + E + M$ bits. Return the value as a Python `float`. It must work for any format of this kind
-# with up to 8 exponent and 23 mantissa bits. A Python `float` has room for all of them, exactly.
+# with 2 to 8 exponent and 1 to 23 mantissa bits. A Python `float` has room for all of them, exactly.
 #
 # <details><summary>Hint 1: the fields</summary>
 #
@@ -1671,7 +1671,8 @@ print("the unit     ", int8_unit(a, b).dtype, int8_unit(a, b).item())
 # **Write `int8_matmul(a, a_zero, b, b_zero, multiply)`.** `a` is an `int8` tensor of shape
 # `(m, k)`, `b` one of shape `(k, n)`, in any layout, with $m, k, n \ge 1$ and $k \le 4096$; the zero
 # points are whole numbers from −128 to 127. `multiply` is a unit like the one above. Call it
-# **exactly once**. Return $C$, exact, as an `int32` tensor of shape `(m, n)`.
+# **exactly once**: all products of codes are its work. Return $C$, exact, as an `int32` tensor of shape
+# `(m, n)`.
 #
 # <details><summary>Hint 1: the four terms</summary>
 #
