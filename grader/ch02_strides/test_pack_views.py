@@ -119,7 +119,9 @@ def compare_alone(packed, tensors):
 
 def _steps(x, stride):
     """Return strides with "any" for those that do not matter."""
-    return tuple("any" if n == 1 or not x.numel() else s for n, s in zip(x.shape, stride, strict=True))
+    return tuple(
+        "any" if n == 1 or not x.numel() else s for n, s in zip(x.shape, stride, strict=True)
+    )
 
 
 @gate

@@ -15,6 +15,7 @@ from grader import (
     draw_int,
     facts,
     gate,
+    points,
 )
 from grader.ch02_strides.odd_layouts import code
 from grader.ch02_strides.view_inputs import layouts
@@ -97,6 +98,7 @@ def test_any_layout(windowed, x, rng):
         compare(windowed, tensor, (2, 3), (2, 1), (1, 2))
 
 
+@points(3)
 def test_no_copy(windowed, x, rng):
     """Without padding the windows lie in the storage of `x`."""
     for _, tensor in layouts(x, rng):
