@@ -88,8 +88,8 @@ def compare_sharing(packed, tensors):
     with asked(tensors):
         for i in range(len(tensors)):
             for j in range(i + 1):
-                what = f"Unpacked, x{i} and x{j} have other numbers of bytes in common."
-                what = f"Unpacked, x{i} reaches another number of bytes." if i == j else what
+                pair = f"x{i} reaches" if i == j else f"x{i} and x{j} have in common"
+                what = f"Unpacked, {pair} another number of bytes."
                 assert_equal(common(made, i, j), common(tensors, i, j), what)
 
 
@@ -140,9 +140,8 @@ def test_alone(packed, x, rng):
         compare_alone(packed, [whole])
     compare_alone(packed, [x[:2], x[4:, ::2], x[3, 3:], x[2, 8], x.clone()[1:, :1]])
     compare_alone(packed, [x.view(-1)[::2], x.view(-1)[1::2]])
-    compare_alone(
-        packed, [x[1:3].clone(), x[1:3], x[1:3].clone()]
-    )  # equal, and not the same memory
+    twins = [x[1:3].clone(), x[1:3], x[1:3].clone()]  # equal, and not the same memory
+    compare_alone(packed, twins)
 
 
 def test_sharing(packed, x, rng):
