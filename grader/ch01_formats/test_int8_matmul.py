@@ -31,14 +31,14 @@ def compare(int8_product, a, a_zero, b, b_zero):
     try:
         assert_same_bits(got, expected)
     except Mismatch as mismatch:
-        where = (got != expected).nonzero()[0].tolist() if got.shape == expected.shape else None
-        rows = (
+        rows = [
             ("call", f"int8_matmul(a, {a_zero}, b, {b_zero}, int8_unit)"),
             ("shapes", f"a {tuple(a.shape)}, b {tuple(b.shape)}"),
-            *((("at", str(where)),) if where else ()),
-            *mismatch.rows,
-        )
-        raise Mismatch(mismatch.what.replace("simplest", "first"), rows) from None
+        ]
+        if isinstance(got, torch.Tensor) and got.shape == expected.shape:
+            rows += [("at", str(at)) for at in (got != expected).nonzero()[:1].tolist()]
+        what = mismatch.what.replace("simplest", "first")
+        raise Mismatch(what, (*rows, *mismatch.rows)) from None
 
 
 @pytest.fixture
