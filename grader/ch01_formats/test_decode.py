@@ -1,4 +1,4 @@
-"""Checks of `decode`: every half pattern, and the same rules at other widths."""
+"""Checks of `decode`: every half pattern, and the same rules at all other widths."""
 
 import pytest
 import torch
@@ -8,10 +8,17 @@ from grader import NOTHING, Mismatch, bits, compared, gate
 HALF = 5, 10
 
 
-def in_torch(patterns, dtype):
-    """Return int64 patterns as torch reads them, in float64, which holds each exactly."""
-    whole = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[dtype.itemsize]
-    return patterns.to(whole).view(dtype).double()
+def by_rule(patterns, exponent_bits, mantissa_bits):
+    """Return what int64 patterns stand for, in float64, which holds each exactly."""
+    mantissa = patterns & ((1 << mantissa_bits) - 1)
+    exponent = (patterns >> mantissa_bits) & ((1 << exponent_bits) - 1)
+    bias = 2 ** (exponent_bits - 1) - 1
+    whole = mantissa + (exponent > 0) * (1 << mantissa_bits)
+    power = exponent.clamp(min=1) - bias - mantissa_bits
+    value = whole.double() * ((power + 1023) << 52).view(torch.float64)
+    special = torch.where(mantissa == 0, torch.inf, torch.nan)
+    value = torch.where(exponent == (1 << exponent_bits) - 1, special, value)
+    return torch.where(patterns >> (exponent_bits + mantissa_bits) > 0, -value, value)
 
 
 def by_exponent(patterns, field):
@@ -34,10 +41,14 @@ def halves():
     return torch.arange(65_536)
 
 
-def compare(decoded, patterns, dtype, exponent_bits, mantissa_bits):
+def compare(decoded, patterns):
+    """Compare patterns of float16."""
+    judge(decoded.ask(patterns, *HALF).value, patterns, *HALF)
+
+
+def judge(got, patterns, exponent_bits, mantissa_bits):
     """Fail with the simplest pattern whose value differs, cut into its three fields."""
-    expected = in_torch(patterns, dtype)
-    got = decoded.ask(patterns, exponent_bits, mantissa_bits).value
+    expected = by_rule(patterns, exponent_bits, mantissa_bits)
     compared(torch.where(got.isnan(), torch.nan, got))  # any NaN is as good as another
     wrong = torch.where(expected.isnan(), ~got.isnan(), bits(got) != bits(expected))
     if not bool(wrong.any()):
@@ -50,7 +61,8 @@ def compare(decoded, patterns, dtype, exponent_bits, mantissa_bits):
     raise Mismatch(
         f"{int(wrong.sum())} of {len(patterns)} patterns are read wrongly. The simplest:",
         (
-            ("pattern", f"{simplest:#0{len(text) // 4 + 2}x} = {fields}"),
+            ("call", f"decode({simplest:#x}, {exponent_bits}, {mantissa_bits})"),
+            ("fields", fields),
             ("expected", repr(float(expected[where]))),
             ("got", repr(float(got[where]))),
         ),
@@ -72,30 +84,58 @@ def test_returns_a_float(decoded_one):
 
 def test_normal_numbers(decoded, halves):
     """All 61,440 normal numbers of float16."""
-    compare(decoded, by_exponent(halves, "normal"), torch.float16, *HALF)
+    compare(decoded, by_exponent(halves, "normal"))
 
 
 def test_zeros_and_subnormals(decoded, halves):
     """Both zeros and all 2,046 subnormals of float16."""
-    compare(decoded, by_exponent(halves, "low"), torch.float16, *HALF)
+    compare(decoded, by_exponent(halves, "low"))
 
 
 def test_infinities_and_nan(decoded, halves):
     """Both infinities and every NaN of float16."""
-    compare(decoded, by_exponent(halves, "high"), torch.float16, *HALF)
+    compare(decoded, by_exponent(halves, "high"))
 
 
-@pytest.fixture
-def wide(rng):
-    """Patterns of float32: around every power of two, and some drawn at random."""
-    powers = torch.arange(512) << 23
-    edges = torch.cat([powers, powers + 1, (powers - 1).clamp(min=0)])
-    return torch.cat([edges, torch.randint(0, 2**32, (2000,), generator=rng)])
+WHOLE = 10
+"""Formats of at most so many bits are read whole: from 16 to 1,024 patterns each."""
 
 
-def test_other_widths(decoded, wide, rng):
-    """float32, bfloat16 and float8_e5m2: no field is of a fixed width."""
-    halves = torch.randint(0, 65_536, (2000,), generator=rng)
-    compare(decoded, torch.arange(256), torch.float8_e5m2, 5, 2)
-    compare(decoded, halves, torch.bfloat16, 8, 7)
-    compare(decoded, wide, torch.float32, 8, 23)
+def some_patterns(rng, exponent_bits, mantissa_bits):
+    """Return patterns of a format: all, or each kind of mantissa with the exponents that decide.
+
+    Of formats that have a name, with every exponent.
+    """
+    width = 1 + exponent_bits + mantissa_bits
+    if width <= WHOLE:
+        return torch.arange(1 << width)
+    top, full = (1 << exponent_bits) - 1, (1 << mantissa_bits) - 1
+    exponents = torch.tensor([0, 1, top // 2, top // 2 + 1, top - 1, top])
+    if (exponent_bits, mantissa_bits) in EXPLORED:
+        exponents = torch.arange(top + 1)
+    mantissas = torch.tensor([0, 1, full // 2 + 1, full])
+    edges = ((exponents[:, None] << mantissa_bits) | mantissas).reshape(-1)
+    drawn = torch.randint(0, 1 << (width - 1), (20,), generator=rng)
+    magnitudes = torch.cat([edges, drawn])
+    return torch.cat([magnitudes, magnitudes | 1 << (width - 1)])
+
+
+def test_other_widths(decoded_formats, rng):
+    """All formats of 2 to 8 exponent and 1 to 23 mantissa bits: nothing is of a fixed width."""
+    widths = [(e, m) for e in range(2, 9) for m in range(1, 24)]
+    widths.sort(key=lambda pair: (sum(pair), pair not in EXPLORED))  # the smallest is shown
+    formats = [(some_patterns(rng, *pair), *pair) for pair in widths]
+    answers = decoded_formats.ask([list(each) for each in formats]).value
+    failures = []
+    for got, asked in zip(answers, formats, strict=True):
+        try:
+            judge(got, *asked)
+        except Mismatch as mismatch:
+            failures.append(mismatch)
+    if failures:
+        first = failures[0]
+        what = (
+            f"{len(failures)} of {len(formats)} formats are read wrongly. In the smallest of them, "
+        )
+        first.what = what + first.what
+        raise first

@@ -92,7 +92,7 @@ def test_nearest(encoded, x):
         close = both_signs(beside(midpoints(dtype)[NORMAL[dtype] :]))
         compare(encoded, torch.cat([close, inside]), dtype, saturate)
     for dtype, saturate in MIXED:
-        for value in awkward(x.clamp(-300.0, 300.0)):
+        for value in awkward(x[(x.abs() >= 2.0**-6) & (x.abs() <= 300.0)]):
             compare(encoded, value, dtype, saturate)
 
 

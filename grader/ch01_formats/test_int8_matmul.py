@@ -5,11 +5,13 @@ import torch
 
 from grader import (
     Mismatch,
+    about,
     assert_equal,
     assert_same_bits,
     assert_tensor,
     compared,
     gate,
+    points,
     whole_numbers,
 )
 
@@ -29,9 +31,14 @@ def compare(int8_product, a, a_zero, b, b_zero):
     try:
         assert_same_bits(got, expected)
     except Mismatch as mismatch:
-        shapes = f"{tuple(a.shape)}, zero point {a_zero}", f"{tuple(b.shape)}, zero point {b_zero}"
-        rows = (("a", shapes[0]), ("b", shapes[1]), *mismatch.rows)
-        raise Mismatch(mismatch.what.replace("simplest", "first"), rows) from None
+        rows = [
+            ("call", f"int8_matmul(a, {a_zero}, b, {b_zero}, int8_unit)"),
+            ("shapes", f"a {tuple(a.shape)}, b {tuple(b.shape)}"),
+        ]
+        if isinstance(got, torch.Tensor) and got.shape == expected.shape:
+            rows += [("at", str(at)) for at in (got != expected).nonzero()[:1].tolist()]
+        what = mismatch.what.replace("simplest", "first")
+        raise Mismatch(what, (*rows, *mismatch.rows)) from None
 
 
 @pytest.fixture
@@ -70,6 +77,7 @@ def test_one_zero_point(int8_product, rng, zeros):
         compare(int8_product, a, 0, b, zero)
 
 
+@points(2)
 def test_both_zero_points(int8_product, rng, zeros):
     """Both zero points, for matrices of any shape and layout."""
     first, second = zeros
@@ -109,4 +117,5 @@ def test_one_call(int8_product, rng, zeros):
         a, b = codes(rng, 5, 8), codes(rng, 8, 6)
         compare(int8_product, a, a_zero, b, b_zero)
         calls = int8_product.ask(a, a_zero, b, b_zero).value["calls"]
-        assert_equal(calls, 1, "The number of calls of `multiply`.")
+        with about(("call", f"int8_matmul(a, {a_zero}, b, {b_zero}, int8_unit)")):
+            assert_equal(calls, 1, "`multiply` was not called exactly once.")

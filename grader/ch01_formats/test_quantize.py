@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_close, assert_same_bits, assert_tensor, gate
+from grader import Mismatch, about, assert_close, assert_same_bits, assert_tensor, gate
 from grader.ch01_formats.patterns import awkward
 
 TIE = 0.01
@@ -41,9 +41,21 @@ def check_shapes(got, x, axis):
         raise Mismatch("`quantize` did not return three things: q, scale and zero point.")
     shape = () if axis is None else (x.shape[axis],)
     q, scale, zero_point = got
-    assert_tensor(q, dtype=torch.int8, shape=x.shape)
-    assert_tensor(scale, dtype=torch.float32, shape=shape)
-    assert_tensor(zero_point, dtype=torch.int32, shape=shape)
+    for name, part, dtype, size in (
+        ("q", q, torch.int8, x.shape),
+        ("scale", scale, torch.float32, shape),
+        ("zero_point", zero_point, torch.int32, shape),
+    ):
+        with asked(x, axis, name):
+            assert_tensor(part, dtype=dtype, shape=size)
+
+
+def asked(x, axis, name):
+    """Return the words for what is compared: the call, its range and which part of the answer."""
+    low, high = float(x.min()), float(x.max())
+    values = f"{x.tolist()}" if x.numel() <= 6 else f"values from {low:.9g} to {high:.9g}"
+    call = f"quantize(x, {axis}), x of shape {tuple(x.shape)}: {values}"
+    return about(("call", call), of=f"`{name}`: ")
 
 
 def compare_parameters(quantized, x):
@@ -51,15 +63,18 @@ def compare_parameters(quantized, x):
     check_shapes(got, x, None)
     scale, zero_point = parameters(x)
     because = "one float32 rounding more or less"
-    assert_close(got[1], scale, rtol=2.0**-22, atol=0.0, because=because)
-    assert_same_bits(got[2], zero_point)
+    with asked(x, None, "scale"):
+        assert_close(got[1], scale, rtol=2.0**-22, atol=0.0, because=because)
+    with asked(x, None, "zero_point"):
+        assert_same_bits(got[2], zero_point)
     return got
 
 
 def compare_values(quantized, x):
     got = quantized.ask(x, None).value
     check_shapes(got, x, None)
-    assert_same_bits(got[0], by_torch(x), of=x)
+    with asked(x, None, "q"):
+        assert_same_bits(got[0], by_torch(x), of=x)
 
 
 def by_torch(x):
@@ -93,7 +108,8 @@ def test_zero_is_exact(quantized, rng):
     for x in (positive, -positive, torch.zeros(5), torch.full((), 2.5), torch.full((3,), -1e-7)):
         x = settled(x)
         got = compare_parameters(quantized, x)
-        assert_same_bits(got[0], by_torch(x), of=x)
+        with asked(x, None, "q"):
+            assert_same_bits(got[0], by_torch(x), of=x)
         if not bool((got[0][x == 0] == got[2]).all()):
             raise Mismatch("0.0 did not become the zero point.")
 
@@ -134,7 +150,10 @@ def test_per_channel(quantized, rng):
         pairs = [parameters(row) for row in rows]
         because = "one float32 rounding more or less"
         scale = torch.stack([pair[0] for pair in pairs])
-        assert_close(got[1], scale, rtol=2.0**-22, atol=0.0, because=because)
-        assert_same_bits(got[2], torch.stack([pair[1] for pair in pairs]))
+        with asked(x, axis, "scale"):
+            assert_close(got[1], scale, rtol=2.0**-22, atol=0.0, because=because)
+        with asked(x, axis, "zero_point"):
+            assert_same_bits(got[2], torch.stack([pair[1] for pair in pairs]))
         q = torch.stack([by_torch(row) for row in rows]).reshape(channels, *order).movedim(0, axis)
-        assert_same_bits(got[0], q, of=x)
+        with asked(x, axis, "q"):
+            assert_same_bits(got[0], q, of=x)

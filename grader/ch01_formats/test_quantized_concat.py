@@ -22,6 +22,13 @@ def clear(pair, scale):
     return CODES[(steps - steps.floor() - 0.5).abs() >= TIE]
 
 
+def within(pair, out):
+    """Return those of them whose numbers the result's range has: the ends are a check of their own."""
+    codes = clear(pair, out[0])
+    written = torch.round(exact(codes, pair, out[0])) + out[1]
+    return codes[(written >= -128) & (written <= 127)]
+
+
 def compare(quantized_joined, tensors, pairs, dim, out):
     expected = [
         (torch.round(exact(q, pair, out[0])) + out[1]).clamp(-128, 127).to(torch.int8)
@@ -46,6 +53,7 @@ def explained(got, expected, tensors, pairs, dim, out):
     scale, zero_point = pairs[part]
     number = scale * (code - zero_point)
     rows = (
+        ("call", f"quantized_concat(parts, {dim}, {out[0]:.4g}, {out[1]}), {len(pairs)} parts"),
         (f"part {part}", f"code {code}, scale {scale:.4g}, zero point {zero_point}: {number:.4g}"),
         ("to be stored with", f"scale {out[0]:.4g}, zero point {out[1]}"),
         ("expected", f"code {int(expected.reshape(-1)[where])}"),
@@ -89,8 +97,8 @@ def assert_kind(quantized_joined, shapes, dim):
 def test_same_pair(quantized_joined, scales, zeros):
     """A part that has the result's pair keeps its codes; one beside it with another pair does not."""
     pairs = list(zip(sorted(scales), zeros, strict=True))
-    out = pairs[0]  # the finest: some numbers of the other part lie beyond its ends
-    same, other = CODES.flip(0), clear(pairs[1], out[0])
+    out = pairs[0]
+    same, other = CODES.flip(0), within(pairs[1], out)
     compare(quantized_joined, [other, same], [pairs[1], out], 0, out)
     compare(quantized_joined, [same, other, same], [out, pairs[1], out], 0, out)
 
@@ -100,7 +108,7 @@ def test_scales(quantized_joined, scales):
     for order in (scales, scales[::-1]):
         *parts, out = order
         pairs = [(scale, 0) for scale in parts]
-        compare(quantized_joined, [clear(pair, out) for pair in pairs], pairs, 0, (out, 0))
+        compare(quantized_joined, [within(pair, (out, 0)) for pair in pairs], pairs, 0, (out, 0))
 
 
 def test_zero_points(quantized_joined, zeros):
@@ -108,7 +116,8 @@ def test_zero_points(quantized_joined, zeros):
     for order in (zeros, zeros[::-1]):
         *parts, out = order
         pairs = [(0.125, zero) for zero in parts]
-        compare(quantized_joined, [CODES] * len(pairs), pairs, 0, (0.125, out))
+        codes = [within(pair, (0.125, out)) for pair in pairs]
+        compare(quantized_joined, codes, pairs, 0, (0.125, out))
 
 
 def test_ends(quantized_joined, scales, zeros):
@@ -129,7 +138,7 @@ def test_any_dimension(quantized_joined, scales, zeros):
         for size, pair in zip((3, 1, 2), pairs, strict=True):
             shape = [4, 4, 4]
             shape[dim] = size
-            codes = clear(pair, out[0])
+            codes = within(pair, out)
             codes = codes[torch.linspace(0, len(codes) - 1, 16 * size).long()]
             tensors.append(codes.reshape(shape[::-1]).permute(2, 1, 0))
         tensors[1] = tensors[1][:1, :1, :1].expand([1 if d == dim else 4 for d in range(3)])

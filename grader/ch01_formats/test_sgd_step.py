@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_close, assert_same_bits, assert_tensor, gate
+from grader import Mismatch, assert_close, assert_same_bits, assert_tensor, gate, points
 
 STATE_BYTES = 4
 STEP = 2.0**-7
@@ -37,14 +37,24 @@ def compare(result, weight, grads, lr, step=STEP):
     most half a step, to 8 bits: 2**-10 steps per call, 0.2 after 200; and `lr * grad` to 8 bits:
     2**-9 of the way, 0.12 after 60 steps.
     """
-    assert_tensor(result["weight"], dtype=torch.bfloat16, shape=weight.shape)
-    assert_close(
-        result["weight"].float(),
-        expected(weight, grads, lr),
-        rtol=0.0,
-        atol=step,
-        because="one step of bfloat16 there",
-    )
+    got, right = result["weight"], expected(weight, grads, lr)
+    assert_tensor(got, dtype=torch.bfloat16, shape=weight.shape)
+    try:
+        assert_close(got.float(), right, rtol=0.0, atol=step, because="one step of bfloat16 there")
+    except Mismatch:
+        off = ((got.float() - right).abs() / step).nan_to_num(torch.inf).reshape(-1)
+        where = int(off.argmax())
+        rows = (
+            ("calls", f"{len(grads)} of sgd_step(weight, grad, {lr}, state)"),
+            ("weight at first", f"{float(weight.reshape(-1)[where]):.9g}"),
+            ("lr * sum of grads", f"{float(lr * grads.double().sum(0).reshape(-1)[where]):.9g}"),
+            ("expected", f"{float(right.reshape(-1)[where]):.9g}, within one step of {step:g}"),
+            ("got", f"{float(got.reshape(-1)[where]):.9g}, {float(off[where]):.3g} steps off"),
+        )
+        count = int((off > 1).sum())
+        raise Mismatch(
+            f"{count} of {off.numel()} weights are too far off. The worst:", rows
+        ) from None
 
 
 @gate
@@ -68,10 +78,11 @@ def check_state(state, shape):
         got = f"{state.element_size()} ({state.dtype})"
         raise Mismatch(
             "The state takes more than four bytes per weight.",
-            (("expected", f"at most {STATE_BYTES}"), ("got", got)),
+            (("expected", f"at most {STATE_BYTES} bytes"), ("got", got)),
         )
 
 
+@points(3)
 def test_small_steps_add_up(sgd_trained, weight, grads):
     """200 steps, each far below the resolution of `bfloat16`, move the weight by their sum."""
     compare(sgd_trained.ask(weight, grads, LR).value, weight, grads, LR)
@@ -105,10 +116,18 @@ def test_magnitudes(sgd_trained, weight, grads):
         compare(sgd_trained.ask(start, steps, LR).value, start, steps, LR, STEP * scale)
 
 
-def test_goes_on_from_its_state(sgd_trained, sgd_resumed, weight, grads):
+def test_through_a_power_of_two(sgd_trained, rng):
+    """A weight that comes down from 1.4 to 0.75: within one step still, and there it is half as wide."""
+    weight = (1.3 + 0.15 * torch.rand(64, generator=rng)).to(torch.bfloat16)
+    # each update is a third to a half of a step: a copy that is made after the first one lacks that
+    grads = (2.4 + 1.4 * torch.rand(200, 64, generator=rng)).to(torch.bfloat16)
+    compare(sgd_trained.ask(weight, grads, LR).value, weight, grads, LR, STEP / 2)
+
+
+def test_goes_on_from_its_state(sgd_trained, sgd_trained_apart, sgd_resumed, weight, grads):
     """A run that stops and goes on from weight and state ends where an unbroken one ends."""
     straight = sgd_trained.ask(weight, grads, LR).value
-    first = sgd_trained.ask(weight, grads[:77], LR).value
+    first = sgd_trained_apart.ask(weight, grads[:77], LR).value
     sgd_trained.ask(weight.flip(0), grads[:50].flip(1), LR)  # another weight in between
     second = sgd_resumed.ask(first["weight"], first["state"], grads[77:], LR).value
     compare(second, weight, grads, LR)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from grader import Mismatch, assert_equal, assert_holds, draw_int, draw_one, gate
+from grader.ch02_strides.odd_layouts import codes
 from grader.ch02_strides.view_inputs import reached, values
 
 
@@ -30,16 +31,12 @@ def compare(aliases, *tensors):
         raise Mismatch(
             f"The pair {pair} is not right.",
             (
-                *((f"tensor {k}", _layout(tensors[k])) for k in pair if k in range(len(tensors))),
+                ("call", f"alias_graph([…]) of {len(tensors)} tensors"),
+                *codes({f"tensor {k}": tensors[k] for k in pair if k in range(len(tensors))}),
                 ("expected", f"{right[pair]} bytes" if pair in right else "no such pair"),
                 ("got", f"{got[pair]!r} bytes" if pair in got else "no such pair"),
             ),
         ) from None
-
-
-def _layout(x):
-    size, stride, offset = tuple(x.shape), x.stride(), x.storage_offset()
-    return f"{x.dtype}, size {size}, stride {stride}, offset {offset}"
 
 
 @pytest.fixture

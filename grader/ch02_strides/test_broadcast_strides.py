@@ -2,7 +2,7 @@
 
 import torch
 
-from grader import Mismatch, assert_equal, draw_int, draw_layout, gate
+from grader import Mismatch, assert_equal, compared, draw_int, draw_layout, gate
 from grader.ch02_strides.odd_layouts import assert_each
 
 
@@ -17,7 +17,7 @@ def compare(broadcasted, cases):
     assert_each(
         [_seen(answer) for answer in got],
         expected,
-        [{"layouts": ", ".join(f"{n} by {s}" for n, s in layouts)} for layouts in cases],
+        [{"call": f"broadcast_strides({[tuple(each) for each in layouts]})"} for layouts in cases],
     )
 
 
@@ -95,9 +95,11 @@ def test_refused(broadcasted):
     ):  # fmt: skip
         raised = broadcasted.ask([plain(*sizes)]).raised
         if raised is None or not raised.is_a("RuntimeError"):
-            missed.append((str(sizes), "no exception" if raised is None else raised.type))
-    for sizes, came in missed[:1]:  # all were asked: which slip through tells why
-        raise Mismatch("These sizes must raise a RuntimeError.", (("sizes", sizes), ("got", came)))
+            missed.append((sizes, "no exception" if raised is None else raised.type))
+    compared(missed)  # all were asked: which slip through tells why
+    for sizes, came in missed[:1]:
+        rows = (("call", f"broadcast_strides({plain(*sizes)})"), ("got", came))
+        raise Mismatch("These sizes must raise a RuntimeError.", rows)
     compare(broadcasted, [plain((3, 1), (1, 4), (3, 4)), plain((2, 1, 2), (3, 1))])
 
 

@@ -10,7 +10,9 @@ def compare(dense_strides, cases):
     """Compare with what `torch.empty_permuted` does."""
     got = dense_strides.ask(cases).value
     expected = [torch.empty_permuted(size, order).stride() for size, order in cases]
-    assert_each(got, expected, [{"size": size, "order": order} for size, order in cases])
+    assert_each(
+        got, expected, [{"call": f"dense_stride({size}, {order})"} for size, order in cases]
+    )
 
 
 def sizes(rng, dims, low=2):

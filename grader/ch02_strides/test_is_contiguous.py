@@ -13,7 +13,9 @@ def compare(contiguity, layouts, memory_format=torch.contiguous_format):
         torch.empty_strided(size, stride).is_contiguous(memory_format=memory_format)
         for size, stride in layouts
     ]
-    assert_each(got, expected, [{"size": size, "stride": stride} for size, stride in layouts])
+    last = ", channels_last=True" if memory_format is torch.channels_last else ""
+    calls = [{"call": f"is_contiguous({size}, {stride}{last})"} for size, stride in layouts]
+    assert_each(got, expected, calls)
 
 
 def layouts_of(*tensors):

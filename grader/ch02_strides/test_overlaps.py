@@ -5,7 +5,7 @@ from itertools import product
 
 import torch
 
-from grader import assert_equal, compared, draw_int, draw_order, gate
+from grader import about, assert_equal, compared, draw_int, draw_order, gate
 
 
 def truth(size, stride):
@@ -24,8 +24,8 @@ def compare(overlap_answers, layouts, answers=None):
         answers = [truth(size, stride) for size, stride in layouts]
     compared(got)  # all answers: which of them are wrong tells why
     for (size, stride), said, right in zip(layouts, got, answers, strict=True):
-        what = f"Size {size} and stride {stride}: does it overlap?"
-        assert_equal(said, right, what)
+        with about(("call", f"overlaps({size}, {stride})")):
+            assert_equal(said, right, "Whether two indices meet is answered wrongly.")
 
 
 def both_kinds(make, wanted, most=400):

@@ -1,11 +1,12 @@
-"""Checks of `pack_views`: what is unpacked on this side, and how many bytes that took."""
+"""Checks of `pack_views`: what is unpacked on this side, its strides, and how many bytes that took."""
 
 import copy
 
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, assert_same_bits, draw_int, draw_order, gate
+from grader import Mismatch, about, assert_equal, assert_same_bits, draw_int, draw_order, gate
+from grader.ch02_strides.odd_layouts import codes
 from grader.ch02_strides.view_inputs import reached, values
 
 
@@ -17,7 +18,17 @@ def x(rng):
 
 def unpacked(packed, tensors):
     """Return the buffers, and the tensors that they make; says what is malformed."""
-    got = packed.ask(tensors).value
+    with asked(tensors):
+        return _unpacked(packed.ask(tensors).value, tensors)
+
+
+def asked(tensors):
+    """Return the rows that show a call."""
+    names = {f"x{k}": x for k, x in enumerate(tensors)}
+    return about(("call", f"pack_views([{', '.join(names)}])"), *codes(names))
+
+
+def _unpacked(got, tensors):
     if not (isinstance(got, tuple | list) and len(got) == 2 and isinstance(got[0], list | tuple)):
         raise Mismatch("Not a pair (buffers, layouts) came back.")
     buffers, layouts = got
@@ -32,7 +43,11 @@ def unpacked(packed, tensors):
         rebuilt(buffers, layout, tensor) for layout, tensor in zip(layouts, tensors, strict=True)
     ]
     used = sorted({layout[0] for layout in layouts})
-    assert_equal(used, list(range(len(buffers))), "Not every buffer is used.")
+    assert_equal(
+        used,
+        list(range(len(buffers))),
+        "The buffers that the layouts name are not those that there are.",
+    )
     return buffers, made
 
 
@@ -41,7 +56,11 @@ def rebuilt(buffers, layout, tensor):
     if not isinstance(layout, tuple | list) or len(layout) != 5:
         raise Mismatch("A layout is not (buffer, dtype, size, stride, offset).")
     which, dtype, size, stride, offset = layout
-    assert_equal((dtype, tuple(size)), (tensor.dtype, tuple(tensor.shape)), "A layout differs.")
+    assert_equal(
+        (dtype, tuple(size)),
+        (tensor.dtype, tuple(tensor.shape)),
+        "A layout has another dtype or size than its tensor.",
+    )
     numbers = [which, offset, *stride]
     if len(stride) != len(size) or any(type(n) is not int or n < 0 for n in numbers):
         raise Mismatch("A layout has other strides than one whole number for each dimension.")
@@ -56,17 +75,22 @@ def rebuilt(buffers, layout, tensor):
 
 def compare_elements(packed, tensors):
     _, made = unpacked(packed, tensors)
-    for got, right in zip(made, tensors, strict=True):
-        assert_same_bits(got, right)
+    with asked(tensors):
+        for k, (got, right) in enumerate(zip(made, tensors, strict=True)):
+            with about(of=f"Unpacked, x{k} is not what it was. "):
+                assert_same_bits(got, right)
     return made
 
 
 def compare_sharing(packed, tensors):
     """Each pair has as many bytes in common as before, and each tensor reaches as many."""
     made = compare_elements(packed, tensors)
-    for i in range(len(tensors)):
-        for j in range(i + 1):
-            assert_equal(common(made, i, j), common(tensors, i, j), f"Common bytes of {i} and {j}.")
+    with asked(tensors):
+        for i in range(len(tensors)):
+            for j in range(i + 1):
+                pair = f"x{i} reaches" if i == j else f"x{i} and x{j} have in common"
+                what = f"Unpacked, {pair} another number of bytes."
+                assert_equal(common(made, i, j), common(tensors, i, j), what)
 
 
 def common(tensors, i, j):
@@ -75,9 +99,29 @@ def common(tensors, i, j):
 
 
 def compare_bytes(packed, tensors, sizes):
-    buffers, _ = unpacked(packed, tensors)
+    buffers, made = unpacked(packed, tensors)
     got = sorted(buffer.numel() for buffer in buffers)
-    assert_equal(got, sorted(sizes), "The buffers have other sizes, in bytes.")
+    with asked(tensors):
+        assert_equal(got, sorted(sizes), "The buffers have other numbers of bytes.")
+    return made
+
+
+def compare_alone(packed, tensors):
+    """Each of these meets no other: it takes its own bytes, and is row-major."""
+    made = compare_bytes(packed, tensors, [x.nbytes for x in tensors])
+    with asked(tensors):
+        for k, x in enumerate(made):
+            right = torch.empty(x.shape).stride()
+            what = f"Unpacked, x{k} has other strides than a row-major tensor."
+            assert_equal(_steps(x, x.stride()), _steps(x, right), what)
+    compare_elements(packed, tensors)
+
+
+def _steps(x, stride):
+    """Return strides with "any" for those that do not matter."""
+    return tuple(
+        "any" if n == 1 or not x.numel() else s for n, s in zip(x.shape, stride, strict=True)
+    )
 
 
 @gate
@@ -89,17 +133,15 @@ def test_elements(packed, x, rng):
 
 
 def test_alone(packed, x, rng):
-    """A tensor that meets no other takes the bytes of its elements, with gaps or without."""
+    """A tensor that meets no other takes the bytes of its elements, row-major, with gaps or without."""
     for view in (x[2:4], x[:, 3], x[1::3, ::2], x.T[2:], x[5, 5], x.T, values(rng, (6, 5)).T[:, 1]):
-        compare_bytes(packed, [view], [view.nbytes])
-        compare_elements(packed, [view])
-    parts = [x[:2], x[4:, ::2], x[3, 3:], x[2, 8], x.clone()[1:, :1]]
-    compare_bytes(packed, parts, [part.nbytes for part in parts])
-    compare_elements(packed, parts)
-    even, odd = x.view(-1)[::2], x.view(-1)[1::2]
-    compare_bytes(packed, [even, odd], [even.nbytes, odd.nbytes])
+        compare_alone(packed, [view])
+    for whole in (values(rng, (3, 4)).T, values(rng, (2, 3, 4)).permute(2, 0, 1)):
+        compare_alone(packed, [whole])
+    compare_alone(packed, [x[:2], x[4:, ::2], x[3, 3:], x[2, 8], x.clone()[1:, :1]])
+    compare_alone(packed, [x.view(-1)[::2], x.view(-1)[1::2]])
     twins = [x[1:3].clone(), x[1:3], x[1:3].clone()]  # equal, and not the same memory
-    compare_bytes(packed, twins, [twin.nbytes for twin in twins])
+    compare_alone(packed, twins)
 
 
 def test_sharing(packed, x, rng):
@@ -126,8 +168,11 @@ def test_writes(packed, x):
         made = copy.deepcopy(made)
         for written in (originals, made):
             written[which].mul_(2).sub_(7)
-        for got, right in zip(made, originals, strict=True):
-            assert_same_bits(got, right)
+        what = f"After x{which}.mul_(2).sub_(7), x{{}} is not what it would have been. "
+        with asked(tensors):
+            for k, (got, right) in enumerate(zip(made, originals, strict=True)):
+                with about(of=what.format(k)):
+                    assert_same_bits(got, right)
 
 
 def test_groups(packed, x, rng):

@@ -52,15 +52,17 @@ def compare(elements, x, indices):
             raise Mismatch(
                 "An element is not the one at its index.",
                 (
-                    ("index", str(index)),
-                    ("size", str(tuple(x.shape))),
-                    ("stride, offset", f"{stride}, {offset}"),
-                    ("itemsize", str(x.element_size())),
+                    ("call", written(size, stride, offset, itemsize, index)),
                     ("expected", expected.hex(" ")),
                     ("got", found.hex(" ") if isinstance(found, bytes) else repr(found)[:200]),
                 ),
             )
     compared(_kept(got))
+
+
+def written(size, stride, offset, itemsize, index):
+    """Return a call as one would write it."""
+    return f"read_element(memory, {size}, {stride}, {offset}, {itemsize}, {index})"
 
 
 def _kept(got):
@@ -71,14 +73,15 @@ def assert_refused(elements, cases):
     """Fail unless each (x, index) raises; ask all, so that what slips through tells why."""
     missed = []
     for x, index in cases:
-        raised = elements.ask(*elements.told(x), [index]).raised
+        told = elements.told(x)
+        raised = elements.ask(*told, [index]).raised
         if raised is None or not raised.is_a("IndexError"):
-            missed.append((x, index, "no exception" if raised is None else raised.type))
-    for x, index, came in missed[:1]:
-        raise Mismatch(
-            "This index must raise an IndexError.",
-            (("index", str(index)), ("size", str(tuple(x.shape))), ("got", came)),
-        )
+            call = written(*told[1:], index)
+            missed.append((call, "no exception" if raised is None else raised.type))
+    compared(missed)
+    for call, came in missed[:1]:
+        rows = (("call", call), ("got", came))
+        raise Mismatch("This index must raise an IndexError.", rows)
 
 
 @gate

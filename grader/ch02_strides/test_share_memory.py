@@ -3,16 +3,13 @@
 import torch
 
 from grader import assert_equal, draw_int, gate, odd_tensors
-from grader.ch02_strides.odd_layouts import assert_each, whole
+from grader.ch02_strides.odd_layouts import assert_each, codes, whole
 
 
 def compare(sharing, pairs):
     """Compare with what marking the bytes of one shows in the other."""
     got = sharing.ask(pairs).value
-    cases = [
-        {"a": _told(a), "b": _told(b), "storage": "one" if _storage(a) == _storage(b) else "two"}
-        for a, b in pairs
-    ]
+    cases = [dict(codes({"a": a, "b": b})) | {"call": "share_memory(a, b)"} for a, b in pairs]
     assert_each(got, [shared(a, b) for a, b in pairs], cases)
 
 
@@ -35,11 +32,6 @@ def _over(marked, x):
 
 def _storage(x):
     return x.untyped_storage().data_ptr()
-
-
-def _told(x):
-    name = str(x.dtype).removeprefix("torch.")
-    return f"{name}, size {tuple(x.shape)}, stride {x.stride()}, offset {x.storage_offset()}"
 
 
 @gate

@@ -12,7 +12,9 @@ from grader import (
     draw_int,
     facts,
     gate,
+    points,
 )
+from grader.ch02_strides.odd_layouts import code
 from grader.ch02_strides.view_inputs import values
 
 LIMIT = 8192
@@ -30,14 +32,15 @@ def matrix(rng, rows, columns, dtype=torch.float32):
 def compare(transposed_in_place, whole, x):
     evidence = transposed_in_place.ask(whole, x)
     got = evidence.value
-    assert_tensor(got, dtype=x.dtype, shape=x.shape[::-1])
-    assert_holds(
-        got.is_contiguous(), "The result is not contiguous.", ("stride", str(got.stride()))
-    )
-    if x.numel():
-        assert_holds(facts(got).aliases is not None, "The result has a memory of its own.")
-        assert_equal(got.storage_offset(), x.storage_offset(), "The result begins elsewhere.")
-    with about(of=f"{tuple(x.shape)}: "):
+    with about(("call", "transpose_in_place(x)"), ("x", code(x))):
+        assert_tensor(got, dtype=x.dtype, shape=x.shape[::-1])
+        assert_holds(
+            got.is_contiguous(), "The result is not contiguous.", ("stride", str(got.stride()))
+        )
+        if x.numel():
+            assert_holds(facts(got).aliases is not None, "The result has a memory of its own.")
+            what = "The storage offset is not that of `x`: the result begins in another cell."
+            assert_equal(got.storage_offset(), x.storage_offset(), what)
         assert_same_bits(got, x.t().contiguous())
     return evidence
 
@@ -81,8 +84,9 @@ def test_beside(transposed_in_place, rng):
         after = evidence.inputs_after["whole"]
         start = x.storage_offset()
         end = start + x.numel()
-        for part, kept in ((after[:start], whole[:start]), (after[end:], whole[end:])):
-            assert_same_bits(part, kept)
+        for where, cells in (("before", slice(start)), ("behind", slice(end, None))):
+            with about(("call", "transpose_in_place(x)"), ("x", code(x)), ("cells", where)):
+                assert_same_bits(after[cells], whole[cells])
 
 
 def test_any_dtype(transposed_in_place, rng):
@@ -103,6 +107,7 @@ def test_any_dtype(transposed_in_place, rng):
         compare(transposed_in_place, x, x)
 
 
+@points(3)
 @claimed
 def test_memory(transposing_memory, rng):
     """At most 8 KiB of Python objects and tensors are held while it works."""

@@ -5,6 +5,7 @@ import torch
 
 from grader import (
     Mismatch,
+    about,
     assert_equal,
     assert_holds,
     assert_raises,
@@ -14,7 +15,9 @@ from grader import (
     draw_int,
     facts,
     gate,
+    points,
 )
+from grader.ch02_strides.odd_layouts import code
 from grader.ch02_strides.view_inputs import layouts
 
 ONE, NONE = (1, 1), (0, 0)
@@ -41,14 +44,19 @@ def expected(x, kernel, stride=ONE, dilation=ONE, padding=NONE):
 def compare(windowed, x, kernel, stride=ONE, dilation=ONE, padding=NONE):
     got = windowed.ask(x, kernel, stride, dilation, padding).value["result"]
     want = expected(x, kernel, stride, dilation, padding)
-    assert_tensor(got, dtype=x.dtype, shape=want.shape)
-    asked = f"kernel {kernel}, stride {stride}, dilation {dilation}, padding {padding}"
-    try:
-        assert_same_bits(got, want)
-    except Mismatch as error:
-        where = (got != want).nonzero()[0].tolist()
-        rows = (("asked", asked), ("strides of x", str(x.stride())), ("index", str(where)))
-        raise Mismatch(error.what, rows + error.rows) from None
+    with asked(x, kernel, stride, dilation, padding):
+        assert_tensor(got, dtype=x.dtype, shape=want.shape)
+        try:
+            assert_same_bits(got, want)
+        except Mismatch as error:
+            where = (got != want).nonzero()[0].tolist()
+            raise Mismatch(error.what, (("at", str(where)), *error.rows)) from None
+
+
+def asked(x, kernel, stride=ONE, dilation=ONE, padding=NONE):
+    """Return the rows that show a call."""
+    call = f"windows(x, {kernel}, {stride}, {dilation}, {padding})"
+    return about(("call", call), ("x", code(x)))
 
 
 @gate
@@ -56,7 +64,8 @@ def test_shape(windowed, x):
     """As many windows as fit, in a tensor of six dimensions."""
     for kernel in ((3, 2), (7, 9), ONE):
         got = windowed.ask(x, kernel, ONE, ONE, NONE).value["result"]
-        assert_tensor(got, dtype=x.dtype, shape=expected(x, kernel).shape)
+        with asked(x, kernel):
+            assert_tensor(got, dtype=x.dtype, shape=expected(x, kernel).shape)
 
 
 def test_side_by_side(windowed, x, rng):
@@ -89,11 +98,13 @@ def test_any_layout(windowed, x, rng):
         compare(windowed, tensor, (2, 3), (2, 1), (1, 2))
 
 
+@points(3)
 def test_no_copy(windowed, x, rng):
     """Without padding the windows lie in the storage of `x`."""
-    for name, tensor in layouts(x, rng):
+    for _, tensor in layouts(x, rng):
         got = windowed.ask(tensor, (3, 2), (1, 2), (2, 1), NONE).value["result"]
-        assert_holds(facts(got).aliases is not None, f"The image was copied ({name}).")
+        with asked(tensor, (3, 2), (1, 2), (2, 1)):
+            assert_holds(facts(got).aliases is not None, "The image was copied.")
 
 
 def test_padding(windowed, x, rng):
@@ -114,9 +125,10 @@ def test_does_not_fit(windowed, x):
         ((4, 2), (2, 2), (3, 1), (1, 0)),
     )
     for kernel, stride, dilation, padding in too_large:
-        what = f"Not one window of {kernel} with dilation {dilation} fits into 7 × 9."
-        asked = windowed.ask(x, kernel, stride, dilation, padding)
-        assert_raises(asked, "ValueError", what)
+        what = "Not one window fits into 7 × 9: that must raise a ValueError."
+        evidence = windowed.ask(x, kernel, stride, dilation, padding)
+        with asked(x, kernel, stride, dilation, padding):
+            assert_raises(evidence, "ValueError", what)
     compare(windowed, x, (4, 2), (2, 2), (2, 8))
 
 
@@ -130,4 +142,5 @@ def test_bytes(windowed, x, rng):
             compare(windowed, tensor, (3, 3), (2, 1), (1, 2), padding)
             evidence = windowed.ask(tensor, (3, 3), (2, 1), (1, 2), padding).value
             got = evidence["bytes"] if evidence["bytes"] > need + SPARE else need
-            assert_equal(got, need, f"Bytes allocated at once, with padding {padding}.")
+            with asked(tensor, (3, 3), (2, 1), (1, 2), padding):
+                assert_equal(got, need, "Other numbers of bytes were allocated at once.")

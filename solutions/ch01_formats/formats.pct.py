@@ -125,7 +125,7 @@ predict(
 # %% [markdown]
 # **Write `decode(pattern, exponent_bits, mantissa_bits)`.** `pattern` is a whole number of
 # $1 + E + M$ bits. Return the value as a Python `float`. It must work for any format of this kind
-# with up to 8 exponent and 23 mantissa bits. A Python `float` has room for all of them, exactly.
+# with 2 to 8 exponent and 1 to 23 mantissa bits. A Python `float` has room for all of them, exactly.
 #
 # <details><summary>Hint 1: the fields</summary>
 #
@@ -997,10 +997,12 @@ for step in range(4):
 #
 # - Change `weight` **in place**: write into the memory that it already has.
 # - Return the state for the next call: `None`, or **one tensor** of the weight's shape with at most
-#   four bytes per element. All that you need to know later must be in `weight` and `state`.
-# - After any number of calls (we go up to 200) each weight must lie within **one step of
-#   `bfloat16`** of $w_0 - \eta \sum g$. Half a step is the price of storing it in `bfloat16`; the
-#   other half leaves room for a buffer that is itself rounded.
+#   four bytes per element. All that you need to know later must be in the numbers of `weight` and in
+#   `state`: we may go on with these two alone, in another process.
+# - After up to 200 calls, in which a weight loses at most half of its size, each weight must lie
+#   within **one step of `bfloat16`** of $w_0 - \eta \sum g$, as wide as a step is there. Half a step
+#   is the price of storing it in `bfloat16`; the other half leaves room for a buffer that is itself
+#   rounded. (On longer ways the roundings of such a buffer add up to more.)
 # - Leave `grad` alone.
 #
 # Nobody else changes `weight` between your calls. Autograd is switched off for you.
@@ -1669,7 +1671,8 @@ print("the unit     ", int8_unit(a, b).dtype, int8_unit(a, b).item())
 # **Write `int8_matmul(a, a_zero, b, b_zero, multiply)`.** `a` is an `int8` tensor of shape
 # `(m, k)`, `b` one of shape `(k, n)`, in any layout, with $m, k, n \ge 1$ and $k \le 4096$; the zero
 # points are whole numbers from −128 to 127. `multiply` is a unit like the one above. Call it
-# **exactly once**. Return $C$, exact, as an `int32` tensor of shape `(m, n)`.
+# **exactly once**: all products of codes are its work. Return $C$, exact, as an `int32` tensor of shape
+# `(m, n)`.
 #
 # <details><summary>Hint 1: the four terms</summary>
 #

@@ -385,9 +385,9 @@ predict(..., lambda: torch.empty(2, 0, 3).stride())
 
 # %% [markdown]
 # **Write `dense_stride(size, order)`.** `size` has one size per dimension, `order` the numbers of
-# all dimensions, outermost first. Return the strides as a tuple, one per dimension, in the order of
-# `size`, as `torch.empty_permuted(size, order)` has them. A dimension of size 0 counts as if its
-# size were 1.
+# all dimensions, outermost first. Return the strides as a tuple or a list, one per dimension, in the
+# order of `size`, as `torch.empty_permuted(size, order)` has them. A dimension of size 0 counts as if
+# its size were 1.
 #
 # <details><summary>Hint 1: from the inside</summary>
 #

@@ -59,4 +59,17 @@ def test_the_first_number_that_differs_is_shown_with_all_steps(strided):
         compare(Deaf, [CUBE, ("index", 0, [1]), ("write", 0, [1, 0, 0], -1), ("index", 0, [2])])
     rows = dict(caught.value.rows)
     assert (rows["at"], rows["expected"], rows["got"]) == ("[1, 0, 0]", "-1", "6")
-    assert rows["steps"] == "t1 = t0[1]; t2 = t0; t2[1, 0, 0] = -1; t3 = t0[2]"
+    first = "t0 = StridedTensor(list(range(0, 62)), (3, 4, 5), (4, 1, 12), 2)"
+    assert rows["program"] == f"{first}; t1 = t0[1]; t2 = t0; t2[1, 0, 0] = -1; t3 = t0[2]"
+
+
+def test_a_program_that_raised_something_else_is_shown_up_to_there(strided):
+    class Divides(strided):
+        def view(self, *size):
+            return 1 // 0
+
+    program = [([7, 3], (2,), (1,), 0), ("index", 0, [0]), ("view", 0, 2, 1), ("index", 0, [1])]
+    with pytest.raises(ZeroDivisionError) as caught:
+        found(Divides, program)
+    first = "t0 = StridedTensor([7, 3], (2,), (1,), 0)"
+    assert caught.value.__notes__ == [f"{first}; t1 = t0[0]; t2 = t0.view(2, 1)"]

@@ -8,6 +8,16 @@ from grader import probe
 @probe
 def decoded(student, patterns, exponent_bits, mantissa_bits):
     """Return the values of `patterns` (n,) int64 as float64 (n,)."""
+    return _values(student, patterns, exponent_bits, mantissa_bits)
+
+
+@probe
+def decoded_formats(student, formats):
+    """Return the values of all patterns of each (patterns, exponent bits, mantissa bits)."""
+    return [_values(student, *each) for each in formats]
+
+
+def _values(student, patterns, exponent_bits, mantissa_bits):
     values = [student.decode(p, exponent_bits, mantissa_bits) for p in patterns.tolist()]
     return torch.tensor(values, dtype=torch.float64)
 

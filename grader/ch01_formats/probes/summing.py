@@ -2,7 +2,7 @@
 
 import torch
 
-from grader import probe
+from grader import apart, probe
 
 
 @probe
@@ -15,6 +15,12 @@ def column_sums(student, x):
 def sgd_trained(student, weight, grads, lr):
     """Return a parameter that starts at `weight` after a step per row of `grads`, and the state."""
     return _sgd(student, torch.nn.Parameter(weight.clone()), None, grads, lr)
+
+
+@probe
+def sgd_trained_apart(student, weight, grads, lr):
+    """Return the same of a run in a process that ends with it: what was kept elsewhere is lost."""
+    return apart(lambda: _sgd(student, torch.nn.Parameter(weight.clone()), None, grads, lr))
 
 
 @probe(in_place=("state",))

@@ -1,4 +1,4 @@
-"""The probe of `StridedTensor`: programs that run on it."""
+"""The probe of `StridedTensor`: programs that run on it, and how they are written as Python."""
 
 from grader import probe
 
@@ -17,7 +17,7 @@ def _run(make, program):
     (numbers, size, stride, offset), *steps = program
     storage = list(numbers)
     tensors = [make(storage, tuple(size), tuple(stride), offset)]
-    for what, which, *args in steps:
+    for number, (what, which, *args) in enumerate(steps, 1):
         used = [tensors[which], tensors[args[-1]]] if what == "copy" else [tensors[which]]
         if not all(map(_is_strided, used)):
             tensors.append("not run")  # a step before it is what went wrong
@@ -28,7 +28,14 @@ def _run(make, program):
             tensors.append(
                 next(n for n in (IndexError, ValueError) if isinstance(error, n)).__name__
             )
-    return [_facts(x, storage) for x in tensors]
+        except Exception as error:
+            error.add_note(as_code(program, number + 1))
+            raise
+    try:
+        return [_facts(x, storage) for x in tensors]
+    except Exception as error:
+        error.add_note(f"{as_code(program, len(program))}; then tolist() of each")
+        raise
 
 
 def _is_strided(x):
@@ -72,3 +79,38 @@ def _index(parts):
         for part in parts
     )
     return made[0] if len(made) == 1 else made
+
+
+def as_code(program, count):
+    """Return the first `count` steps of a program as Python; tensors are named by their numbers."""
+    (numbers, size, stride, offset), *steps = program[:count]
+    first = numbers[0]
+    listed = f"list(range({first}, {first + len(numbers)}))"
+    listed = listed if list(numbers) == list(range(first, first + len(numbers))) else repr(numbers)
+    start = f"t0 = StridedTensor({listed}, {tuple(size)}, {tuple(stride)}, {offset})"
+    return "; ".join([start, *(_assigned(k, step) for k, step in enumerate(steps, 1))])
+
+
+def _assigned(number, step):
+    """Return a step as Python that names its tensor; a write returns the one that it wrote to."""
+    what, which, *args = step
+    if what in ("write", "copy"):
+        return f"t{number} = t{which}; {written((what, number, *args))}"
+    return f"t{number} = {written(step)}"
+
+
+def written(step):
+    """Return a step as Python."""
+    what, which, *args = step
+    if what in ("index", "write", "copy"):
+        parts = ", ".join(map(_part, args[0])) or "()"
+        value = {"index": "", "write": f" = {args[-1]}", "copy": f" = t{args[-1]}"}[what]
+        return f"t{which}[{parts}]{value}"
+    return f"t{which}.{what}({', '.join(map(str, args))})"
+
+
+def _part(part):
+    if not isinstance(part, list | tuple):
+        return str(part)
+    first, last, step = ("" if number is None else str(number) for number in part)
+    return f"{first}:{last}" + (f":{step}" if step not in ("", "1") else "")
