@@ -158,7 +158,7 @@ def _sections(where: str, chapter: str, exercise: str, text: str) -> Iterator[Tr
 
 def _block(where: str, lines: Iterator[tuple[int, str]]) -> str:
     """Return the text up to the block's end."""
-    block = []
+    block: list[str] = []
     for _, line in lines:
         if line == _END:
             return "\n".join(block).strip("\n") + "\n"

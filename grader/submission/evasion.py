@@ -226,7 +226,11 @@ class _Look:
 
     def _of_fetched(self, module: str | None) -> Iterator[Reason]:
         """Yield why a module that is fetched by its name as text is a reason; None: the text does not say which."""
-        if module is None or {module.split(".")[0], module} & (self._modules | {"grader"}) or module.rpartition(".")[2] in self._forbidden:
+        if (
+            module is None
+            or {module.split(".")[0], module} & (self._modules | {"grader"})
+            or module.rpartition(".")[2] in self._forbidden
+        ):
             yield Reason.IMPORT
         else:
             yield from self._of_path(module)
@@ -244,7 +248,9 @@ class _Look:
         elif self._made_up(name):
             if not (isinstance(owner, ast.Name) and owner.id == "self"):  # a layer by its number
                 yield Reason.NAME
-        elif owner is not None and self._names.is_parted(owner) and "dtype" not in ast.unparse(name):
+        elif (
+            owner is not None and self._names.is_parted(owner) and "dtype" not in ast.unparse(name)
+        ):
             yield Reason.MODULE_NAME  # but for `getattr(torch, dtype)`, as everybody writes it
 
     def _constant(self, node: ast.expr) -> str | None:
