@@ -119,7 +119,7 @@ def validate(
     from grader.proving.validate import orphans, pacing, prove
 
     course: Course = find_course()
-    chosen = _exercises(course, exercises)
+    chosen = chosen_exercises(course, exercises)
     whole = [c for c in course.chapters() if not exercises or c.id in exercises]
     problems = [found for one in whole for look in (orphans, pacing) for found in look(one)]
     private = variant is not None or all_variants
@@ -158,7 +158,7 @@ def _variants(
                         yield private, private.exercise(name)
 
 
-def _exercises(course: Course, names: list[str] | None) -> list[tuple[Chapter, Exercise]]:
+def chosen_exercises(course: Course, names: list[str] | None) -> list[tuple[Chapter, Exercise]]:
     """Return exercises with their chapters, in the course's order; a chapter's name means all of it,
     None all there are. What is proved is what was built: of a source that was changed, nothing.
     """
@@ -288,7 +288,7 @@ def prove(
     from grader.verdict.known import made_on, write_known
 
     course, wrong = find_course(), False
-    chosen = _exercises(course, exercises)
+    chosen = chosen_exercises(course, exercises)
     notebooks = [c for c in course.chapters() if all((c, e) in chosen for e in c.exercises)]
     if check or stale:
         known = stale_of(course)

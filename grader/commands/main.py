@@ -10,7 +10,7 @@ from __future__ import annotations
 import typer
 from rich.text import Text
 
-from grader.commands import author, instructor, student
+from grader.commands import author, instructor, student, tried
 from grader.commands.consoles import err
 from grader.course.course import CourseError
 
@@ -20,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for who in (student, instructor, author):
+for who in (student, instructor, author, tried):
     app.add_typer(who.app)
 
 

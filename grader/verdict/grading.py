@@ -13,12 +13,14 @@ from grader.course.answers import Answer, Role, read_answers
 from grader.course.cells import Cell, Kind
 from grader.course.course import Chapter, Exercise, read_reference
 from grader.course.parameters import phrase, public_values
-from grader.course.reference import public_answer
+from grader.course.reference import public_answer, reference_answer
 from grader.course.rules import Rule, describe_rule
 from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.wire.channel import Transport
 from grader.inside.probe import Probe
+from grader.submission.evasion import evasions
 from grader.submission.program import Program, is_stub, judged_text, slice_program
+from grader.submission.reasons import Reason
 from grader.submission.scan import scan
 from grader.verdict.checks import CheckRun, Suite
 from grader.verdict.compare import NOTHING, Mismatch
@@ -123,6 +125,17 @@ class ExerciseGrader:
         clock: Clock | None = None,
     ) -> tuple[Verdict, dict[str, bytes]]:
         """Return the verdict on an attempt and the replies it rests on, by probe and inputs."""
+        verdict, replies = self._interview(attempt, open_transport, seed, open_known, clock)
+        return self._with_reasons_to_look(verdict, attempt), replies
+
+    def _interview(
+        self,
+        attempt: Attempt,
+        open_transport: OpenTransport,
+        seed: int,
+        open_known: OpenTransport,
+        clock: Clock | None,
+    ) -> tuple[Verdict, dict[str, bytes]]:
         exercise = self.exercise
         if attempt.source is not None and is_stub(attempt.source, exercise.stub):
             return self._not_attempted(), {}
@@ -143,6 +156,30 @@ class ExerciseGrader:
         if verdict.checks and verdict.outcome is not Outcome.PASSED:
             verdict = self._explained(verdict, runs, seed, open_known, clock)
         return verdict, interview.replies
+
+    def _with_reasons_to_look(self, verdict: Verdict, attempt: Attempt) -> Verdict:
+        """Return the verdict with what in the text is a reason for a person to look, beside others."""
+        if verdict.outcome is Outcome.NOT_ATTEMPTED:
+            return verdict
+        said: dict[str, str] = {}  # a line is quoted once
+        for one in evasions(attempt.program, self.exercise.off_limits):
+            if one.reason not in self._asked_for:
+                said.setdefault(one.line, str(one))
+        return replace(verdict, review=" ".join(filter(None, [verdict.review, *said.values()])))
+
+    @cached_property
+    def _asked_for(self) -> frozenset[Reason]:
+        """What the exercise leads to: its reference or another right answer does it too."""
+        right = [answer.source for answer in self.answers if answer.role is Role.ALTERNATE]
+        programs = [
+            self.attempt_with(source).program
+            for source in (reference_answer(self.chapter, self.exercise), *right)
+        ]
+        return frozenset(
+            one.reason
+            for program in programs
+            for one in evasions(program, self.exercise.off_limits)
+        )
 
     def _judge(self, runs: list[CheckRun], interview: Interview) -> Verdict:
         if interview.tripped:
