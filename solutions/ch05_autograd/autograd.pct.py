@@ -943,8 +943,8 @@ predict(..., bytes_of_a_view)
 #
 # <details><summary>Hint 1: each node once</summary>
 #
-# Keep a set of nodes that you have met, the nodes themselves. Their `id` alone is not enough: an
-# object that you let go can give its `id` to the next one.
+# Keep a set of nodes that you have met, the nodes themselves. `node in met` asks whether it is the same
+# object, and a walk that asks this first visits each node once, however many edges lead to it.
 #
 # </details>
 # <details><summary>Hint 2: deep graphs</summary>
@@ -1927,12 +1927,12 @@ predict(..., the_same_memory)
 # `torch.autograd.grad(output, inputs, cotangent, allow_unused=True)` does: `None` where `output` does not
 # depend on it.
 #
-# - The results require no grad.
+# - The results require no grad, even where `cotangent` does.
 # - No `.grad` is changed, nor is `cotangent`, and the graph can be used again afterwards.
 # - A graph may be a thousand nodes deep, with more roads through it than you can count.
 #
-# The edge where a tensor's gradient arrives is `torch.autograd.graph.get_gradient_edge(tensor)`: a node and
-# a number, for results and for leaves. A leaf's node is its `AccumulateGrad`. Do not call that one: it would
+# The edge where a tensor's gradient arrives is `torch.autograd.graph.get_gradient_edge(tensor)`, for results
+# and for leaves: its `.node`, and as `.output_nr` the number of that node's result. A leaf's node is its `AccumulateGrad`. Do not call that one: it would
 # add to `.grad`. PyTorch's engine is off limits, by whichever name: `backward`, `torch.autograd.grad` and
 # what calls them.
 #
@@ -1981,7 +1981,7 @@ def gradients(
 
     # The second: call each node when all that it waits for has arrived.
     slots = {node: [None] * len(node._input_metadata) for node in missing}
-    slots[root][place] = cotangent
+    slots[root][place] = cotangent.detach()
     ready = [root]
     with torch.no_grad():
         while ready:
