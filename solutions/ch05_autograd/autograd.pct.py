@@ -193,7 +193,7 @@ predict(..., inside_both)
 #
 # Every program is one that PyTorch runs without an error. A program may end inside a `with`. No name
 # is used for two tensors. A tensor changed by `add_` shares its memory with no other. `requires_grad_` is not
-# called on what `view` made, nor on what a `view` was made of; on what `detach` made it may be. Inside
+# called on what `view` made, nor, after that `view`, on what it was made of; on what `detach` made it may be. Inside
 # `inference_mode` no leaf is made that requires grad. A view made there of a tensor from outside is a view
 # as under `no_grad`.
 #
