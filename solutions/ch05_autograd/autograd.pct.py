@@ -642,7 +642,7 @@ predict(..., after_eval_and_train)
 #
 # A module may stand at several places in the model. A buffer may be of whole numbers, or not persistent, so
 # that `state_dict()` does not have it. A buffer may be `None`; if the body filled it, it is `None` again
-# afterwards.
+# afterwards. The body registers no buffer and deletes none.
 #
 # <details><summary>Hint 1: each module</summary>
 #
