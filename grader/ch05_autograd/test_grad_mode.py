@@ -190,5 +190,7 @@ def test_threads(mode_in_threads):
         steps = "`one` (grad mode on) enters, `two` (off) enters, `one` leaves, `two` leaves"
         with about(("threads", steps)):
             modes = {"one": (enabled, True), "two": (enabled, False)}
-            assert_equal(got["notes"], modes, f"Grad mode inside grad_mode({enabled}), and after it.")
+            assert_equal(
+                got["notes"], modes, f"Grad mode inside grad_mode({enabled}), and after it."
+            )
         assert_equal(got["here"], True, "Grad mode of a third thread, which did nothing.")

@@ -79,7 +79,9 @@ def test_three_keys(reported):
     """Returns a dict with `nodes`, `leaves` and `saved_bytes`."""
     got = reported.value
     if not all((got["nodes"], got["leaves"], got["saved_bytes"])):
-        raise Mismatch("A part of the report of `(a * b).sigmoid()` is empty.", (("got", repr(got)),))
+        raise Mismatch(
+            "A part of the report of `(a * b).sigmoid()` is empty.", (("got", repr(got)),)
+        )
 
 
 def several(reported, rng, numbers, kinds):
@@ -127,7 +129,9 @@ def test_deep(reported, numbers):
         nodes = {"AddBackward0": 3000, ACCUMULATE: 1}
         assert_equal(got["nodes"], nodes, "The nodes of the graph of `h`.")
         assert_equal(len(got["leaves"]), 1, "How many leaves.")
-        assert_equal(got["saved_bytes"], 0, "The bytes that the graph of `h` saves: sums need none.")
+        assert_equal(
+            got["saved_bytes"], 0, "The bytes that the graph of `h` saves: sums need none."
+        )
 
 
 def test_not_recorded(reported, numbers):

@@ -135,7 +135,9 @@ def test_used_again(routed, numbers, x, cotangent):
         ]
         program = ("program", as_text(kinds, frozen, cut))
         with about(program):
-            assert_equal(got["calls"], wanted, "How often each layer ran, by position of its first.")
+            assert_equal(
+                got["calls"], wanted, "How often each layer ran, by position of its first."
+            )
         layers, h = build_layers(kinds, numbers), x
         for layer in layers:
             h = layer(h)

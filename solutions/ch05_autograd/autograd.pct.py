@@ -1322,8 +1322,9 @@ predict(..., second_derivative)
 #
 # - It can be differentiated twice with respect to `logits`, whatever gradient comes in; the first
 #   derivative has a derivative by that incoming gradient, too.
-# - It is accurate for logits of any finite size. A logit may be minus infinity where it is not the
-#   target: that class has probability 0, and its gradients are 0.
+# - It is accurate to a few roundings of the largest logit, also where `exp` of the logits is infinite. A
+#   logit may be minus infinity where it is not the target: that class has probability 0, and its gradients
+#   are 0.
 # - Between forward and backward the graph keeps, beside `logits` and `target` themselves, no more than
 #   16 bytes per row. Built of ordinary operations, the graph keeps the exponentials as well.
 #
