@@ -4,7 +4,6 @@ import torch
 
 from grader import probe
 
-
 EDITS = {
     "nothing": "pass",
     "add_": "t.add_(1)",
