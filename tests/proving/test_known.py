@@ -27,7 +27,6 @@ UNTRIED = {
     "matmul": {"test_stacks_by_a_matrix"},
     "plan": {"test_flops"},
     "MiniModule": {"test_reads"},
-    "ResumableLoader": {"test_any_workers"},
     "share": {"test_expressions"},
     "simplify": {"test_several_users"},
     "sync_module": {"test_parameters"},

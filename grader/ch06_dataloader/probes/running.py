@@ -15,15 +15,18 @@ PATIENCE = 20.0
 learners make: long enough for a machine that has ten times too much to do."""
 
 
-def bounded(student_class, body):
-    """Run `body` in a fork of its own with a limit, unless this class hung three times."""
+def bounded(student_class, doing, body):
+    """Run `body` in a fork of its own with a limit, unless this class hung three times.
+
+    `doing` says what it does, for the error if it hangs.
+    """
     if HANGS.get(student_class, 0) >= 3:
-        raise Hung("not run: three programs before this one hung")
+        raise Hung(f"{doing}: not run, since three programs before it hung")
     try:
         return apart(body)
-    except Hung:
+    except Hung as error:
         HANGS[student_class] = HANGS.get(student_class, 0) + 1
-        raise
+        raise Hung(f"{doing}: {error}") from None
 
 
 def until(condition, seconds=3.0):
