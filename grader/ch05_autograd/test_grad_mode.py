@@ -169,7 +169,7 @@ def test_generators_inside(mode_on_generator):
         tell(ours, {name: of_body(notes) for name, notes in stories(enabled).items()}, enabled)
 
 
-@points(2)
+@points(4)
 def test_generators_outside(mode_on_generator):
     """Between two steps the caller has its own mode; what is sent, thrown and returned passes."""
     for enabled in (True, False):

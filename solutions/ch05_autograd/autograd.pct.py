@@ -523,7 +523,8 @@ predict(..., frozen_too_late)
 # The same module may stand at several positions and be frozen at one of them only; two modules may
 # share a parameter. Some parameters may not require grad to begin with. When you return, every
 # parameter's `requires_grad` must be what it was before, also if a layer raises; its error goes on.
-# Values are those of the plain forward pass. `x` is not changed, nor does it lose its `requires_grad`.
+# Values are those of the plain forward pass. `x` is not changed, nor does it lose its `requires_grad`. No layer
+# changes its input in place.
 # The layers themselves run, so that a BatchNorm among them collects its statistics as usual.
 #
 # <details><summary>Hint 1: cut the input</summary>

@@ -2329,7 +2329,8 @@ predict(..., draws_of_one_epoch)
 #   large the dataset is, and does not change when the loader goes on.
 # - `load_state_dict(state)` puts a loader at that position, also one that has been used. It continues
 #   with the very same batches, in this epoch and in all that follow, whatever its own `num_workers`
-#   and `seed` are. Samples that were delivered before are not fetched again.
+#   and `seed` are. Samples that were delivered before are not fetched again. It is not called while a `for` over
+#   the loader is on, and the state is of a loader with the same dataset and `batch_size`.
 #
 # Use `DataLoader`, and your `augment` if you like.
 #
