@@ -193,9 +193,9 @@ predict(..., inside_both)
 #
 # Every program is one that PyTorch runs without an error. A program may end inside a `with`. No name
 # is used for two tensors. A tensor changed by `add_` shares its memory with no other. `requires_grad_` is not
-# called on what `view` made, nor, after that `view`, on what it was made of; on what `detach` made it may be. Inside
-# `inference_mode` no leaf is made that requires grad. A view made there of a tensor from outside is a view
-# as under `no_grad`.
+# called on what `view` made, nor, after that `view`, on what it was made of; on what `detach` made it may
+# be. Inside `inference_mode` no leaf is made that requires grad. A view made there of a tensor from outside
+# is a view as under `no_grad`.
 #
 # <details><summary>Hint 1: a stack of modes</summary>
 #
@@ -1934,9 +1934,9 @@ predict(..., the_same_memory)
 # - A graph may be a thousand nodes deep, with more roads through it than you can count.
 #
 # The edge where a tensor's gradient arrives is `torch.autograd.graph.get_gradient_edge(tensor)`, for results
-# and for leaves: its `.node`, and as `.output_nr` the number of that node's result. A leaf's node is its `AccumulateGrad`. Do not call that one: it would
-# add to `.grad`. PyTorch's engine is off limits, by whichever name: `backward`, `torch.autograd.grad` and
-# what calls them.
+# and for leaves: its `.node`, and as `.output_nr` the number of that node's result. A leaf's node is its
+# `AccumulateGrad`. Do not call that one: it would add to `.grad`. PyTorch's engine is off limits, by whichever
+# name: `backward`, `torch.autograd.grad` and what calls them.
 #
 # <details><summary>Hint 1: two walks</summary>
 #
