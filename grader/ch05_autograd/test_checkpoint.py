@@ -134,15 +134,16 @@ def test_any_arguments(checkpointed, weights, x):
 
 def drawn(one):
     """Return what hangs on random numbers, in order of time, by name."""
-    names = ("before the call", "after the call", "after backward")
-    before, *after = dict(zip(names, one["random"], strict=True)).items()
-    quantities = [(f"A number drawn {before[0]}", before[1])]
-    quantities += [(f"Returned tensor {n}", value) for n, value in enumerate(one["values"], 1)]
-    quantities += [(f"A number drawn {after[0][0]}", after[0][1])]
-    grads = zip(LEAVES, one["grads"], strict=True)
-    quantities += [(f"The gradient of `{name}`", grad) for name, grad in grads]
-    quantities += [(f"A number drawn {after[1][0]}", after[1][1])]
-    return dict(quantities)
+    before, after_the_call, after_backward = one["random"]
+    values = {f"Returned tensor {n}": value for n, value in enumerate(one["values"], 1)}
+    grads = {f"The gradient of `{n}`": g for n, g in zip(LEAVES, one["grads"], strict=True)}
+    return {
+        "A number drawn before the call": before,
+        **values,
+        "A number drawn after the call": after_the_call,
+        **grads,
+        "A number drawn after backward": after_backward,
+    }
 
 
 def test_random_numbers(checkpointed, weights, x):

@@ -12,6 +12,7 @@ from grader import (
     assert_equal,
     assert_holds,
     assert_raises,
+    compared,
     draw_int,
     gate,
     points,
@@ -210,6 +211,9 @@ def test_when_they_come(bucketed, given, lengths, boundaries):
                 mixed.add(number)
             sizes = [len(epoch[place]) for place in mine]
             small_places[number].add(mine[sizes.index(min(sizes))])
+    # what is chance where epochs are few is told by whether there is any
+    apart = (bool(mixed), len(follows) == 16)
+    compared(([len(one) for one in places.values()], apart))
     for number in range(4):
         what = f"In {EPOCHS} epochs of twelve batches, of boundary {boundaries[number]}: "
         assert_equal(len(places[number]), 12, what + "at how many places a batch came.")

@@ -84,9 +84,9 @@ def as_text(seed, plan):
 def compare(rng_story, seed, plan, *, places, swallowed=0):
     """Compare each draw; `places` names them in the order of the story."""
     got, expected = rng_story.ask(seed, plan).value, told(seed, plan)
-    compared(got["drawn"])
     with about(("program", as_text(seed, plan))):
         for place, mine, theirs in zip(places, got["drawn"], expected, strict=True):
+            compared(mine)  # all three: which of them is wrong tells what was forgotten
             for stream in STREAMS:
                 assert_equal(mine[stream], theirs[stream], f"Drawn from {stream} {place}.")
         what = "How many errors of the body did not come out."

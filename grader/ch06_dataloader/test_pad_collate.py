@@ -194,14 +194,8 @@ def test_refuses(padded, samples, whole):
         ([one, two.to(torch.int64)], {}),
     )
     found = [padded.ask(some, options) for some, options in cases]
-    compared([refusal(got) for got in found])
+    # what each of them raised is evidence, also behind the first that fails
+    compared([got.raised is not None for got in found])
     for (some, options), got in zip(cases, found, strict=True):
         what = "Samples that differ in more than the sizes that are padded."
         assert_raises(got, "ValueError", what, call(some, options))
-
-
-def refusal(got):
-    """Return what became of a call that must be refused: which error it was matters, its words do not."""
-    if got.raised is None:
-        return "taken"
-    return "refused" if got.raised.is_a("ValueError") else "another error"

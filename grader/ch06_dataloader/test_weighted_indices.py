@@ -149,17 +149,11 @@ def test_refuses(weighted_draws, uniforms):
         weighted_draws.ask(float64(weights), uniforms[:count], replacement)
         for weights, count, replacement in cases
     ]
-    compared([refusal(got) for got in found])
+    # what each of them raised is evidence, also behind the first that fails
+    compared([got.raised is not None for got in found])
     for (weights, count, replacement), got in zip(cases, found, strict=True):
         given = f"torch.tensor({weights}, dtype=torch.float64)"
         call = f"weighted_indices({given}, torch.rand({count}), {replacement})"
         assert_raises(got, "ValueError", "Weights that cannot be drawn from.", ("call", call))
     compare(weighted_draws, float64([1.0, 0.0, 2.0]), uniforms[:2], False)
     compare(weighted_draws, float64([0.0, 3.0]), uniforms, True)
-
-
-def refusal(got):
-    """Return what became of a call that must be refused."""
-    if got.raised is None:
-        return "taken"
-    return "refused" if got.raised.is_a("ValueError") else "another error"

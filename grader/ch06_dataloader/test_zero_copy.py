@@ -125,7 +125,9 @@ def test_ahead(slots_held):
 def test_no_copies(slots_held):
     """The main process copies no batch."""
     for workers, factor in LEADS:
-        copies = [one["copies"] for one in slots_held.ask(workers, factor, 8).value["batches"]]
+        got = slots_held.ask(workers, factor, 8).value
+        copies = [one["copies"] for one in got["batches"]]
         with about(("call", call(workers, factor))):
+            assert_holds(not got["main fetched"], "The main process fetched a sample itself.")
             what = "How many operators that copy ran in the main process for each batch."
             assert_equal(copies, [0] * 8, what)
