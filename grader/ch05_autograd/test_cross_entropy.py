@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from grader import Mismatch, assert_close, assert_holds, assert_tensor, claimed, gate
+from grader import Mismatch, about, assert_close, assert_holds, assert_tensor, claimed, gate, points
 
 ROUNDING = "float64 sums in another order"
 SINGLE = "a few roundings of float32 per row, of numbers as large as the logits"
@@ -40,25 +40,33 @@ def right(logits, target, cotangent, direction):
     return loss.detach(), first.detach(), [part.detach() for part in second]
 
 
-def close(got, expected):
-    assert_close(got, expected, rtol=1e-9, atol=1e-12, because=ROUNDING)
+LOSS = "The loss"
+FIRST = "The gradient by the logits"
+SECOND = "The derivative of the gradient by the {}"
+
+
+def close(got, expected, what, *rows):
+    """Compare; `what` is the quantity, `rows` say for which inputs."""
+    with about(*rows, of=f"{what}: "):
+        assert_close(got, expected, rtol=1e-9, atol=1e-12, because=ROUNDING)
 
 
 def awkward(logits):
-    """Return logits transposed, strided with an offset, expanded, and a single row of one class."""
-    return [
-        logits.t().contiguous().t(),
-        torch.stack([logits, -logits], -1)[..., 1],
-        logits[:1].expand(7, 5),
-        logits[3:4, 2:3],
-    ]
+    """Return logits in several layouts, and a single row of one class, by the code that makes them."""
+    return {
+        "torch.randn(7, 5)": logits,
+        "torch.randn(7, 5).t().contiguous().t()": logits.t().contiguous().t(),
+        "torch.randn(7, 5, 2)[..., 1]": torch.stack([logits, -logits], -1)[..., 1],
+        "torch.randn(1, 5).expand(7, 5)": logits[:1].expand(7, 5),
+        "torch.randn(1, 1)": logits[3:4, 2:3],
+    }
 
 
 def close_second(mine, theirs, name):
     """Compare a derivative of the gradient, which may not be there at all."""
     if mine is None:
-        raise Mismatch(f"The first derivative has no derivative by the {name}.")
-    close(mine, theirs)
+        raise Mismatch(f"The gradient by the logits has no derivative by the {name}.")
+    close(mine, theirs, SECOND.format(name))
 
 
 @gate
@@ -71,9 +79,9 @@ def test_dtype_and_shape(entropy_value, logits, target):
 
 def test_value(entropy_value, logits, target):
     """The loss, for any layout and number of rows."""
-    for z in [logits, *awkward(logits)]:
+    for code, z in awkward(logits).items():
         t = target[: len(z)].clamp(max=z.shape[1] - 1)
-        close(entropy_value.ask(z, t).value, F.cross_entropy(z, t))
+        close(entropy_value.ask(z, t).value, F.cross_entropy(z, t), LOSS, ("logits", code))
 
 
 def test_large_logits(entropy_value, entropy_first, rng):
@@ -84,7 +92,10 @@ def test_large_logits(entropy_value, entropy_first, rng):
     )
     t = torch.randint(1, 4, (9,), generator=rng)
     value = entropy_value.ask(below, t).value
-    assert_close(value, F.cross_entropy(below, t), rtol=1e-5, atol=2e-4, because=SINGLE)
+    with about(
+        ("logits", "a first column of 0, others of -100 to -200; other targets"), of="The loss: "
+    ):
+        assert_close(value, F.cross_entropy(below, t), rtol=1e-5, atol=2e-4, because=SINGLE)
     for scale, shift in ((100.0, 0.0), (1e4, 0.0), (1.0, 5000.0), (1.0, -5000.0), (1e-3, 300.0)):
         z = scale * torch.randn(9, 4, generator=rng) + shift
         t = torch.randint(4, (9,), generator=rng)
@@ -92,10 +103,15 @@ def test_large_logits(entropy_value, entropy_first, rng):
         loss = F.cross_entropy(exact, t)
         loss.backward()
         size = float(z.abs().max())
+        case = ("logits", f"{scale:g} * torch.randn(9, 4) + {shift:g}, in float32")
         got = entropy_value.ask(z, t).value
-        assert_close(got, loss.detach().float(), rtol=1e-5, atol=size * 1e-6, because=SINGLE)
-        first = entropy_first.ask(z, t).value
-        assert_close(first, exact.grad.float(), rtol=1e-3, atol=max(size, 1) * 1e-6, because=SINGLE)
+        with about(case, of=f"{LOSS}: "):
+            right_loss = loss.detach().float()
+            assert_close(got, right_loss, rtol=1e-5, atol=size * 1e-6, because=SINGLE)
+        got = entropy_first.ask(z, t).value
+        with about(case, of=f"{FIRST}: "):
+            atol = max(size, 1) * 1e-6
+            assert_close(got, exact.grad.float(), rtol=1e-3, atol=atol, because=SINGLE)
 
 
 def test_minus_infinity(entropy_grads, logits, target, cotangent, direction):
@@ -106,28 +122,33 @@ def test_minus_infinity(entropy_grads, logits, target, cotangent, direction):
     got = entropy_grads.ask(z, target, cotangent, direction).value
     finite = z.masked_fill(z.isinf(), -1e6)  # far enough for a probability of exactly 0
     loss, first, second = right(finite, target, cotangent, direction)
-    close(got["loss"], loss)
-    close(got["first"], first)
-    close_second(got["second"][0], second[0], "logits")
+    case = ("logits", "in each row one or more of minus infinity, none of them the target")
+    close(got["loss"], loss, LOSS, case)
+    close(got["first"], first, FIRST, case)
+    with about(case):
+        close_second(got["second"][0], second[0], "logits")
 
 
 def test_gradient(entropy_grads, logits, target, cotangent, direction):
     """The gradient, for any incoming gradient."""
     for scale in (1.0, -3.0):
         got = entropy_grads.ask(logits, target, scale * cotangent, direction).value
-        close(got["first"], right(logits, target, scale * cotangent, direction)[1])
+        incoming = ("incoming gradient", f"{float(scale * cotangent):.3g}")
+        close(got["first"], right(logits, target, scale * cotangent, direction)[1], FIRST, incoming)
 
 
+@points(3)
 def test_second_derivative(entropy_grads, logits, target, cotangent, direction):
     """The gradient's own derivatives, with respect to the logits and to the incoming gradient."""
     for z in (logits, 0.1 * logits):
         got = entropy_grads.ask(z, target, cotangent, direction).value["second"]
         expected = right(z, target, cotangent, direction)[2]
-        for name, mine, theirs in zip(("logits", "gradient"), got, expected, strict=True):
+        for name, mine, theirs in zip(("logits", "incoming gradient"), got, expected, strict=True):
             close_second(mine, theirs, name)
 
 
 @claimed
+@points(2)
 def test_saved(entropy_saved, rng):
     """The graph keeps at most 16 bytes per row beside the inputs."""
     z, t = torch.randn(50, 200, generator=rng), torch.randint(200, (50,), generator=rng)

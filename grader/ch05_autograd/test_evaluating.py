@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, assert_holds, compared, facts, gate
+from grader import about, assert_close, assert_equal, assert_holds, compared, facts, points
 from grader.ch05_autograd.probes.evaluation import buffers_of, build_model
 
-MODES = "Modes of the modules, in the order of `model.modules()`."
+MODES = "The modules that are in training mode afterwards."
 
 
 @pytest.fixture
@@ -34,9 +34,8 @@ def fails():
     return False
 
 
-@gate
 def test_a_context_manager(evaluated):
-    """`with evaluating(model) as same:` gives the model itself, which can be called."""
+    """`with evaluating(model) as same:` gives the model itself."""
     assert_holds(evaluated.value["seen"]["same"], "What `as` gives is not the model itself.")
 
 
@@ -50,8 +49,9 @@ def test_eval_mode(evaluated, weight, x):
         if buffer is not None:
             buffer.copy_(before[name])
     expected = model.eval()(x).detach()
-    for got in (seen["y"], seen["again"]):
-        assert_close(got, expected, rtol=1e-5, atol=1e-6, because="float32 sums of three")
+    for which, got in (("first", seen["y"]), ("second", seen["again"])):
+        with about(of=f"What the {which} call of the model gives inside: "):
+            assert_close(got, expected, rtol=1e-5, atol=1e-6, because="float32 sums of three")
 
 
 def test_not_recorded(evaluated, weight, x):
@@ -60,18 +60,28 @@ def test_not_recorded(evaluated, weight, x):
         got = evaluated.ask(weight, x, outer, False, False).value
         assert_equal(got["seen"]["grad mode"], False, "Grad mode inside.")
         y = facts(got["seen"]["y"])
-        assert_equal(
-            (y.requires_grad, y.version is None), (False, False), "Requires grad, inference."
-        )
+        assert_holds(not y.requires_grad, "A result that is made inside requires grad.")
+        inference = "A result that is made inside is an inference tensor, with no version counter."
+        assert_holds(y.version is not None, inference)
         assert_equal(got["grad mode"], outer, f"Grad mode afterwards; before, it was {outer}.")
         assert_equal(got["requires grad"], [True] * 5, "Which parameters require grad afterwards.")
+
+
+def same_modes(got, weight):
+    """Compare which modules are in training mode with before, by name; "" is the model itself."""
+    names = [name for name, _ in build_model(weight).named_modules()]
+    after, before = (
+        [name for name, training in zip(names, got[when]["modes"], strict=True) if training]
+        for when in ("after", "before")
+    )
+    assert_equal(after, before, MODES)
 
 
 def test_modes(evaluated, weight, x):
     """Afterwards each module has the mode and the attributes that it had."""
     for meddle in (False, True):
         got = evaluated.ask(weight, x, True, meddle, False).value
-        assert_equal(got["after"]["modes"], got["before"]["modes"], MODES)
+        same_modes(got, weight)
         what = "Attributes of the modules."
         assert_equal(got["after"]["attributes"], got["before"]["attributes"], what)
 
@@ -84,9 +94,11 @@ def same_buffers(got):
         content = None if now is None else now.tolist()
         wanted = None if one is None else one.tolist()
         assert_equal(content, wanted, f"The content of the buffer `{name}`.")
-    assert_equal(got["other tensors"], [], "Buffers that are not the tensors they were.")
+    what = "The buffers that are other tensors than before, or none."
+    assert_equal(got["other tensors"], [], what)
 
 
+@points(3)
 def test_buffers(evaluated, weight, x):
     """Afterwards each buffer is the same tensor with the same content."""
     same_buffers(evaluated.ask(weight, x, True, False, False).value)
@@ -105,6 +117,6 @@ def test_errors(evaluated, weight, x):
     for meddle in (False, True):
         got = evaluated.ask(weight, x, True, meddle, True).value
         assert_equal(got["error"], "the body's own", "The error that came out.")
-        assert_equal(got["after"]["modes"], got["before"]["modes"], MODES)
+        same_modes(got, weight)
         assert_equal(got["grad mode"], True, "Grad mode afterwards.")
         same_buffers(got)

@@ -3,8 +3,18 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, assert_holds, draw_int, draw_one, gate, watch_saved
-from grader.ch05_autograd.probes.graphs import build_graph
+from grader import (
+    Mismatch,
+    about,
+    assert_equal,
+    assert_holds,
+    draw_int,
+    draw_one,
+    gate,
+    points,
+    watch_saved,
+)
+from grader.ch05_autograd.probes.graphs import as_text, build_graph, name_of
 
 LEAVES = 4
 ACCUMULATE = "torch::autograd::AccumulateGrad"
@@ -54,9 +64,14 @@ def expected(recipe, numbers):
 def compare(reported, recipe, numbers):
     got = reported.ask(recipe, numbers).value
     counts, leaves, saved = expected(recipe, numbers)
-    assert_equal(got["nodes"], counts, f"Nodes of the graph of {recipe}.")
-    assert_equal(sorted(got["leaves"]), [[at] for at in leaves], f"Leaves of {recipe}.")
-    assert_equal(got["saved_bytes"], saved, f"Saved bytes of {recipe}.")
+    output = name_of(LEAVES + len(recipe) - 1, LEAVES)
+    with about(("program", f"{as_text(recipe, numbers)}\ngraph_report({output})")):
+        assert_equal(got["nodes"], counts, f"The nodes of the graph of `{output}`.")
+        assert_holds(all(got["leaves"]), "`leaves` holds what is no leaf of this graph.")
+        found = sorted(name_of(one, LEAVES) for (one,) in got["leaves"])
+        listed = [name_of(at, LEAVES) for at in leaves]
+        assert_equal(found, listed, f"The leaves of the graph of `{output}`, sorted.")
+        assert_equal(got["saved_bytes"], saved, f"The bytes that the graph of `{output}` saves.")
 
 
 @gate
@@ -64,7 +79,9 @@ def test_three_keys(reported):
     """Returns a dict with `nodes`, `leaves` and `saved_bytes`."""
     got = reported.value
     if not all((got["nodes"], got["leaves"], got["saved_bytes"])):
-        raise Mismatch("The report of (a * b).sigmoid() is empty.", (("got", repr(got)),))
+        raise Mismatch(
+            "A part of the report of `(a * b).sigmoid()` is empty.", (("got", repr(got)),)
+        )
 
 
 def several(reported, rng, numbers, kinds):
@@ -72,6 +89,7 @@ def several(reported, rng, numbers, kinds):
         compare(reported, random_recipe(rng, kinds, steps), numbers)
 
 
+@points(3)
 def test_nodes(reported, rng, numbers):
     """Nodes by name, each once, and leaves, each once, where roads part and meet again."""
     compare(reported, [("double", 0), ("add", 4, 4), ("add", 5, 0), ("add", 6, 4)], numbers)
@@ -103,20 +121,35 @@ def test_deep(reported, numbers):
     """3,000 nodes in a row, and two roads from each to the next."""
     deep = [("double", 0), *[("double", LEAVES + step) for step in range(2999)]]
     got = reported.ask(deep, numbers).value
-    assert_equal(got["nodes"], {"AddBackward0": 3000, ACCUMULATE: 1}, "Nodes.")
-    assert_equal((got["leaves"], got["saved_bytes"]), ([[0]], 0), "Leaves and saved bytes.")
+    program = (
+        "a = h = torch.rand(4, 4, requires_grad=True)\n"
+        "for _ in range(3000):\n    h = h + h\ngraph_report(h)"
+    )
+    with about(("program", program)):
+        nodes = {"AddBackward0": 3000, ACCUMULATE: 1}
+        assert_equal(got["nodes"], nodes, "The nodes of the graph of `h`.")
+        assert_equal(len(got["leaves"]), 1, "How many leaves.")
+        assert_equal(
+            got["saved_bytes"], 0, "The bytes that the graph of `h` saves: sums need none."
+        )
 
 
 def test_not_recorded(reported, numbers):
     """A result that was not recorded has an empty report."""
     got = reported.ask([("mul", 2, 2)], numbers).value
-    assert_equal((got["nodes"], got["leaves"], got["saved_bytes"]), ({}, [], 0))
+    program = "c = torch.rand(4, 4)  # requires no grad\ngraph_report(c * c)"
+    with about(("program", program)):
+        assert_equal(got, {"nodes": {}, "leaves": [], "saved_bytes": 0}, "The report.")
 
 
 def test_leaves_the_graph_alone(report_left, recipe, numbers):
     """Backward works after the report, no `.grad` was touched, and the graph goes with its result."""
     for one in (recipe, [("cubed", 0), ("exp", 4), ("mul", 5, 1), ("index", 6)]):
         got = report_left.ask(one, numbers).value
-        assert_equal(got["nodes"], expected(one, numbers)[0], "Nodes.")
-        assert_holds(got["untouched"], "A leaf's .grad was changed.")
-        assert_holds(not got["graph is alive"], "Something keeps the graph alive.")
+        output = name_of(LEAVES + len(one) - 1, LEAVES)
+        with about(("program", f"{as_text(one, numbers)}\ngraph_report({output})")):
+            nodes = expected(one, numbers)[0]
+            assert_equal(got["nodes"], nodes, f"The nodes of the graph of `{output}`.")
+            assert_holds(got["untouched"], "Your report changed a leaf's `.grad`.")
+            what = f"After `del {output}` something still keeps the graph alive."
+            assert_holds(not got["graph is alive"], what)

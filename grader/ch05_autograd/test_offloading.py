@@ -4,13 +4,23 @@ import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from grader import Mismatch, assert_close, assert_equal, assert_holds, claimed, gate
-from grader.ch05_autograd.probes.offloads import compute
+from grader import (
+    Mismatch,
+    about,
+    assert_close,
+    assert_equal,
+    assert_holds,
+    claimed,
+    compared,
+    points,
+)
+from grader.ch05_autograd.probes.offloads import as_text, compute
 
 ROUNDING = "the same operations in float64, on tensors of another layout"
 AT_LEAST = 1000
 MANY = ["product", "rows", "mask", "half", "index", "constant", "row", "square", "product"]
 HEADER = 4096
+FILES = "How many files there are at the end of the `with`."
 
 
 @pytest.fixture
@@ -63,18 +73,26 @@ def expected(kinds, x, w, at_least, turns=1):
 
 def compare(offloaded, kinds, x, w, at_least, turns=1, inside=False):
     got = offloaded.ask(kinds, x, w, at_least, turns, inside).value
-    what = "What is computed in the `with` is not recorded: its result does not require grad."
-    assert_holds(got["recorded"], what)
-    grads, moved = expected(kinds, x, w, at_least, turns)
-    for mine, theirs in zip(got["grads"], grads, strict=True):
-        if theirs is None:
-            assert_holds(mine is None, f"A parameter that {kinds} do not use has a gradient.")
-        else:
-            assert_close(mine, theirs, rtol=1e-10, atol=1e-12, because=ROUNDING)
+    program = as_text(kinds, at_least)
+    if turns != 1 or inside:
+        program += f"\n{'    ' * inside}total.backward()  # {turns} times, with retain_graph=True"
+    with about(("program", program)):
+        what = "What is computed in the `with` is not recorded: its result does not require grad."
+        assert_holds(got["recorded"], what)
+        grads, moved = expected(kinds, x, w, at_least, turns)
+        for name, mine, theirs in zip("xw", got["grads"], grads, strict=True):
+            if theirs is None:
+                assert_holds(mine is None, f"`{name}` has a gradient, and is not used.")
+            else:
+                close(mine, theirs, f"The gradient of `{name}`")
     return got, moved
 
 
-@gate
+def close(mine, theirs, what):
+    with about(of=f"{what}: "):
+        assert_close(mine, theirs, rtol=1e-10, atol=1e-12, because=ROUNDING)
+
+
 def test_a_context_manager(offloaded, kinds, x, w):
     """Backward after a `with offloading(folder, at_least)` gives the gradients of a plain run."""
     compare(offloaded, kinds, x, w, AT_LEAST)
@@ -85,8 +103,8 @@ def test_which_tensors(offloaded, x, w):
     for kinds in (["product"], ["square", "row"], ["rows"], ["constant", "mask"], MANY):
         for at_least in (AT_LEAST, 8192, 8193):
             got, moved = compare(offloaded, kinds, x, w, at_least)
-            what = f"How many files there are after {kinds}, from {at_least} bytes on."
-            assert_equal(len(got["files"][0]), len(moved), what)
+            with about(("program", as_text(kinds, at_least))):
+                assert_equal(len(got["files"][0]), len(moved), FILES)
 
 
 def test_dtypes_and_turns(offloaded, x, w):
@@ -102,34 +120,41 @@ def test_sizes(offloaded, x, w):
     for kinds in (["rows"], ["rows", "square", "half"]):
         got, moved = compare(offloaded, kinds, x, w, AT_LEAST)
         sizes = got["files"][0]
-        assert_equal(len(sizes), len(moved), f"How many files there are after {kinds}.")
-        for size, own in zip(sizes, moved, strict=True):
-            if not own <= size <= own + HEADER:
-                raise Mismatch(
-                    f"A file is too large or too small (after {kinds}).",
-                    (("elements", f"{own} bytes"), ("file", f"{size} bytes")),
-                )
+        with about(("program", as_text(kinds, AT_LEAST))):
+            assert_equal(len(sizes), len(moved), FILES)
+            for size, own in zip(sizes, moved, strict=True):
+                if not own <= size <= own + HEADER:
+                    compared(sizes)
+                    raise Mismatch(
+                        f"A file is too {'large' if size > own else 'small'}.",
+                        (("the tensor's elements", f"{own} bytes"), ("the file", f"{size} bytes")),
+                    )
 
 
 def test_files_go(offloaded, offloaded_after_error, x, w):
     """Files are there until the graph is gone; others stay; after the `with` none is written."""
-    for turns in (0, 1, 2):
-        for kinds in (["product", "rows"], MANY):
-            got = offloaded.ask(kinds, x, w, AT_LEAST, turns, False).value
-            count = len(expected(kinds, x, w, AT_LEAST)[1])
-            assert_equal(
-                [len(sizes) for sizes in got["files"]],
-                [count, count],
-                "Files inside of the `with`, and after it.",
-            )
-            assert_equal(got["left"], [], f"Files after the graph is gone ({turns} backward).")
-            assert_equal(got["others"], "somebody else's", "A file that was there before.")
-            assert_holds(got["outside"], "A graph that was made after the `with` is not as usual.")
+    # small results that nodes save themselves come before and after large ones
+    cases = [(turns, kinds) for turns in (0, 1, 2) for kinds in (["rows", "product"], MANY)]
+    found = [offloaded.ask(kinds, x, w, AT_LEAST, turns, False).value for turns, kinds in cases]
+    compared([got["left"] for got in found])
+    for (turns, kinds), got in zip(cases, found, strict=True):
+        count = len(expected(kinds, x, w, AT_LEAST)[1])
+        with about(("program", as_text(kinds, AT_LEAST))):
+            for when, sizes in zip(
+                ("at the end of the `with`", "after it"), got["files"], strict=True
+            ):
+                assert_equal(len(sizes), count, f"How many files there are {when}.")
+            after = f"after {turns} backward passes" if turns else "without a backward"
+            what = f"How many files are left when the graph is gone, {after}."
+            assert_equal(len(got["left"]), 0, what)
+        what = "The content of a file of another program, `notes.txt`."
+        assert_equal(got["others"], "somebody else's", what)
+        assert_holds(got["outside"], "A graph that was made after the `with` is not as usual.")
     got = offloaded_after_error.ask(x, AT_LEAST).value
-    assert_equal(
-        got["came"], "KeyError", "The body raised a KeyError. What came out of the `with`."
-    )
-    assert_equal(got["files"], [], "Files of a graph made after a `with` whose body raised.")
+    what = "The body raised a KeyError. What came out of the `with`:"
+    assert_equal(got["came"], "KeyError", what)
+    what = "The sizes of the files of a graph made after a `with` whose body raised."
+    assert_equal(got["files"], [], what)
 
 
 def test_two_at_once(offloaded_twice, x, w):
@@ -138,15 +163,27 @@ def test_two_at_once(offloaded_twice, x, w):
     got = offloaded_twice.ask(kinds, x, w, AT_LEAST).value
     one, moved = expected(kinds, x, w, AT_LEAST)
     two, _ = expected(kinds, 2 * x, w, AT_LEAST)
-    for mine, theirs in zip(got["grads"], [*one, *two], strict=True):
-        assert_close(mine, theirs, rtol=1e-10, atol=1e-12, because=ROUNDING)
-    count = len(moved)
-    assert_equal(got["counts"], [count, 2 * count, count, 0], "Files after each step.")
+    program = as_text(kinds, AT_LEAST)
+    steps = "the same twice, then `backward` and `del` of the first total, then of the second"
+    with about(("program", program), ("and", steps)):
+        for name, mine, theirs in zip(
+            ("x` of the first", "w` of the first", "x` of the second", "w` of the second"),
+            got["grads"],
+            [*one, *two],
+            strict=True,
+        ):
+            close(mine, theirs, f"The gradient of `{name}")
+        count = len(moved)
+        what = "How many files there are after each of the four steps."
+        assert_equal(got["counts"], [count, 2 * count, count, 0], what)
 
 
 @claimed
+@points(4)
 def test_memory(offloaded, x, w):
     """Between forward and backward no large tensor that was computed inside is in memory."""
     for kinds in (["product", "square"], ["square", "rows", "mask"]):
         got, _ = compare(offloaded, kinds, x, w, AT_LEAST)
-        assert_equal(got["alive"], 0, f"Large tensors that are alive after {kinds}.")
+        with about(("program", as_text(kinds, AT_LEAST))):
+            what = "How many of the large tensors computed inside are in memory at the end of the `with`."
+            assert_equal(got["alive"], 0, what)

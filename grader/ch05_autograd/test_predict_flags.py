@@ -1,6 +1,6 @@
 """Checks of `predict_flags`: random programs, each run by torch itself on the grader's side."""
 
-from grader import Mismatch, assert_equal, compared, gate
+from grader import Mismatch, about, assert_equal, compared, gate
 from grader.ch05_autograd.programs import as_text, random_program, run
 
 RESULTS = ["add", "greater"]
@@ -23,8 +23,9 @@ def compare(flags, rng, kinds, modes=(), *, fixed, count=40, longest=14):
         expected = run(program)
         compared(got)
         wrong = [name for name in expected if got.get(name) != expected[name]] or [""]
-        what = f"`{wrong[0]}` is not as PyTorch has it after this program:\n{as_text(program)}"
-        assert_equal(got.get(wrong[0]), expected.get(wrong[0]), what)
+        what = f"`{wrong[0]}` is not as PyTorch has it: (requires_grad, is_leaf, owner)."
+        with about(("program", as_text(program))):
+            assert_equal(got.get(wrong[0]), expected.get(wrong[0]), what)
 
 
 @gate
@@ -35,7 +36,8 @@ def test_a_dict_of_triples(flags, rng):
     if not isinstance(got, dict) or set(got) != {"a", "b", "c"}:
         raise Mismatch("Expected a dict with the keys a, b and c.", (("got", repr(got)),))
     for value in got.values():
-        assert_equal((type(value).__name__, len(value)), ("tuple", 3))
+        if not isinstance(value, tuple) or len(value) != 3:
+            raise Mismatch("Each value is a tuple of three.", (("got", repr(value)),))
 
 
 def test_results(flags, rng):

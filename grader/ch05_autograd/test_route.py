@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
-from grader import assert_close, assert_equal, assert_holds, gate
-from grader.ch05_autograd.probes.routes import build_layers
+from grader import about, assert_close, assert_equal, assert_holds, gate, points
+from grader.ch05_autograd.probes.routes import as_text, build_layers, names_of
 
 ROUNDING = "the same sums in float64, in another order"
 
@@ -62,18 +62,33 @@ def expected(kinds, numbers, x, cotangent, frozen, cut):
 def compare(routed, kinds, numbers, x, cotangent, frozen, cut):
     got = routed.ask(kinds, numbers, x, cotangent, sorted(frozen), sorted(cut)).value
     y, grads, x_grad = expected(kinds, numbers, x, cotangent, frozen, cut)
-    case = f"layers {kinds}, frozen {sorted(frozen)}, cut {sorted(cut)}"
-    assert_close(got["y"], y, rtol=1e-12, atol=1e-12, because=ROUNDING)
-    assert_equal(
-        [grad is not None for grad in [*got["grads"], got["x"]]],
-        [grad is not None for grad in [*grads, x_grad]],
-        f"Which parameters, and last x, have a gradient ({case}).",
-    )
-    assert_holds(got["x requires grad"], f"x does not require grad any more ({case}).")
-    for mine, theirs in zip([*got["grads"], got["x"]], [*grads, x_grad], strict=True):
-        if theirs is not None:
-            assert_close(mine, theirs, rtol=1e-10, atol=1e-10, because=ROUNDING)
+    names = [*names_of(build_layers(kinds, numbers)), "x"]
+    mine, theirs = [*got["grads"], got["x"]], [*grads, x_grad]
+    with about(("program", as_text(kinds, frozen, cut))):
+        with about(of="The result: "):
+            assert_close(got["y"], y, rtol=1e-12, atol=1e-12, because=ROUNDING)
+        have, should = (
+            [name for name, grad in zip(names, all_grads, strict=True) if grad is not None]
+            for all_grads in (mine, theirs)
+        )
+        assert_equal(have, should, "What has a gradient after `backward`.")
+        assert_holds(got["x requires grad"], "`x` does not require grad any more.")
+        for name, one, other in zip(names, mine, theirs, strict=True):
+            if other is not None:
+                with about(of=f"The gradient of `{name}`: "):
+                    assert_close(one, other, rtol=1e-10, atol=1e-10, because=ROUNDING)
     return got
+
+
+def same_flags(got, kinds, numbers, frozen):
+    """Compare every parameter's `requires_grad` with what it was before the call."""
+    names = names_of(build_layers(kinds, numbers))
+    after, before = (
+        [name for name, flag in zip(names, flags, strict=True) if flag]
+        for flags in reversed(got["flags"])
+    )
+    with about(("program", as_text(kinds, frozen, set()))):
+        assert_equal(after, before, "The parameters that require grad afterwards.")
 
 
 @gate
@@ -98,6 +113,7 @@ def test_cut(routed, kinds, numbers, x, cotangent):
     compare(routed, same, numbers, x, cotangent, set(), {1})
 
 
+@points(3)
 def test_both(routed, kinds, numbers, x, cotangent):
     """Frozen and cut in any combination, at the same position too."""
     for frozen, cut in (({2}, {4}), ({4}, {2}), ({2}, {2}), ({0, 4}, {0}), ({0, 2, 4}, {0})):
@@ -117,13 +133,18 @@ def test_used_again(routed, numbers, x, cotangent):
         wanted = [
             kinds.count(at) + 1 if not isinstance(k, int) else 0 for at, k in enumerate(kinds)
         ]
-        assert_equal(got["calls"], wanted, f"How often each layer of {kinds} ran.")
+        program = ("program", as_text(kinds, frozen, cut))
+        with about(program):
+            assert_equal(
+                got["calls"], wanted, "How often each layer ran, by position of its first."
+            )
         layers, h = build_layers(kinds, numbers), x
         for layer in layers:
             h = layer(h)
         for mine, theirs in zip(got["buffers"], nn.ModuleList(layers).buffers(), strict=True):
-            # a BatchNorm's statistics: it was the layer itself that ran
-            assert_close(mine, theirs, rtol=1e-10, atol=1e-10, because=ROUNDING)
+            # it was the layer itself that ran
+            with about(program, of="A buffer of the BatchNorm: "):
+                assert_close(mine, theirs, rtol=1e-10, atol=1e-10, because=ROUNDING)
 
 
 def test_flags(routed, kinds, numbers, x, cotangent):
@@ -134,8 +155,7 @@ def test_flags(routed, kinds, numbers, x, cotangent):
         (["fixed", "tanh", "tied", "tanh", 0], {0, 2}),
     ):
         got = compare(routed, kinds_, numbers, x, cotangent, frozen, set())
-        before, after = got["flags"]
-        assert_equal(after, before, f"requires_grad of each parameter ({kinds_}, frozen {frozen}).")
+        same_flags(got, kinds_, numbers, frozen)
 
 
 def test_errors(routed, numbers, x, cotangent):
@@ -145,6 +165,6 @@ def test_errors(routed, numbers, x, cotangent):
         (["fixed", "tanh", "fails", "tanh", "linear"], [0, 2]),
     ):
         got = routed.ask(kinds, numbers, x, cotangent, frozen, []).value
-        assert_equal(got["raised"], "this layer fails", "The layer's own error.")
-        before, after = got["flags"]
-        assert_equal(after, before, f"requires_grad of each parameter ({kinds}, frozen {frozen}).")
+        with about(("program", as_text(kinds, frozen, set()))):
+            assert_equal(got["raised"], "this layer fails", "The words of the error that came out.")
+        same_flags(got, kinds, numbers, frozen)

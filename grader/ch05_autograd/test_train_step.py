@@ -4,8 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from grader import Mismatch, assert_close, assert_equal, claimed, gate
-from grader.ch05_autograd.probes.training import OPTIMIZERS, Watched
+from grader import Mismatch, about, assert_close, assert_equal, claimed, gate, points
+from grader.ch05_autograd.probes.training import OPTIMIZER_CODE, OPTIMIZERS, Watched
 
 ROUNDING = "a share of the targets may be a float32, whose last bit is 6e-8 of it"
 
@@ -64,14 +64,32 @@ def whole(weights, optimizer, steps):
     return losses, parameters
 
 
-def compare(stepped, weights, optimizer, steps, stale=0.0, *, last_loss=True):
+def compare(stepped, weights, optimizer, steps, stale=0.0):
+    """Compare the parameters after every step with those of steps on whole batches."""
     got = stepped.ask(weights, optimizer, steps, stale, True).value
-    losses, parameters = whole(weights, optimizer, steps)
-    for mine, theirs in zip(got["parameters"], parameters, strict=True):
-        for one, other in zip(mine, theirs, strict=True):
+    _, parameters = whole(weights, optimizer, steps)
+    case = [("optimizer", OPTIMIZER_CODE[optimizer]), ("batches", as_text(steps))]
+    if stale:
+        case.append((".grad before", f"full of {stale:g}"))
+    for name, mine, theirs in zip(
+        ("first", "second"),
+        zip(*got["parameters"], strict=True),
+        zip(*parameters, strict=True),
+        strict=True,
+    ):
+        with about(*case, of=f"The parameter `{name}`, stacked over the steps: "):
             # Adam divides a gradient by its size: an error far below it grows
-            assert_close(one, other, rtol=1e-6, atol=1e-7, because=ROUNDING)
-    return got, losses
+            got_all, expected = torch.stack(list(mine)), torch.stack(list(theirs))
+            assert_close(got_all, expected, rtol=1e-6, atol=1e-7, because=ROUNDING)
+
+
+def as_text(steps):
+    """Return the pieces of each step's batch: how many of a piece's targets count."""
+    told = []
+    for batches in steps:
+        counts = [f"{int((t != -100).sum())} of {len(t)}" for _, t in batches]
+        told.append(f"pieces in which {', '.join(counts)} targets count")
+    return "; then ".join(told)
 
 
 @gate
@@ -89,6 +107,7 @@ def test_uneven_sizes(stepped, weights, rng):
         compare(stepped, weights, optimizer, [pieces(rng, sizes, [0] * len(sizes))])
 
 
+@points(3)
 def test_targets_that_do_not_count(stepped, weights, rng):
     """Each target that counts has the same weight, in whichever piece it is."""
     for optimizer, padding in (("sgd", [3, 0, 1]), ("adam", [0, 3, 2])):
@@ -112,27 +131,35 @@ def test_loss(stepped, weights, rng):
     """The loss of the whole batch, as it was before the step."""
     steps = [pieces(rng, [5, 1, 4], [1, 0, 3]), pieces(rng, [2, 3], [2, 0])]
     got = stepped.ask(weights, "sgd", steps, 0.0, True).value["losses"]
-    assert_close(
-        torch.tensor(got, dtype=torch.float64),
-        torch.tensor(whole(weights, "sgd", steps)[0], dtype=torch.float64),
-        rtol=1e-6,
-        atol=1e-7,
-        because=ROUNDING,
-    )
+    with about(("batches", as_text(steps)), of="The loss that you return, at each of two steps: "):
+        assert_close(
+            torch.tensor(got, dtype=torch.float64),
+            torch.tensor(whole(weights, "sgd", steps)[0], dtype=torch.float64),
+            rtol=1e-6,
+            atol=1e-7,
+            because=ROUNDING,
+        )
 
 
 @claimed
+@points(2)
 def test_one_graph_at_a_time(stepped, weights, rng):
     """Each piece goes through the model at most once and alone; one graph is alive at a time."""
     sizes = [3, 5, 2, 4]
     for training in (True, False):
         made = [pieces(rng, sizes, [0, 1, 0, 2])]
         got = stepped.ask(weights, "sgd", made, 0.0, training).value
-        assert_equal(got["sizes"], sizes, "The sizes of what the model saw.")
-        assert_equal(got["modes"], [training] * 4, "Whether the model was in training mode.")
+        assert_equal(
+            got["sizes"], sizes, "How many rows the model was given, at each of its calls."
+        )
+        modes = "Whether the model was in training mode, at each of its calls."
+        assert_equal(got["modes"], [training] * 4, modes)
         if max(got["alive"]) > 1:
             raise Mismatch(
                 "Graphs of earlier pieces are still alive.",
-                (("allowed", "at most 1"), ("alive at each piece", repr(got["alive"]))),
+                (
+                    ("allowed", "at most 1 at each call of the model"),
+                    ("alive at the calls", repr(got["alive"])),
+                ),
             )
-        assert_equal(got["left"], [0], "Graphs that are alive when you have returned.")
+        assert_equal(got["left"], [0], "How many graphs are alive when you have returned.")

@@ -1,9 +1,12 @@
 """Checks of `watch_edits`: edits by every road, and what the words for them must be."""
 
+import re
+
 import pytest
 import torch
 
-from grader import assert_equal, assert_holds, gate
+from grader import about, assert_equal, assert_holds, compared, gate, points
+from grader.ch05_autograd.probes.edits import EDITS
 
 COUNTED = ["add_", "add_ zero", "view", "detach", "foreach", "both"]
 SILENT = ["data", "storage"]
@@ -26,20 +29,30 @@ def compare(edited, rng, edits, word, fill=None):
     values = torch.rand(3, 4, generator=rng) + 1
     if fill is not None:
         values[1, 1], values[2, 0] = fill, 0.0
-    for edit in edits:
-        for order in ([edit, "nothing"], ["nothing", edit, edit]):
-            got = edited.ask([values] * len(order), order).value
-            expected = ["unchanged" if one == "nothing" else word for one in order]
-            assert_equal(got["words"], expected, f"The words for the edits {order}.")
+    orders = [order for edit in edits for order in ([edit, "nothing"], ["nothing", edit, edit])]
+    found = [edited.ask([values] * len(order), order).value for order in orders]
+    compared([got["words"] for got in found])
+    for order, got in zip(orders, found, strict=True):
+        expected = ["unchanged" if one == "nothing" else word for one in order]
+        with about(("program", as_text(order))):
+            assert_equal(got["words"], expected, "The words.")
             assert_equal(len(got["calls"]), 1, "How often `run` was called.")
-    return values
+
+
+def as_text(order):
+    """Return the call for tensors of which each is edited in its way, as a program."""
+    names = "tuvw"[: len(order)]
+    lines = [re.sub(r"\bt\b", name, EDITS[edit]) for name, edit in zip(names, order, strict=True)]
+    body = "".join(f"        {line}\n" for line in lines)
+    return f"def run():\n    with torch.no_grad():\n{body}watch_edits([{', '.join(names)}], run)"
 
 
 @gate
 def test_a_word_each(edited, values, edits):
     """Returns one of three words for each tensor."""
     got = edited.ask([values, values], edits).value["words"]
-    assert_equal(isinstance(got, list) and len(got), 2, "How many words, in a list.")
+    assert_holds(isinstance(got, list), "What is returned is no list.", ("got", repr(got)))
+    assert_equal(len(got), 2, "How many words, for two tensors.")
     known = all(word in ("counted", "silent", "unchanged") for word in got)
     assert_holds(known, "A word is none of the three.", ("got", repr(got)))
 
@@ -49,6 +62,7 @@ def test_counted(edited, rng):
     compare(edited, rng, COUNTED, "counted")
 
 
+@points(3)
 def test_silent(edited, rng):
     """Edits that do not: through `.data` and through the storage."""
     compare(edited, rng, SILENT, "silent")
@@ -70,24 +84,40 @@ def test_unchanged(edited, rng):
     compare(edited, rng, ["read", "data, back again"], "unchanged", fill=torch.nan)
     values = torch.full((3, 4), torch.nan)
     got = edited.ask([values, values], ["nothing", "read"]).value
-    assert_equal(got["words"], ["unchanged"] * 2, "The words for NaN that were only read.")
-    assert_equal(got["versions"], [0, 0], "Version counters afterwards.")
+    with about(("program", as_text(["nothing", "read"])), ("tensors", "full of NaN")):
+        assert_equal(got["words"], ["unchanged"] * 2, "The words.")
+        assert_equal(got["versions"], [0, 0], "`_version` of the tensors afterwards.")
     got = edited.ask([values, values[:0]], ["data", "nothing"]).value
-    assert_equal(got["calls"], [True], "Grad mode at each call of `run`.")
+    assert_equal(got["calls"], [True], "Grad mode when `run` is called: it was on for your caller.")
+
+
+RELATED = {
+    "`whole`, of which `run` changes an element": "counted",
+    "`whole[1:]`": "counted",
+    "`whole.detach()`": "counted",
+    "`whole.data`, which has a counter of its own": "silent",
+    "`whole.t()`": "counted",
+    "another tensor's row, expanded": "unchanged",
+    "a leaf that requires grad, changed through `.data`": "silent",
+    "an empty tensor": "unchanged",
+    "a boolean tensor, changed through `.data`": "silent",
+    "`around[:1]`, where `run` changes `around.data[1:]`": "unchanged",
+}
+"""Tensors of one memory and other special ones, in the order of the probe, and their words."""
 
 
 def test_related(edited_related, edited_in_inference, edits_that_raise, values):
     """Views, leaves, expanded, empty, boolean, inference tensors; an error of `run` comes out."""
     got = edited_related.ask(values).value
-    # whole, slice, detached, data (a counter of its own, and changed content), transposed, another
-    expected = ["counted", "counted", "counted", "silent", "counted", "unchanged"]
-    expected += ["silent", "unchanged", "silent", "unchanged"]
-    what = (
-        "A tensor, its views, .data; a leaf, empty, boolean, and a slice beside which is an edit."
-    )
-    assert_equal(got["words"], expected, what)
-    flags = [False] * 6 + [True, False, False, False]
-    assert_equal(got["flags"], flags, "Which require grad afterwards.")
+    assert_equal(len(got["words"]), len(RELATED), "How many words.")
+    compared(got["words"])
+    for word, (tensor, expected) in zip(got["words"], RELATED.items(), strict=True):
+        assert_equal(word, expected, f"The word for {tensor}.")
+    flags = [name for name, flag in zip(RELATED, got["flags"], strict=True) if flag]
+    leaf = [name for name in RELATED if name.startswith("a leaf")]
+    assert_equal(flags, leaf, "The tensors that require grad afterwards.")
     words = edited_in_inference.ask(values).value
-    assert_equal(words, ["unchanged", "silent"], "Two inference tensors, the second changed.")
-    assert_equal(edits_that_raise.ask(values).value, "run's own", "The error that `run` raised.")
+    what = "The words for two inference tensors, the second changed through its storage."
+    assert_equal(words, ["unchanged", "silent"], what)
+    what = "The words of the error that comes out where `run` raises."
+    assert_equal(edits_that_raise.ask(values).value, "run's own", what)

@@ -6,7 +6,17 @@ from itertools import combinations, pairwise
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, assert_holds, assert_raises, draw_int, gate
+from grader import (
+    Mismatch,
+    about,
+    assert_equal,
+    assert_holds,
+    assert_raises,
+    compared,
+    draw_int,
+    gate,
+    points,
+)
 
 EPOCHS = 400
 """So many that what is random shows itself: the rarest event asked for has a chance of 1 in 12 in
@@ -66,6 +76,25 @@ def bucket_of(lengths, boundaries):
     return [bisect_left(boundaries, length) for length in lengths.tolist()]
 
 
+def call(lengths, boundaries, max_cells):
+    """Return the call as Python; of many lengths, how many there are and of which size."""
+    shown = lengths.tolist()
+    if len(shown) <= 12:
+        given = f"torch.tensor({shown}, dtype={lengths.dtype})"
+    else:
+        given = f"<{len(shown)} lengths from {min(shown)} to {max(shown)}>"
+    return ("call", f"bucket_batches({given}, {list(boundaries)}, {max_cells}, generator)")
+
+
+def once(epoch, count):
+    """Compare that each index comes once. Which are missing is chance; how many are is not."""
+    indices = [index for batch in epoch for index in batch]
+    missing = sorted(set(range(count)) - set(indices))
+    other = sorted({index for index in indices if indices.count(index) > 1 or index >= count})
+    assert_equal(len(missing), 0, "How many indices are in no batch of an epoch.")
+    assert_equal(len(other), 0, "How many indices come twice, or are of no sample.")
+
+
 def examine(bucketed, given, **other):
     """Compare what every epoch must obey: indices, buckets, sizes."""
     inputs = {**given, **other}
@@ -74,42 +103,45 @@ def examine(bucketed, given, **other):
     )
     bucket = bucket_of(lengths, boundaries)
     for epoch in bucketed.ask(**inputs).value["epochs"]:
-        indices = sorted(index for batch in epoch for index in batch)
-        assert_equal(indices, list(range(len(lengths))), "All indices of an epoch, sorted.")
-        sizes = {number: [] for number in range(len(boundaries))}
-        for batch in epoch:
-            if not batch:
-                raise Mismatch("A batch is empty.", (("lengths", str(lengths.tolist())),))
-            found = sorted({boundaries[bucket[index]] for index in batch})
-            assert_equal(len(found), 1, f"Boundaries in one batch: {found}. How many.")
-            sizes[bucket[batch[0]]].append(len(batch))
-        for number, boundary in enumerate(boundaries):
-            full, rest = divmod(bucket.count(number), max_cells // boundary)
-            assert_equal(
-                sorted(sizes[number], reverse=True),
-                [max_cells // boundary] * full + [rest] * (rest > 0),
-                f"{bucket.count(number)} samples of boundary {boundary}, at most {max_cells} "
-                "cells: the sizes of the batches.",
-            )
+        with about(call(lengths, boundaries, max_cells)):
+            once(epoch, len(lengths))
+            sizes = {number: [] for number in range(len(boundaries))}
+            for batch in epoch:
+                if not batch:
+                    raise Mismatch("A batch is empty.")
+                found = sorted({boundaries[bucket[index]] for index in batch})
+                what = f"How many boundaries the samples of one batch have: {found}."
+                assert_equal(len(found), 1, what)
+                sizes[bucket[batch[0]]].append(len(batch))
+            for number, boundary in enumerate(boundaries):
+                full, rest = divmod(bucket.count(number), max_cells // boundary)
+                assert_equal(
+                    sorted(sizes[number], reverse=True),
+                    [max_cells // boundary] * full + [rest] * (rest > 0),
+                    f"The sizes of the batches of {bucket.count(number)} samples with boundary "
+                    f"{boundary}.",
+                )
 
 
 @gate
 def test_batches(bucketed, lengths):
     """Returns a list of lists of whole numbers."""
     for epoch in bucketed.value["epochs"]:
-        assert_equal(type(epoch).__name__, "list", "What an epoch is.")
-        assert_equal(sorted({type(batch).__name__ for batch in epoch}), ["list"], "A batch is a")
+        assert_equal(type(epoch).__name__, "list", "The type of what is returned.")
+        assert_equal(
+            sorted({type(batch).__name__ for batch in epoch}), ["list"], "The types of the batches."
+        )
         kinds = sorted({type(index).__name__ for batch in epoch for index in batch})
-        assert_equal(kinds, ["int"], "An index is a")
+        assert_equal(kinds, ["int"], "The types of the indices.")
 
 
 def test_every_index_once(bucketed, lengths):
     """In each epoch every index comes exactly once."""
     for epoch in bucketed.value["epochs"]:
-        indices = sorted(index for batch in epoch for index in batch)
-        assert_equal(indices, list(range(len(lengths))), "All indices of an epoch, sorted.")
+        once(epoch, len(lengths))
 
 
+@points(4)
 def test_buckets(bucketed, given):
     """A batch holds samples of one boundary, as many as fit; one of each boundary may be small."""
     examine(bucketed, given)
@@ -140,7 +172,8 @@ def test_too_long(bucketed, given, lengths):
     for length, boundaries in ((61, [4, 60]), (5, [4]), (2**31, [4, 60])):
         some = torch.cat([lengths[lengths <= 4], torch.tensor([length]), torch.tensor([1])])
         evidence = bucketed.ask(**{**given, "lengths": some, "boundaries": boundaries})
-        assert_raises(evidence, "ValueError", f"A length of {length}, boundaries {boundaries}.")
+        what = f"A length of {length}, and the last boundary is {boundaries[-1]}."
+        assert_raises(evidence, "ValueError", what, call(some, boundaries, 67))
     examine(bucketed, given, lengths=torch.tensor([60, 1, 60]), boundaries=[4, 60])
 
 
@@ -159,8 +192,8 @@ def test_who_meets_whom(bucketed, given, lengths, boundaries):
     never = sum(pair not in met for pair in pairs)
     always = sum(met.get(pair) == EPOCHS for pair in pairs)
     what = f"Of {len(pairs)} pairs of samples of a boundary, in {EPOCHS} epochs: "
-    assert_equal(never, 0, what + "pairs that never met.")
-    assert_equal(always, 0, what + "pairs that met in every epoch.")
+    assert_equal(never, 0, what + "how many never met.")
+    assert_equal(always, 0, what + "how many met in every epoch.")
 
 
 def test_when_they_come(bucketed, given, lengths, boundaries):
@@ -178,13 +211,18 @@ def test_when_they_come(bucketed, given, lengths, boundaries):
                 mixed.add(number)
             sizes = [len(epoch[place]) for place in mine]
             small_places[number].add(mine[sizes.index(min(sizes))])
-    everywhere = list(range(12))
+    # what is chance where epochs are few is told by whether there is any
+    apart = (bool(mixed), len(follows) == 16)
+    compared(([len(one) for one in places.values()], apart))
     for number in range(4):
         what = f"In {EPOCHS} epochs of twelve batches, of boundary {boundaries[number]}: "
-        assert_equal(sorted(places[number]), everywhere, what + "where batches came.")
-        assert_equal(sorted(small_places[number]), everywhere, what + "where the small one came.")
-    assert_equal(len(follows), 16, "Pairs of boundaries of which one came right after the other.")
-    assert_equal(sorted(mixed), [0, 1, 2, 3], "Buckets that had another's batch between theirs.")
+        assert_equal(len(places[number]), 12, what + "at how many places a batch came.")
+        came = len(small_places[number])
+        assert_equal(came, 12, what + "at how many places the small batch came.")
+    what = "How many pairs of boundaries came one right after the other, of sixteen."
+    assert_equal(len(follows), 16, what)
+    what = "How many of four boundaries had another's batch between theirs."
+    assert_equal(len(mixed), 4, what)
 
 
 def test_generator(bucketed, given):

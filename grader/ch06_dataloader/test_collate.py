@@ -12,8 +12,9 @@ from grader import (
     assert_same_bits,
     assert_tensor,
     gate,
+    points,
 )
-from grader.ch06_dataloader.probes.collating import cook, leaves, served
+from grader.ch06_dataloader.probes.collating import as_code, cook, leaves, served
 
 
 @pytest.fixture
@@ -36,28 +37,38 @@ def tensors(*values):
     return [("tensor", value) for value in values]
 
 
+def call(recipes):
+    """Return the call of `collate` on the samples that recipes describe."""
+    return ("call", f"collate([{', '.join(map(as_code, recipes))}])")
+
+
 def compare(collated, recipes):
     """Compare with torch's batch, place by place."""
     samples = [cook(recipe) for recipe in recipes]
     got = collated.ask(recipes).value
-    same(got["batch"], served(default_collate(samples)), "batch")
+    with about(call(recipes)):
+        same(got["batch"], served(default_collate(samples)), "batch")
 
 
 def same(got, expected, path):
     kind, content = expected
-    assert_equal(got[0], kind, f"What {path} is.")
+    if kind.startswith("mapping"):
+        kind = "dict"  # torch keeps the samples' class; a dict is what is asked for
+    assert_equal(got[0], kind, f"What `{path}` is.")
     if kind == "tensor":
-        with about(of=f"{path}: "):
+        with about(of=f"`{path}`: "):
             assert_tensor(got[1], dtype=content.dtype, shape=content.shape)
             assert_same_bits(got[1], content)
     elif kind == "dict":
-        assert_equal([key for key, _ in got[1]], [key for key, _ in content], f"Keys of {path}.")
+        assert_equal(
+            [key for key, _ in got[1]], [key for key, _ in content], f"The keys of `{path}`."
+        )
         for (key, mine), (_, theirs) in zip(got[1], content, strict=True):
             same(mine, theirs, f"{path}[{key!r}]")
     elif kind == "texts":
-        assert_equal(got[1], content, f"The texts in {path}.")
+        assert_equal(got[1], content, f"The texts in `{path}`.")
     else:
-        assert_equal(len(got[1]), len(content), f"The length of {path}.")
+        assert_equal(len(got[1]), len(content), f"The length of `{path}`.")
         for at, (mine, theirs) in enumerate(zip(got[1], content, strict=True)):
             same(mine, theirs, f"{path}[{at}]")
 
@@ -131,6 +142,7 @@ def sample(row, number, name, inner="tuple"):
     )
 
 
+@points(4)
 def test_containers(collated, x):
     """Mappings, namedtuples, tuples and lists are turned inside out, to any depth."""
     for kind in ("list", "tuple"):
@@ -164,7 +176,9 @@ def test_copies(collated, x):
         got = collated.ask(recipes).value["samples"]
         before = [leaf for recipe in recipes for leaf in leaves(cook(recipe))]
         for mine, theirs in zip(got, before, strict=True):
-            assert_holds(torch.equal(mine, theirs), "A sample was changed.")
+            with about(call(recipes)):
+                what = "A sample has changed after the batch was written over, or before."
+                assert_holds(torch.equal(mine, theirs), what)
 
 
 def test_unequal(collated, x):
@@ -183,9 +197,10 @@ def test_unequal(collated, x):
         (nested[:2], "Lists of 2 and 1, in dicts."),
         ([("list", []), *lists[1]], "An empty list and one of 1."),
     ):
-        assert_raises(collated.ask(recipes), "RuntimeError", what)
+        assert_raises(collated.ask(recipes), "RuntimeError", what, call(recipes))
     one, two = (("dict", [(key, ("plain", 1)), ("c", ("plain", 2))]) for key in "ab")
-    assert_raises(collated.ask([one, two]), "KeyError", "Dicts with the keys a, c and b, c.")
+    what = "Dicts with the keys a, c and b, c."
+    assert_raises(collated.ask([one, two]), "KeyError", what, call([one, two]))
 
 
 def test_other_kinds(collated, x):

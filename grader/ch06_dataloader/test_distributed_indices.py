@@ -6,7 +6,16 @@ import pytest
 import torch
 from torch.utils.data import DistributedSampler
 
-from grader import assert_equal, assert_holds, assert_raises, draw_int, gate
+from grader import (
+    about,
+    assert_equal,
+    assert_holds,
+    assert_raises,
+    compared,
+    draw_int,
+    gate,
+    points,
+)
 
 IN_ORDER = {"shuffle": False}
 
@@ -63,25 +72,34 @@ def compare(shared_epoch, n, world_size, *, real=False, **options):
     """Compare all ranks' indices, and with `real` what each says of them."""
     got = shared_epoch.ask(n, world_size, options, 1).value["parts"]
     which = int(real)
-    said = ", ".join(f"{name}={value!r}" for name, value in options.items())
-    what = "Whether each entry is real, by rank" if real else "The indices, by rank"
-    assert_equal(
-        [part[which] for part in got],
-        [part[which] for part in parts_of(n, world_size, **options)],
-        f"{what}: {n} samples, {world_size} ranks{', ' if said else ''}{said}.",
-    )
+    what = "whether each entry is real" if real else "the indices"
+    mine = [part[which] for part in got]
+    same(mine, [part[which] for part in parts_of(n, world_size, **options)], what, n, options)
+
+
+def same(got, expected, what, n, options):
+    """Compare all ranks; show the first that differs."""
+    compared(got)
+    more = "".join(f", {name}={value!r}" for name, value in options.items())
+    for rank, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
+        with about(("call", f"distributed_indices({n}, {rank}, {len(expected)}{more})")):
+            assert_equal(mine, theirs, f"Rank {rank} of {len(expected)}: {what}.")
 
 
 @gate
 def test_two_lists(shared_epoch):
     """Returns two lists of equal length, one of whole numbers and one of booleans."""
     for part in shared_epoch.value["parts"]:
-        assert_equal(isinstance(part, tuple | list) and len(part), 2, "How many things came back.")
-        assert_equal([type(one).__name__ for one in part], ["list", "list"], "Their types.")
+        assert_holds(isinstance(part, tuple | list), "What is returned is no pair.")
+        assert_equal(len(part), 2, "How many things are returned.")
+        kinds = [type(one).__name__ for one in part]
+        assert_equal(kinds, ["list", "list"], "The types of what is returned.")
         indices, real = part
-        assert_equal(len(real), len(indices), "The lists' lengths differ.")
+        assert_equal(
+            len(real), len(indices), "The length of the second list, beside that of the first."
+        )
         kinds = [sorted({type(item).__name__ for item in one}) for one in part]
-        assert_equal(kinds, [["int"], ["bool"]], "What is in them.")
+        assert_equal(kinds, [["int"], ["bool"]], "The types of what is in the two lists.")
 
 
 def test_padded(shared_epoch):
@@ -90,6 +108,7 @@ def test_padded(shared_epoch):
         compare(shared_epoch, n, world_size, **IN_ORDER)
 
 
+@points(5)
 def test_shuffled(shared_epoch, seed):
     """Shuffled: what torch's sampler gives, in any epoch and with any seed."""
     for epoch, start in ((0, 0), (1, 0), (7, 0), (0, seed), (5, seed)):
@@ -98,8 +117,8 @@ def test_shuffled(shared_epoch, seed):
         samplers = [DistributedSampler(range(23), 4, rank, seed=start) for rank in range(4)]
         for sampler in samplers:
             sampler.set_epoch(epoch)
-        what = f"The indices, by rank: 23 samples, 4 ranks, epoch {epoch}, seed {start}."
-        assert_equal([part[0] for part in got], [list(sampler) for sampler in samplers], what)
+        mine = [part[0] for part in got]
+        same(mine, [list(sampler) for sampler in samplers], "the indices", 23, options)
     compare(shared_epoch, 23, 4)
 
 
@@ -156,7 +175,10 @@ def test_refuses(refused_rank):
     """A rank or a word for `uneven` that there is not raises `ValueError`."""
     for rank, options in ((3, {}), (-1, {}), (7, {"uneven": "keep"}), (0, {"uneven": "wrap"})):
         for n in (10, 12):
-            case = f"{n} samples, rank {rank} of 3, {options or 'no options'}."
-            assert_raises(refused_rank.ask(n, rank, 3, options), "ValueError", case)
+            more = "".join(f", {name}={value!r}" for name, value in options.items())
+            call = ("call", f"distributed_indices({n}, {rank}, 3{more})")
+            what = "A rank or a word that there is not."
+            assert_raises(refused_rank.ask(n, rank, 3, options), "ValueError", what, call)
     got = refused_rank.ask(10, 2, 3, IN_ORDER).value
-    assert_equal(list(got), list(parts_of(10, 3, **IN_ORDER)[2]), "Rank 2 of 3.")
+    what = "distributed_indices(10, 2, 3, shuffle=False): indices, and which are real."
+    assert_equal(list(got), list(parts_of(10, 3, **IN_ORDER)[2]), what)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from grader import assert_equal, gate
+from grader import about, assert_equal, compared, gate, points
 from grader.ch06_dataloader.probes.streams import STREAMS, draw_numbers
 
 DRAW = ("draw",)
@@ -58,19 +58,45 @@ def told(seed, plan):
     return drawn
 
 
+def as_text(seed, plan):
+    """Return a story as Python; `draw()` stands for a few numbers from each of the three modules."""
+    lines = [
+        f"for module in (random, np.random):\n    module.seed({seed})\ntorch.manual_seed({seed})"
+    ]
+
+    def tell(steps, indent):
+        for kind, *args in steps:
+            if kind == "draw":
+                lines.append(f"{indent}draw()")
+            elif kind == "make":
+                lines.append(f"{indent}{args[0]} = isolated_rng({args[1]})")
+            else:
+                name, fails, body = args
+                lines.append(f"{indent}with {name}:")
+                tell(body, indent + "    ")
+                lines.extend([f"{indent}    raise BodyError  # caught outside"] * fails)
+                lines.extend([f"{indent}    pass"] * (not body and not fails))
+
+    tell(plan, "")
+    return "\n".join(lines)
+
+
 def compare(rng_story, seed, plan, *, places, swallowed=0):
     """Compare each draw; `places` names them in the order of the story."""
     got, expected = rng_story.ask(seed, plan).value, told(seed, plan)
-    for place, mine, theirs in zip(places, got["drawn"], expected, strict=True):
-        for stream in STREAMS:
-            assert_equal(mine[stream], theirs[stream], f"Drawn from {stream} {place}.")
-    assert_equal(got["swallowed"], swallowed, "Errors of the body that did not come out.")
+    with about(("program", as_text(seed, plan))):
+        for place, mine, theirs in zip(places, got["drawn"], expected, strict=True):
+            compared(mine)  # all three: which of them is wrong tells what was forgotten
+            for stream in STREAMS:
+                assert_equal(mine[stream], theirs[stream], f"Drawn from {stream} {place}.")
+        what = "How many errors of the body did not come out."
+        assert_equal(got["swallowed"], swallowed, what)
 
 
 @gate
 def test_can_be_entered(rng_story):
     """`with isolated_rng(seed):` runs its body."""
-    assert_equal(len(rng_story.value["drawn"]), 1)
+    assert_equal(len(rng_story.value["drawn"]), 1, "How often the body ran.")
 
 
 def test_inside(rng_story, seed, seeds):
@@ -80,6 +106,7 @@ def test_inside(rng_story, seed, seeds):
         compare(rng_story, seed, plan, places=["before", "inside", "inside, again"])
 
 
+@points(3)
 def test_outside(rng_story, seed, seeds):
     """Afterwards the three go on where they were when the block began."""
     plan = [

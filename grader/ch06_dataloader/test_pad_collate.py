@@ -1,6 +1,7 @@
 """Checks of `pad_collate`: cell by cell, for samples of every number of dimensions."""
 
 from itertools import product
+from math import isfinite
 
 import pytest
 import torch
@@ -12,8 +13,11 @@ from grader import (
     assert_raises,
     assert_same_bits,
     assert_tensor,
+    compared,
     gate,
+    points,
 )
+from grader.ch06_dataloader.probes.collating import code_of_zeros
 
 
 @pytest.fixture
@@ -51,22 +55,32 @@ def laid_out(samples, value=0, dims=1, multiple=1):
     return batch, mask
 
 
+def call(samples, options):
+    """Return a call with samples of these shapes and dtypes, and these options, as Python."""
+    given = "".join(f", {name}={as_python(value)}" for name, value in options.items())
+    return ("call", f"pad_collate([{', '.join(map(code_of_zeros, samples))}]{given})")
+
+
+def as_python(value):
+    odd = isinstance(value, float) and not isfinite(value)
+    return f'float("{value}")' if odd else repr(value)
+
+
 def compare(padded, samples, **options):
     """Compare batch and mask."""
     got = padded.ask(samples, options).value
     batch, mask = laid_out(samples, **options)
-    for name, mine, theirs in (("batch", got["batch"], batch), ("mask", got["mask"], mask)):
-        sizes = [tuple(sample.shape) for sample in samples]
-        case = f"{name} of samples {sizes}, {options or 'no options'}"
-        assert_holds(isinstance(mine, torch.Tensor), f"The {case} is no tensor.")
-        assert_equal(tuple(mine.shape), tuple(theirs.shape), f"The shape of the {case}.")
-        assert_equal(str(mine.dtype), str(theirs.dtype), f"The dtype of the {case}.")
-        same_cells(mine, theirs, case)
+    with about(call(samples, options)):
+        same_cells(got["batch"], batch, "batch")
+        same_cells(got["mask"], mask, "mask")
 
 
-def same_cells(got, expected, case):
-    """Compare bit by bit, and say of which samples."""
-    with about(of=f"The {case}: "):
+def same_cells(got, expected, name):
+    """Compare shape, dtype and every bit."""
+    assert_holds(isinstance(got, torch.Tensor), f"The {name} is no tensor.")
+    assert_equal(tuple(got.shape), tuple(expected.shape), f"The shape of the {name}.")
+    assert_equal(str(got.dtype), str(expected.dtype), f"The dtype of the {name}.")
+    with about(of=f"The {name}: "):
         assert_same_bits(got, expected)
 
 
@@ -90,18 +104,19 @@ def test_values(padded, samples, whole):
     for some in (samples, samples[::-1], vectors, [whole[:n] for n in (2, 5)]):
         got = padded.ask(some, {}).value["batch"]
         expected, _ = laid_out(some)
-        assert_equal(tuple(got.shape), tuple(expected.shape), "The shape of the batch.")
-        same_cells(got, expected, f"batch of samples {[tuple(one.shape) for one in some]}")
+        with about(call(some, {})):
+            same_cells(got, expected, "batch")
     compare(padded, matrices)
 
 
+@points(4)
 def test_mask(padded, samples, whole):
     """The mask tells where there is a sample, also where a real entry equals the filling."""
     for some in (samples, [whole[:n, 3, n] * 0 for n in (4, 2, 6)], [whole[:n] for n in (2, 5)]):
         got = padded.ask(some, {}).value["mask"]
         _, expected = laid_out(some)
-        assert_equal(tuple(got.shape), tuple(expected.shape), "The shape of the mask.")
-        same_cells(got, expected, f"mask of samples {[tuple(one.shape) for one in some]}")
+        with about(call(some, {}), ("samples", "with zeros among their numbers")):
+            same_cells(got, expected, "mask")
     compare(padded, [whole[:n, 0, 0].gt(0) for n in (3, 5)], value=True)
 
 
@@ -157,13 +172,15 @@ def test_copies(padded_over, samples):
     for some in (samples, samples[:1], [samples[0].clone() for _ in range(2)]):
         got = padded_over.ask(some).value
         for mine, theirs in zip(got, some, strict=True):
-            assert_holds(torch.equal(mine, theirs), "A sample was changed.")
+            with about(call(some, {})):
+                what = "A sample has changed after batch and mask were written over, or before."
+                assert_holds(torch.equal(mine, theirs), what)
 
 
 def test_refuses(padded, samples, whole):
     """Other dtypes, numbers of dimensions or feature sizes raise `ValueError`."""
     one, two = samples[:2]
-    for some, options in (
+    cases = (
         ([one, two[:, :3]], {}),
         ([one, two[:, :1]], {}),
         ([one[:, :1], two], {}),
@@ -175,7 +192,10 @@ def test_refuses(padded, samples, whole):
         ([whole[:2, :3, :4], whole[:2, :3, :1]], {"dims": 2}),
         ([one, two.double()], {}),
         ([one, two.to(torch.int64)], {}),
-    ):
-        kinds = [f"{tuple(s.shape)} {str(s.dtype).removeprefix('torch.')}" for s in some]
-        case = f"Samples {', '.join(kinds)}, {options or 'no options'}."
-        assert_raises(padded.ask(some, options), "ValueError", case)
+    )
+    found = [padded.ask(some, options) for some, options in cases]
+    # what each of them raised is evidence, also behind the first that fails
+    compared([got.raised is not None for got in found])
+    for (some, options), got in zip(cases, found, strict=True):
+        what = "Samples that differ in more than the sizes that are padded."
+        assert_raises(got, "ValueError", what, call(some, options))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_equal, gate
+from grader import about, assert_equal, compared, gate, points
 from grader.ch06_dataloader.timelines import play
 
 
@@ -14,16 +14,22 @@ def times(rng):
 
 
 def compare(planned, *cases):
-    for case, got in zip(cases, planned.ask([list(case) for case in cases]).value, strict=True):
-        fetch, step, workers, factor = case
-        text = f"fetch {fetch}, step {step}, num_workers {workers}, prefetch_factor {factor}."
-        assert_equal([tuple(row) for row in got], play(*case), text)
+    """Compare all plans; of the first that differs, show the first batch that does."""
+    plans = planned.ask([list(case) for case in cases]).value
+    compared(plans)
+    for case, got in zip(cases, plans, strict=True):
+        expected = play(*case)
+        with about(("call", f"prefetch_plan({', '.join(map(repr, case))})")):
+            assert_equal(len(got), len(expected), "How many batches the plan has.")
+            for number, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
+                what = f"Batch {number}: when it begins, ends, and is delivered."
+                assert_equal(tuple(mine), theirs, what)
 
 
 @gate
 def test_one_batch(planned):
     """A single batch is delivered when it has been fetched."""
-    assert_equal([tuple(row) for row in planned.ask([[[5], 2, 1, 2]]).value[0]], [(0, 5, 5)])
+    compare(planned, ([5], 2, 1, 2))
 
 
 def test_nobody_else(planned, times):
@@ -38,6 +44,7 @@ def test_even(planned):
     )
 
 
+@points(3)
 def test_slow_batch(planned):
     """A slow batch holds up the batches after it, its worker, and what nobody has begun."""
     compare(

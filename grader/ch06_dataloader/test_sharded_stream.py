@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader import assert_equal, assert_holds, draw_one, gate
+from grader import about, assert_equal, assert_holds, compared, draw_one, gate, points
 
 EVEN = {"drop_uneven": True}
 
@@ -21,10 +21,25 @@ def rank_batches(items, batch_size):
     return [items[first : first + batch_size] for first in range(0, len(items), batch_size)]
 
 
+def same(got, expected, items, world_size, batch_size, options=None, workers=0):
+    """Compare each rank's share; of the first that differs, show all of it."""
+    compared(got)
+    more = "".join(f", {name}={value}" for name, value in (options or {}).items())
+    call = f"sharded_stream({items}, rank, {world_size}, {batch_size}{more})"
+    rows = [("call", call)]
+    if workers:
+        rows.append(("loader", f"DataLoader(..., batch_size={batch_size}, num_workers={workers})"))
+    what = "the batches, each with the worker it came from" if workers else "the items"
+    with about(*rows):
+        for rank, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
+            assert_equal(mine, theirs, f"Rank {rank}: {what}.")
+
+
 @gate
 def test_alone(shares, length):
     """One rank without workers takes everything, in order."""
-    assert_equal(shares.ask(length, 1, 4, {}).value, [list(range(length))])
+    got = shares.ask(length, 1, 4, {}).value
+    same(got, [list(range(length))], f"range({length})", 1, 4)
 
 
 def test_ranks(shares, shares_of, length):
@@ -33,27 +48,28 @@ def test_ranks(shares, shares_of, length):
         for count in (length, world_size, world_size - 1, 1, 0):
             got = shares.ask(count, world_size, 2, {}).value
             expected = [rank_items(count, rank, world_size) for rank in range(world_size)]
-            assert_equal(got, expected, f"{count} items, {world_size} ranks.")
+            same(got, expected, f"range({count})", world_size, 2)
     anything = [None, 0, "", None, False, 1.5, None]
     got = shares_of.ask(anything, 2).value
-    assert_equal(got, [anything[::2], anything[1::2]], f"The items {anything}, 2 ranks.")
+    same(got, [anything[::2], anything[1::2]], anything, 2, 2)
 
 
+@points(3)
 def test_workers_in_turn(shares_loaded, length):
     """A rank's batches come out as without workers: batch k from worker k % num_workers."""
     for world_size, batch_size, workers in ((2, 3, 2), (1, 1, 2), (1, 4, 3)):
         got = shares_loaded.ask(length, world_size, batch_size, workers, {}).value
-        case = f"{length} items, world_size {world_size}, {workers} workers"
+        expected = []
         for rank in range(world_size):
             batches = rank_batches(rank_items(length, rank, world_size), batch_size)
-            expected = [(batch, k % workers) for k, batch in enumerate(batches)]
-            assert_equal(got[rank], expected, f"{case}: rank {rank}'s batches, and their workers.")
+            expected.append([(batch, k % workers) for k, batch in enumerate(batches)])
+        same(got, expected, f"range({length})", world_size, batch_size, workers=workers)
 
 
 def test_few(shares_loaded):
     """More workers than batches, more ranks than items: each item comes once."""
     got = shares_loaded.ask(3, 2, 2, 3, {}).value
-    assert_equal(got, [[([0, 2], 0)], [([1], 0)]], "3 items, 2 ranks, 3 workers, batches of 2.")
+    same(got, [[([0, 2], 0)], [([1], 0)]], "range(3)", 2, 2, workers=3)
 
 
 def test_drop_uneven(shares, shares_loaded, length):
@@ -63,20 +79,21 @@ def test_drop_uneven(shares, shares_loaded, length):
             got = shares.ask(count, world_size, 2, EVEN).value
             whole = count // world_size * world_size
             expected = [rank_items(whole, rank, world_size) for rank in range(world_size)]
-            assert_equal(got, expected, f"{count} items, {world_size} ranks.")
+            same(got, expected, f"range({count})", world_size, 2, EVEN)
     got = shares_loaded.ask(11, 2, 2, 2, EVEN).value
     expected = [
         [(batch, k % 2) for k, batch in enumerate(rank_batches(rank_items(10, rank, 2), 2))]
         for rank in range(2)
     ]
-    assert_equal(got, expected, "11 items, 2 ranks, 2 workers each.")
+    same(got, expected, "range(11)", 2, 2, EVEN, workers=2)
 
 
 def test_endless(share_of_endless):
     """An endless stream is read as it is needed."""
     for rank, options in ((0, {}), (2, EVEN)):
         got = share_of_endless.ask(rank, 3, 2, options, 20).value
-        assert_equal(got["items"], list(range(rank, 60, 3)), f"Rank {rank} of 3, the first 20.")
+        what = f"The first 20 items of rank {rank} of 3, of an endless stream."
+        assert_equal(got["items"], list(range(rank, 60, 3)), what)
         most = 60 + 2 * 6  # whoever reads a batch or a round ahead is right, too
         rows = ("expected", f"{most} items at most, for 20 of its own"), ("got", str(got["read"]))
         assert_holds(got["read"] <= most, "The stream is read further than needed.", *rows)

@@ -7,7 +7,7 @@ from itertools import accumulate
 import pytest
 import torch
 
-from grader import Mismatch, assert_equal, assert_holds, assert_raises, gate
+from grader import Mismatch, assert_equal, assert_holds, assert_raises, compared, gate, points
 
 LARGEST = 1 - 2.0**-53
 """The largest float64 below 1, and so the largest uniform number there is."""
@@ -76,9 +76,11 @@ def test_list(weighted_draws):
         isinstance(got, list), "What comes back is not a list.", ("got", type(got).__name__)
     )
     kinds = sorted({type(index).__name__ for index in got})
-    assert_equal((len(got), kinds), (40, ["int"]), "How many, and their types.")
+    assert_equal(len(got), 40, "How many indices, for 40 uniform numbers.")
+    assert_equal(kinds, ["int"], "The types of the indices.")
 
 
+@points(3)
 def test_with_replacement(weighted_draws, weights, uniforms):
     """With replacement, each number picks by weight, whatever the weights add up to."""
     compare(weighted_draws, weights, uniforms, True)
@@ -98,6 +100,7 @@ def test_edges(weighted_draws):
         compare(weighted_draws, float64([1.0] * count), largest, False)
 
 
+@points(2)
 def test_without_replacement(weighted_draws, weights, uniforms):
     """Without replacement, each number picks by weight among those that are left."""
     for count in (1, 2, 6):
@@ -142,9 +145,15 @@ def test_refuses(weighted_draws, uniforms):
     cases = [(one, 1, replacement) for one in bad for replacement in (True, False)]
     cases += [([0.0, 0.0], 1, True), ([], 2, True), ([0.0], 1, False)]
     cases += [([1.0, 0.0, 2.0], 3, False), ([1.0, 1.0], 3, False), ([-1.0], 0, True)]
-    for weights, count, replacement in cases:
-        evidence = weighted_draws.ask(float64(weights), uniforms[:count], replacement)
-        kind = "replacement" if replacement else "no replacement"
-        assert_raises(evidence, "ValueError", f"Weights {weights}, {count} draws, {kind}.")
+    found = [
+        weighted_draws.ask(float64(weights), uniforms[:count], replacement)
+        for weights, count, replacement in cases
+    ]
+    # what each of them raised is evidence, also behind the first that fails
+    compared([got.raised is not None for got in found])
+    for (weights, count, replacement), got in zip(cases, found, strict=True):
+        given = f"torch.tensor({weights}, dtype=torch.float64)"
+        call = f"weighted_indices({given}, torch.rand({count}), {replacement})"
+        assert_raises(got, "ValueError", "Weights that cannot be drawn from.", ("call", call))
     compare(weighted_draws, float64([1.0, 0.0, 2.0]), uniforms[:2], False)
     compare(weighted_draws, float64([0.0, 3.0]), uniforms, True)

@@ -193,9 +193,9 @@ predict(..., inside_both)
 #
 # Every program is one that PyTorch runs without an error. A program may end inside a `with`. No name
 # is used for two tensors. A tensor changed by `add_` shares its memory with no other. `requires_grad_` is not
-# called on what `view` made, nor on what a `view` was made of; on what `detach` made it may be. Inside
-# `inference_mode` no leaf is made that requires grad. A view made there of a tensor from outside is a view
-# as under `no_grad`.
+# called on what `view` made, nor, after that `view`, on what it was made of; on what `detach` made it may
+# be. Inside `inference_mode` no leaf is made that requires grad. A view made there of a tensor from outside
+# is a view as under `no_grad`.
 #
 # <details><summary>Hint 1: a stack of modes</summary>
 #
@@ -523,7 +523,8 @@ predict(..., frozen_too_late)
 # The same module may stand at several positions and be frozen at one of them only; two modules may
 # share a parameter. Some parameters may not require grad to begin with. When you return, every
 # parameter's `requires_grad` must be what it was before, also if a layer raises; its error goes on.
-# Values are those of the plain forward pass. `x` is not changed, nor does it lose its `requires_grad`.
+# Values are those of the plain forward pass. `x` is not changed, nor does it lose its `requires_grad`. No layer
+# changes its input in place.
 # The layers themselves run, so that a BatchNorm among them collects its statistics as usual.
 #
 # <details><summary>Hint 1: cut the input</summary>
@@ -642,7 +643,7 @@ predict(..., after_eval_and_train)
 #
 # A module may stand at several places in the model. A buffer may be of whole numbers, or not persistent, so
 # that `state_dict()` does not have it. A buffer may be `None`; if the body filled it, it is `None` again
-# afterwards.
+# afterwards. The body registers no buffer and deletes none.
 #
 # <details><summary>Hint 1: each module</summary>
 #
@@ -943,8 +944,8 @@ predict(..., bytes_of_a_view)
 #
 # <details><summary>Hint 1: each node once</summary>
 #
-# Keep a set of nodes that you have met, the nodes themselves. Their `id` alone is not enough: an
-# object that you let go can give its `id` to the next one.
+# Keep a set of nodes that you have met, the nodes themselves. `node in met` asks whether it is the same
+# object, and a walk that asks this first visits each node once, however many edges lead to it.
 #
 # </details>
 # <details><summary>Hint 2: deep graphs</summary>
@@ -1322,8 +1323,9 @@ predict(..., second_derivative)
 #
 # - It can be differentiated twice with respect to `logits`, whatever gradient comes in; the first
 #   derivative has a derivative by that incoming gradient, too.
-# - It is accurate for logits of any finite size. A logit may be minus infinity where it is not the
-#   target: that class has probability 0, and its gradients are 0.
+# - It is accurate to a few roundings of the largest logit, also where `exp` of the logits is infinite. A
+#   logit may be minus infinity where it is not the target: that class has probability 0, and its gradients
+#   are 0.
 # - Between forward and backward the graph keeps, beside `logits` and `target` themselves, no more than
 #   16 bytes per row. Built of ordinary operations, the graph keeps the exponentials as well.
 #
@@ -1927,14 +1929,14 @@ predict(..., the_same_memory)
 # `torch.autograd.grad(output, inputs, cotangent, allow_unused=True)` does: `None` where `output` does not
 # depend on it.
 #
-# - The results require no grad.
+# - The results require no grad, even where `cotangent` does.
 # - No `.grad` is changed, nor is `cotangent`, and the graph can be used again afterwards.
 # - A graph may be a thousand nodes deep, with more roads through it than you can count.
 #
-# The edge where a tensor's gradient arrives is `torch.autograd.graph.get_gradient_edge(tensor)`: a node and
-# a number, for results and for leaves. A leaf's node is its `AccumulateGrad`. Do not call that one: it would
-# add to `.grad`. PyTorch's engine is off limits, by whichever name: `backward`, `torch.autograd.grad` and
-# what calls them.
+# The edge where a tensor's gradient arrives is `torch.autograd.graph.get_gradient_edge(tensor)`, for results
+# and for leaves: its `.node`, and as `.output_nr` the number of that node's result. A leaf's node is its
+# `AccumulateGrad`. Do not call that one: it would add to `.grad`. PyTorch's engine is off limits, by whichever
+# name: `backward`, `torch.autograd.grad` and what calls them.
 #
 # <details><summary>Hint 1: two walks</summary>
 #
@@ -1981,7 +1983,7 @@ def gradients(
 
     # The second: call each node when all that it waits for has arrived.
     slots = {node: [None] * len(node._input_metadata) for node in missing}
-    slots[root][place] = cotangent
+    slots[root][place] = cotangent.detach()
     ready = [root]
     with torch.no_grad():
         while ready:

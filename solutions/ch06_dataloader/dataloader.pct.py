@@ -1825,7 +1825,7 @@ print("private:", private.tolist())
 
 # %% [markdown]
 # So make one buffer with a few **slots**, each as large as a batch. A worker fills a slot, and all that
-# travels is a number. The slots are used in turn, again and again.
+# has to travel is a number. The slots are used in turn, again and again.
 #
 # How many? Too many cost memory. With too few, a worker writes into the batch that the trainer is
 # looking at. Nothing raises then either.
@@ -1844,7 +1844,8 @@ predict(..., lambda: 2 * 3 + 1)
 #
 # - All of them are views of **one** tensor in shared memory, of which `is_shared()` is true. It holds
 #   no more than `num_workers * prefetch_factor + 1` batches of the largest size.
-# - Workers fetch the samples and write them there. The main process copies nothing.
+# - Workers fetch the samples and write them there. The main process copies nothing. What a worker sends back
+#   is up to you.
 # - A batch stays as it is until the next one is asked for. Until then, workers are ahead by
 #   `num_workers * prefetch_factor` batches, as ever.
 #
@@ -2328,7 +2329,8 @@ predict(..., draws_of_one_epoch)
 #   large the dataset is, and does not change when the loader goes on.
 # - `load_state_dict(state)` puts a loader at that position, also one that has been used. It continues
 #   with the very same batches, in this epoch and in all that follow, whatever its own `num_workers`
-#   and `seed` are. Samples that were delivered before are not fetched again.
+#   and `seed` are. Samples that were delivered before are not fetched again. It is not called while a `for` over
+#   the loader is on, and the state is of a loader with the same dataset and `batch_size`.
 #
 # Use `DataLoader`, and your `augment` if you like.
 #

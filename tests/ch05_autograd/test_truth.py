@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint as torch_checkpoint
 from grader.ch05_autograd import programs, test_gradients, test_graph_report, test_route
 from grader.ch05_autograd import test_train_step as steps
 from grader.ch05_autograd.probes.checkpoints import run_part
-from grader.ch05_autograd.probes.edits import EDITS
+from grader.ch05_autograd.probes.edits import EDITS, edit
 from grader.ch05_autograd.probes.graphs import build_all, build_graph
 from grader.ch05_autograd.probes.training import OPTIMIZERS, Watched
 from grader.course.course import Course, read_reference
@@ -236,8 +236,8 @@ def test_words_by_counter_and_bytes(rng):
         before = [(t._version, t.shape, t.dtype, t.numpy().tobytes()) for t in tensors]
 
         def run(tensors=tensors, edits=edits):
-            for tensor, edit in zip(tensors, edits, strict=True):
-                EDITS[edit](tensor)
+            for tensor, name in zip(tensors, edits, strict=True):
+                edit(name, tensor)
 
         words = reference("watch_edits")(tensors, run)
         for word, tensor, (version, *content) in zip(words, tensors, before, strict=True):

@@ -26,8 +26,6 @@ UNTRIED = {
     "matmul": {"test_stacks_by_a_matrix"},
     "plan": {"test_flops"},
     "MiniModule": {"test_reads"},
-    "graph_report": {"test_not_recorded"},
-    "ResumableLoader": {"test_any_workers"},
 }
 """Scored checks that no known mistake fails yet: they are the point of an answer that has begun. A name
 leaves this list with the mistake that fails it; none comes in."""

@@ -4,43 +4,32 @@ import torch
 
 from grader import probe
 
-
-def swap_data(t):
-    """Give `t` another memory."""
-    t.data = t.data.clone()
-    t.data.view(-1)[:1] += 1
-
-
-def reshape_data(t):
-    """Give `t` another shape, with the same bytes."""
-    t.data = t.data.clone().reshape(1, -1)
-
-
-def retype_data(t):
-    """Give `t` another dtype of the same bytes."""
-    t.data = t.data.contiguous().view(torch.int32)
-
-
 EDITS = {
-    "nothing": lambda t: None,
-    "add_": lambda t: t.add_(1),
-    "add_ zero": lambda t: t.add_(0),
-    "view": lambda t: t.view(-1)[1:].mul_(3),
-    "detach": lambda t: t.detach().add_(1),
-    "foreach": lambda t: torch._foreach_add_([t], 1.0),
-    "read": lambda t: (t * 2).exp(),
-    "data": lambda t: t.data.add_(1),
-    "data, one element": lambda t: t.data.view(-1)[-1:].mul_(1.0000002),
-    "data, swapped": lambda t: t.data.view(-1)[:2].copy_(t.data.view(-1)[:2].flip(0)),
-    "data, minus zero": lambda t: t.data.masked_fill_(t.data == 0, -0.0),
-    "data, another NaN": lambda t: t.data.view(torch.int32).bitwise_xor_(t.isnan().int()),
-    "data, back again": lambda t: (t.data.neg_(), t.data.neg_()),
-    "storage": lambda t: t.untyped_storage().fill_(7),
-    "other memory": swap_data,
-    "other shape": reshape_data,
-    "other dtype": retype_data,
-    "both": lambda t: (t.data.add_(1), t.add_(1)),
+    "nothing": "pass",
+    "add_": "t.add_(1)",
+    "add_ zero": "t.add_(0)",
+    "view": "t.view(-1)[1:].mul_(3)",
+    "detach": "t.detach().add_(1)",
+    "foreach": "torch._foreach_add_([t], 1.0)",
+    "read": "(t * 2).exp()",
+    "data": "t.data.add_(1)",
+    "data, one element": "t.data.view(-1)[-1:].mul_(1.0000002)",
+    "data, swapped": "t.data.view(-1)[:2].copy_(t.data.view(-1)[:2].flip(0))",
+    "data, minus zero": "t.data.masked_fill_(t.data == 0, -0.0)",
+    "data, another NaN": "t.data.view(torch.int32).bitwise_xor_(t.isnan().int())",
+    "data, back again": "t.data.neg_(); t.data.neg_()",
+    "storage": "t.untyped_storage().fill_(7)",
+    "other memory": "t.data = t.data + 1",
+    "other shape": "t.data = t.data.clone().reshape(1, -1)",
+    "other dtype": "t.data = t.data.contiguous().view(torch.int32)",
+    "both": "t.data.add_(1); t.add_(1)",
 }
+"""Ways to edit a tensor `t`, as Python: a message shows what was run."""
+
+
+def edit(name, t):
+    """Edit `t` in the way of this name."""
+    exec(EDITS[name], {"torch": torch, "t": t})
 
 
 @probe(in_place=("values",))
@@ -52,8 +41,8 @@ def edited(student, values, edits):
     def run():
         calls.append(torch.is_grad_enabled())
         with torch.no_grad():
-            for tensor, edit in zip(tensors, edits, strict=True):
-                EDITS[edit](tensor)
+            for tensor, name in zip(tensors, edits, strict=True):
+                edit(name, tensor)
 
     words = student.watch_edits(tensors, run)
     return {"words": words, "calls": calls, "versions": [t._version for t in tensors]}

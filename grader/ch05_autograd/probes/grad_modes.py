@@ -46,30 +46,12 @@ def mode_in_with(student, enabled, before):
 
 
 @probe
-def mode_nested(student, before):
-    """Return grad mode at each place where objects are entered and left, some of them twice."""
+def mode_nested(student, before, program):
+    """Return grad mode at each `note()` of a program that enters and leaves objects."""
     set_mode(before)
-    off, on = student.grad_mode(False), student.grad_mode(True)
     notes = []
-
-    def note():
-        notes.append(torch.is_grad_enabled())
-
-    with off:
-        note()
-        with on:
-            note()
-            with off:
-                note()
-                with off:
-                    note()
-                note()
-            note()
-        note()
-    note()
-    with on, on:
-        note()
-    note()
+    names = {"grad_mode": student.grad_mode, "note": lambda: notes.append(torch.is_grad_enabled())}
+    exec(program, names)
     return notes
 
 
@@ -115,7 +97,7 @@ def mode_on_function(student, enabled, before):
 
 @probe
 def mode_on_generator(student, enabled):
-    """Return what happened, in order: in a decorated generator's body and at its caller's."""
+    """Return what happened, in order, in a decorated generator's body and at its caller's: by story."""
     notes = []
 
     def note(what):
@@ -140,40 +122,69 @@ def mode_on_generator(student, enabled):
             raise LookupError("its own")
         return last
 
-    def caller(what, mode):
-        note(what)
-        set_mode(mode)
-
+    stories = {}
     for before in (True, False):
-        set_mode(before)
-        made = steps("first")
-        caller("made", before)
-        caller(next(made), not before)
-        caller(made.send("a value"), before)
-        try:
-            next(made)
-        except StopIteration as stop:
-            caller(f"returned {stop.value}", before)
-        made = steps("first")
+        for name, tell in STORIES.items():
+            notes.clear()
+            set_mode(before)
+            try:
+                tell(steps, note, before)
+            except Exception as error:
+                note(f"{type(error).__name__} came out")
+            stories[f"{name}, called with grad mode {before}"] = list(notes)
+    set_mode(True)
+    return {"stories": stories, "name": steps.__name__, "doc": steps.__doc__}
+
+
+def send_values(steps, note, before):
+    made = steps("first")
+    note("made")
+    note(next(made))
+    set_mode(not before)
+    note(made.send("a value"))
+    set_mode(before)
+    try:
         next(made)
-        made.send("another")
-        caller(made.throw(KeyError("thrown")), before)
-        made.close()
-        caller("closed", before)
-        made = steps("first", last="fails")
-        next(made), next(made)
-        set_mode(not before)
-        try:
-            next(made)
-        except LookupError as error:
-            caller(str(error), before)
-        one, two = steps("one"), steps("two")
-        caller(next(one) + next(two), not before)
-        caller(one.send(1) + two.send(2), before)
-        one.close()
-        two.close()
-        caller("both closed", before)
-    return {"notes": notes, "name": steps.__name__, "doc": steps.__doc__}
+    except StopIteration as stop:
+        note(f"returned {stop.value}")
+
+
+def throw_and_close(steps, note, before):
+    made = steps("first")
+    next(made)
+    made.send("another")
+    note(made.throw(KeyError("thrown")))
+    made.close()
+    note("closed")
+
+
+def fail(steps, note, before):
+    made = steps("first", last="fails")
+    next(made), next(made)
+    set_mode(not before)
+    try:
+        next(made)
+    except LookupError as error:
+        note(str(error))
+
+
+def two_at_once(steps, note, before):
+    one, two = steps("one"), steps("two")
+    note(next(one) + next(two))
+    set_mode(not before)
+    note(one.send(1) + two.send(2))
+    set_mode(before)
+    one.close()
+    two.close()
+    note("both closed")
+
+
+STORIES = {
+    "a value is sent": send_values,
+    "an error is thrown in, then `close()`": throw_and_close,
+    "the body raises": fail,
+    "two generators at once": two_at_once,
+}
 
 
 @probe

@@ -43,6 +43,33 @@ def compute(kinds, x, w, made):
     return h.sum()
 
 
+CODE = {
+    "product": "h = torch.tanh(h @ w)",
+    "square": "h = h * 1.5\nh = h * h",
+    "rows": "large = h.exp() * 0.1\nh = h + (large + 0.5)[3:5].prod(0) * w",
+    "mask": "h = torch.where(h > 0, h, 0.5 * h)",
+    "half": "h = h.bfloat16().sigmoid().double() + h",
+    "index": "h = h[torch.arange(2000) % 32].view(-1, 32)[:32].clone()",
+    "constant": "h = h * torch.linspace(0, 1, 1024, dtype=torch.float64).view(32, 32).t()",
+    "row": "h = h * h.detach()[:1].sigmoid().expand(32, 32)",
+}
+"""What `compute` does, for a message."""
+
+
+def as_text(kinds, at_least):
+    """Return the computation inside of the `with` as a program to paste."""
+    lines = "\n".join(CODE[kind] for kind in kinds).split("\n")
+    return "\n".join(
+        [
+            "x, w = (torch.randn(32, 32, dtype=torch.float64, requires_grad=True) for _ in range(2))",
+            f"with offloading(folder, {at_least}):",
+            "    h = x",
+            *[f"    {line}" for line in lines],
+            "    total = h.sum()",
+        ]
+    )
+
+
 @probe
 def offloaded(student, kinds, x, w, at_least, turns, inside):
     """Return gradients, and the files that are there before, during and after."""

@@ -47,6 +47,41 @@ def build_layers(kinds, numbers):
     return layers
 
 
+CODE = {
+    "linear": "nn.Linear(4, 4)",
+    "tied": "nn.Linear(4, 4)",
+    "fixed": "nn.Linear(4, 4).requires_grad_(False)",
+    "block": "nn.Sequential(nn.Linear(4, 4))",
+    "same": "nn.Identity()",
+    "tanh": "nn.Tanh()",
+    "fails": "Fails(4)",
+    "norm": "nn.BatchNorm1d(4)",
+}
+
+
+def as_text(kinds, frozen, cut):
+    """Return the call of `route` on these layers as a program to paste."""
+    lines, places = [], []
+    if "fails" in kinds:
+        lines.append("# Fails has a parameter, and its forward raises")
+    for at, kind in enumerate(kinds):
+        places.append(f"l{kind if isinstance(kind, int) else at}")
+        if kind in CODE:
+            lines.append(f"l{at} = {CODE[kind]}")
+        if kind == "tied":
+            lines.append(f"l{at}.weight = l0.weight")
+    sets = [repr(set(one)) if one else "set()" for one in (frozen, cut)]
+    lines.append("x = torch.randn(3, 4, requires_grad=True)")
+    lines.append(f"route([{', '.join(places)}], x, frozen={sets[0]}, cut={sets[1]})")
+    return "\n".join(lines)
+
+
+def names_of(layers):
+    """Return what the program calls each parameter of the layers, in order."""
+    named = nn.ModuleList(layers).named_parameters()
+    return [f"l{name}" for name, _ in named]
+
+
 def normalize():
     """Return a BatchNorm, which counts how often it ran."""
     return nn.BatchNorm1d(4, dtype=torch.float64)

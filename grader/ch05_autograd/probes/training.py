@@ -40,6 +40,13 @@ OPTIMIZERS = {
     "adam": lambda parameters: torch.optim.Adam(parameters, lr=0.1),
 }
 
+OPTIMIZER_CODE = {
+    "sgd": "torch.optim.SGD(model.parameters(), lr=0.3)",
+    "momentum": "torch.optim.SGD(model.parameters(), lr=0.3, momentum=0.9)",
+    "adam": "torch.optim.Adam(model.parameters(), lr=0.1)",
+}
+"""What a message says of each of them."""
+
 
 @probe
 def stepped(student, weights, optimizer, steps, stale, training):

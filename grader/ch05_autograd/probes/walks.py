@@ -81,3 +81,13 @@ def walked_back(student, recipe, numbers, cotangent, wanted):
         "again": again,
         "untouched": all(bool((leaf.grad == 3).all()) for leaf in leaves),
     }
+
+
+@probe
+def walked_with_cotangent(student, numbers, cotangent):
+    """Return which gradients require grad, where the cotangent does."""
+    a = numbers[0].clone().requires_grad_()
+    h1 = a * 2
+    with at_most(seconds=5):
+        found = student.gradients(h1, cotangent.clone().requires_grad_(), [a, h1])
+    return {name: grad.requires_grad for name, grad in zip(("a", "h1"), found, strict=True)}

@@ -56,12 +56,50 @@ def cook(recipe):
     raise ValueError(kind)
 
 
+def as_code(recipe):
+    """Return the sample that a recipe describes as Python, with zeros for what tensors hold."""
+    kind, content = recipe
+    if kind in ("list", "tuple"):
+        inside = ", ".join(map(as_code, content))
+        return f"[{inside}]" if kind == "list" else f"({inside}{',' * (len(content) == 1)})"
+    if kind in NAMED:
+        return f"{kind}({', '.join(map(as_code, content))})"
+    if kind in MAPPINGS:
+        pairs = ", ".join(f"{key!r}: {as_code(value)}" for key, value in content)
+        name = {"dict": "", "proxy": "types.MappingProxyType"}.get(kind, kind)
+        return f"{name}({{{pairs}}})" if name else f"{{{pairs}}}"
+    match kind:
+        case "tensor" | "view":
+            return code_of_zeros(content)
+        case "array":
+            name = str(content.dtype).removeprefix("torch.")
+            return f"np.zeros({tuple(content.shape)}, {name!r})"
+        case "words":
+            return f"np.array({content!r})"
+        case "scalar":
+            return f"np.{content[0]}({content[1]!r})"
+        case "odd":
+            return {"type": "int"}.get(content, repr(ODD[content]))
+    return repr(content)
+
+
+def code_of_zeros(tensor):
+    """Return the code of a tensor of this shape and dtype, with zeros in it."""
+    shape = ", ".join(map(str, tensor.shape)) or "()"
+    dtype = "" if tensor.dtype is torch.float32 else f", dtype={tensor.dtype}"
+    return f"torch.zeros({shape}{dtype})"
+
+
 def served(batch):
-    """Return a batch as lists of a kind and a content; a tuple that is not named counts as a list."""
+    """Return a batch as lists of a kind and a content; a tuple that is not named counts as a list.
+
+    A mapping that is no dict is of another kind than one that is.
+    """
     if isinstance(batch, torch.Tensor):
         return ["tensor", batch]
     if isinstance(batch, Mapping):
-        return ["dict", [[key, served(value)] for key, value in batch.items()]]
+        kind = "dict" if isinstance(batch, dict) else "mapping that is no dict"
+        return [kind, [[key, served(value)] for key, value in batch.items()]]
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
         return [type(batch).__name__, [served(item) for item in batch]]
     if isinstance(batch, list | tuple):

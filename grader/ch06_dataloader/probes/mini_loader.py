@@ -87,7 +87,8 @@ def mini_pass(student, batches, workers, twice):
             "processes": len(fetchers),
         }
 
-    return bounded(student.MiniLoader, body)
+    doing = f"`list(MiniLoader(...))` of {len(batches)} batches with {workers} workers"
+    return bounded(student.MiniLoader, doing, body)
 
 
 @probe
@@ -122,7 +123,8 @@ def mini_slow_first(student, fails):
                 "workers": turns([pids.get(index) for index in range(4)]),
             }
 
-    return bounded(student.MiniLoader, body)
+    doing = "two workers, of which one takes long over the first batch"
+    return bounded(student.MiniLoader, doing, body)
 
 
 @probe
@@ -154,7 +156,8 @@ def mini_lead(student, workers, factor, steps, length):
             batches.close()
             return {"drawn": counts, "fetched": fetched}
 
-    return bounded(student.MiniLoader, body)
+    doing = f"`iter(loader)` and {steps} times `next`, with {workers} workers"
+    return bounded(student.MiniLoader, doing, body)
 
 
 @probe
@@ -177,7 +180,8 @@ def mini_late(student, workers):
                 return "the process that made it was gone"
             return sorted(found)
 
-    return bounded(student.MiniLoader, body)
+    doing = f"`next` after a pause, with {workers} workers"
+    return bounded(student.MiniLoader, doing, body)
 
 
 def failing(kind):
@@ -220,7 +224,8 @@ def mini_error(student, kind, where, factor):
             batches.close()
             return {"seen": seen, "left": len(workers_alive())}
 
-    return bounded(student.MiniLoader, body)
+    doing = "five times `next` with one worker, the second batch an error, then `close()`"
+    return bounded(student.MiniLoader, doing, body)
 
 
 def told(error):
@@ -240,7 +245,8 @@ def mini_nothing(student, workers):
             asked = [[number] for number in range(workers + 1)]
             return list(mini(student, Fetched(log), asked, lambda samples: None, workers))
 
-    return bounded(student.MiniLoader, body)
+    doing = f"`list(MiniLoader(...))` with {workers} workers, where `collate_fn` returns None"
+    return bounded(student.MiniLoader, doing, body)
 
 
 @probe
@@ -272,7 +278,8 @@ def mini_killed(student, workers, tensors):
                 kinds.append(type(error).__name__)
             return kinds[-1]
 
-    return bounded(student.MiniLoader, body)
+    doing = f"`next`, where one of {workers} workers was killed in its second batch"
+    return bounded(student.MiniLoader, doing, body)
 
 
 @probe
@@ -311,7 +318,8 @@ def mini_end(student, how, large):
             codes = [worker.exitcode for worker in workers]
             return {"codes": codes, "left": left, "after": after}
 
-    return bounded(student.MiniLoader, body)
+    doing = f"a pass that is {how}, with two workers and {'large' if large else 'small'} batches"
+    return bounded(student.MiniLoader, doing, body)
 
 
 @probe
@@ -338,4 +346,5 @@ def mini_begun(student, workers):
             batches.close()
             return len(noted(log, "fetch"))
 
-    return bounded(student.MiniLoader, body)
+    doing = f"`close()` while each of {workers} workers is at its first batch"
+    return bounded(student.MiniLoader, doing, body)

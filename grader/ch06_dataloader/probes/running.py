@@ -4,6 +4,7 @@ import time
 from weakref import WeakKeyDictionary
 
 from grader import Hung, apart
+from grader.evidence.wire.raised import Explained
 
 HANGS = WeakKeyDictionary()
 """How often programs that use a class of the student's have hung. After three, a fourth would
@@ -15,15 +16,22 @@ PATIENCE = 20.0
 learners make: long enough for a machine that has ten times too much to do."""
 
 
-def bounded(student_class, body):
-    """Run `body` in a fork of its own with a limit, unless this class hung three times."""
+class NoAnswer(Explained):
+    """What a program did when it was stopped, because it came to no end."""
+
+
+def bounded(student_class, doing, body):
+    """Run `body` in a fork of its own with a limit, unless this class hung three times.
+
+    `doing` says what it does, for the error if it hangs.
+    """
     if HANGS.get(student_class, 0) >= 3:
-        raise Hung("not run: three programs before this one hung")
+        raise NoAnswer(f"Not run, since three programs before it never came to an end: {doing}.")
     try:
         return apart(body)
     except Hung:
         HANGS[student_class] = HANGS.get(student_class, 0) + 1
-        raise
+        raise NoAnswer(f"This never came to an end: {doing}.") from None
 
 
 def until(condition, seconds=3.0):
