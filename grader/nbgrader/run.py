@@ -196,7 +196,7 @@ def _one(
         replace(
             verdict,
             notes=(*verdict.notes, *own, *everywhere),
-            review=verdict.review or " ".join(everywhere) or _misled(verdict, intake),
+            review=" ".join(filter(None, [verdict.review, *everywhere, _misled(verdict, intake)])),
             tier=run.tier,
         ),
         replies,

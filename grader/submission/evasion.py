@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from grader.course.rules import Rule, RuleKind
-from grader.submission.names import parse
-from grader.submission.program import Program
+from grader.submission.names import bound_by, parse, used_by
+from grader.submission.program import Program, lines_of
 from grader.submission.reasons import (
     ATTRIBUTES,
     BUILT_INS,
@@ -57,15 +57,29 @@ def evasions(program: Program, rules: Iterable[Rule] = ()) -> tuple[Found, ...]:
     names = _Names([node for tree in trees.values() if tree for node in ast.walk(tree)])
     first: dict[Reason, str] = {}
     for label, text in program.parts:
-        tree = trees[text]
-        if tree is None or label in program.given:
+        tree, lines = trees[text], lines_of(text)
+        if label in program.given:
             continue
-        lines = text.split("\n")
+        if tree is None:
+            if _too_deep(text):
+                first.setdefault(Reason.DEEP, lines[0].strip())
+            continue
         look = _Look(tree, names, tuple(rules))
         for node in _in_order(tree):
             for reason in look.at(node):
                 first.setdefault(reason, lines[node.lineno - 1].strip())
     return tuple(Found(reason, line) for reason, line in first.items())
+
+
+def _too_deep(text: str) -> bool:
+    """Say whether text is no bad Python, but deeper than fits on the stack here: it may fit elsewhere."""
+    try:
+        ast.parse(text)
+    except (RecursionError, MemoryError):
+        return True
+    except (SyntaxError, ValueError):
+        return False
+    return False
 
 
 _Located = ast.expr | ast.stmt
@@ -100,12 +114,13 @@ class _Names:
 
     def dotted(self, node: ast.expr) -> str:
         """Return `torch.nn.functional.relu` for `F.relu`; nothing for what is no chain of names."""
-        if isinstance(node, ast.Name):
-            return self.modules.get(node.id) or _USUAL.get(node.id, "")
-        if isinstance(node, ast.Attribute):
-            before = self.dotted(node.value)
-            return f"{before}.{node.attr}" if before else ""
-        return ""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute) and len(parts) < _LONGEST_CHAIN:
+            parts.append(node.attr)
+            node = node.value
+        first = node.id if isinstance(node, ast.Name) else ""
+        first = self.modules.get(first) or _USUAL.get(first, "")
+        return ".".join([first, *reversed(parts)]) if first else ""
 
     def is_torch(self, node: ast.expr) -> bool:
         """Is it PyTorch, or what is reached from there by names alone?"""
@@ -125,6 +140,9 @@ _USUAL = {
 }
 """What notebooks call parts of PyTorch, should an import be missing."""
 
+_LONGEST_CHAIN = 64
+"""Parts of a dotted name that are followed: text may be made to be slow to read."""
+
 _PARTED = frozenset({"torch", "gc", "sys", "os", "inspect", "builtins", "ctypes", "threading"})
 """Modules whose names a program should say when it asks for them."""
 
@@ -140,9 +158,17 @@ class _Look:
         self._forbidden = frozenset(rule.last for rule in rules if rule.kind is not RuleKind.CAST)
         self._modules = frozenset(rule.name for rule in rules if rule.kind is RuleKind.IMPORT)
         self._values = _assigned(tree)
-        self._bound = _bound(tree)
-        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
-        self._parents = {id(node.value): node.attr for node in nodes}
+        used = {name for statement in tree.body for name in used_by(statement)}
+        bound = {name for statement in tree.body for name in bound_by(statement)}
+        self._built_in = used - bound
+        nodes = list(ast.walk(tree))
+        self._asked = {id(one.value): one.attr for one in nodes if isinstance(one, ast.Attribute)}
+        self._terms = {
+            id(term)
+            for one in nodes
+            if isinstance(one, ast.BinOp)
+            for term in (one.left, one.right)
+        }
 
     def at(self, node: _Located) -> Iterator[Reason]:
         """Yield the reasons that a node gives by itself."""
@@ -169,7 +195,7 @@ class _Look:
             case ast.Constant(value=str() as text):
                 if text.startswith(("/proc/", "/dev/mem")):
                     yield Reason.MEMORY
-            case ast.BinOp() | ast.JoinedStr() | ast.Subscript():
+            case ast.BinOp() | ast.JoinedStr() | ast.Subscript() if id(node) not in self._terms:
                 folded = _folded(node)
                 if folded is not None and _IDENTIFIER.fullmatch(folded):
                     yield Reason.PIECES
@@ -178,13 +204,13 @@ class _Look:
                 yield Reason.PATCH
 
     def _of_variable(self, node: ast.Name) -> Iterator[Reason]:
-        if node.id not in self._bound:
+        if node.id in self._built_in:
             yield from BUILT_INS.get(node.id, ())
-        elif id(node) not in self._parents and self._names.modules.get(node.id) in HARMLESS:
+        elif id(node) not in self._asked and self._names.modules.get(node.id) in HARMLESS:
             yield MODULES[self._names.modules[node.id]]  # handed on whole: who knows for what
 
     def _of_attribute(self, node: ast.Attribute) -> Iterator[Reason]:
-        if node.attr != "__code__" or self._parents.get(id(node)) not in READ_OF_CODE:
+        if node.attr != "__code__" or self._asked.get(id(node)) not in READ_OF_CODE:
             yield from _of_attribute(node.attr)
         yield from self._of_path(self._names.dotted(node))
         if self._names.is_torch(node) and node.attr in NAMESPACES:
@@ -275,9 +301,9 @@ class _Look:
 
     def _holds_text(self, node: ast.expr) -> bool:
         """Say whether one of the parts of a sum is text."""
-        if isinstance(node, ast.BinOp):
-            return self._holds_text(node.left) or self._holds_text(node.right)
-        return self._constant(node) is not None or self._made_up(node, 1)
+        return any(
+            self._constant(term) is not None or self._made_up(term, 1) for term in _terms(node)
+        )
 
     def _points_to_a_tensor(self, node: ast.expr) -> bool:
         values = self._values.get(node.id, []) if isinstance(node, ast.Name) else [node]
@@ -331,21 +357,6 @@ def _assigned(tree: ast.AST) -> dict[str, list[ast.expr]]:
     return found
 
 
-def _bound(tree: ast.AST) -> frozenset[str]:
-    """Return every name that a text binds, arguments too: those are no built-ins."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.add(node.id)
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-    return frozenset(found)
-
-
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,}(\.\w+)*")
 
 
@@ -353,8 +364,8 @@ def _folded(node: ast.expr) -> str | None:
     """Return text that is put together from constants alone: `"fin" + "fo"`, `"ofnif"[::-1]`."""
     match node:
         case ast.BinOp(op=ast.Add()):
-            left, right = _text(node.left), _text(node.right)
-            return None if left is None or right is None else left + right
+            texts = [_text(term) for term in _terms(node)]
+            return None if None in texts else "".join(text or "" for text in texts)
         case ast.JoinedStr(values=parts) if len(parts) > 1:
             texts = [
                 _text(part.value if isinstance(part, ast.FormattedValue) else part)
@@ -364,6 +375,19 @@ def _folded(node: ast.expr) -> str | None:
         case ast.Subscript(value=ast.Constant(value=str() as text), slice=ast.Slice()):
             return text
     return None
+
+
+def _terms(node: ast.expr) -> list[ast.expr]:
+    """Return what a sum, or another chain of two-sided operators, is of, in order."""
+    found: list[ast.expr] = []
+    pending = [node]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, ast.BinOp):
+            pending += [one.right, one.left]
+        else:
+            found.append(one)
+    return found
 
 
 def _text(node: ast.expr) -> str | None:

@@ -22,6 +22,7 @@ class Reason(str, Enum):
     PROCESSES = "A thread or a process is started"
     WATCH = "What watches PyTorch's calls is left or changed"
     PATCH = "A part of PyTorch is replaced"
+    DEEP = "The text is too deep to be read"
     GRADER = "The grader's own code is used"
 
 

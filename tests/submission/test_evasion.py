@@ -61,6 +61,9 @@ LOOK = [
     ("import ctypes\n(ctypes.c_char * 8).from_address(id(x))", {Reason.MEMORY}),
     ("open('/proc/self/mem', 'wb')", {Reason.MEMORY}),
     ("exec(code)", {Reason.CODE}),
+    ("class A:\n    def exec(self): pass\nexec(code)", {Reason.CODE}),
+    ("def f():\n    exec = 1\nexec(code)", {Reason.CODE}),
+    ('vars(torch)["a" + "d" + ("d" + "cm") + "ul"]', {Reason.NAMESPACE, Reason.PIECES}),
     ("run = eval", {Reason.CODE}),
     ("import pickle\npickle.loads(b'G' + data + b'.')", {Reason.CODE}),
     ("f.__code__ = g.__code__", {Reason.CODE}),
@@ -131,6 +134,19 @@ def test_given_code_is_no_students():
 
 def test_text_that_is_no_python_gives_no_reason():
     assert reasons("exec(") == set()
+
+
+def test_text_that_is_too_deep_to_be_read_is_a_reason():
+    assert reasons("x = y" + ".z" * 20_000) == {Reason.DEEP}
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["x = " + " + ".join(["'ab'"] * 900) + " + f(y)", "x = y" + ".z" * 900, "a = 1\r\rb = 2\x0c"],
+)
+def test_text_that_is_odd_or_slow_to_read_is_read(source):
+    assert reasons(source) == set()
+    assert Reason.CODE in reasons(f"{source}\nexec('1')")
 
 
 def test_a_line_is_quoted_and_cut():
