@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import about, assert_close, assert_equal, assert_holds, gate
+from grader import about, assert_close, assert_equal, assert_holds, gate, points
 from grader.ch04_modules.probes.functional import Tied
 
 BECAUSE = "order of float sums"
@@ -100,6 +100,7 @@ def test_gradients(called_gradients, tensors, x):
         assert_close(got["grads"][name], leaf.grad, rtol=1e-3, atol=1e-4, because=BECAUSE)
 
 
+@points(3.5)
 def test_ties(called, called_views, tensors, x):
     """Any name of a tied or shared tensor stands for all; two tensors for one are a ValueError."""
     views = called_views.ask(torch.tensor([2.0, 3.0])).value

@@ -23,10 +23,6 @@ def test_every_mistake_has_its_line(chapter):
 
 UNTRIED = {
     "int8_matmul": {"test_no_zero_points"},
-    "matmul_shape": {"test_batches"},
-    "matmul": {"test_stacks_by_a_matrix"},
-    "plan": {"test_flops"},
-    "MiniModule": {"test_reads"},
     "graph_report": {"test_not_recorded"},
     "ResumableLoader": {"test_any_workers"},
     "share": {"test_expressions"},
