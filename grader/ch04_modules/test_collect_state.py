@@ -74,7 +74,9 @@ def whole(random, **options):
 def test_a_layer(collected):
     """Returns two dictionaries; the first has a layer's own tensors."""
     one = graph([{"parameters": [["w", 0]], "buffers": [["s", 0, True]]}], [[2]], [[1]])
-    assert_equal(collected.ask([one]).value, [[("w", 0), ("s", 1)]])
+    with about(("model", written(one)), ("call", "collect_state(m[0])[0]")):
+        got = collected.ask([one]).value[0]
+        assert_equal(got, [("w", 0), ("s", 1)], "Its names, each with its tensor's number.")
 
 
 def test_names(collected, random):

@@ -71,7 +71,7 @@ def options_of(channels=(2, 3), size=3, **more):
 def test_one_by_one(folded, rng):
     """A 1×1 convolution without bias: a convolution with the right output comes back."""
     got = compare(folded, rng, 2, options_of((1, 1), 1, bias=False))
-    assert_equal(got["type"], "Conv2d")
+    assert_equal(got["type"], "Conv2d", "The type of what comes back.")
 
 
 @points(2.5)

@@ -76,7 +76,8 @@ def test_a_layer(called_on, x, rng):
     got = called_on.ask(weight, x).value
     assert_close(got["layer"], x @ weight.t(), rtol=1e-4, atol=1e-5, because=BECAUSE)
     assert_close(got["bare"], 3 * weight[0], rtol=1e-6, atol=0, because="one rounding")
-    assert_equal(got["nothing"].tolist(), [3.0, 3.0])
+    said = "`functional_call(module, {})`, without arguments, for 3 times a parameter of ones."
+    assert_equal(got["nothing"].tolist(), [3.0, 3.0], said)
 
 
 def test_values(called, tensors, x):

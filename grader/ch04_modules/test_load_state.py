@@ -69,7 +69,8 @@ def assert_state(got, expected):
     """Fail unless the modules hold these values."""
     for place, tensor in expected.items():
         with about(("tensor", place)):
-            assert_same_bits(got["now"].get(place), tensor.detach())
+            assert_holds(place in got["now"], "The module holds it no more.")
+            assert_same_bits(got["now"][place], tensor.detach())
 
 
 def assert_refused(loaded, made, tensors, names, **options):

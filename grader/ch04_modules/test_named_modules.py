@@ -2,7 +2,16 @@
 
 import pytest
 
-from grader import Mismatch, assert_equal, assert_holds, compared, gate, points, python_random
+from grader import (
+    Mismatch,
+    about,
+    assert_equal,
+    assert_holds,
+    compared,
+    gate,
+    points,
+    python_random,
+)
 from grader.ch04_modules.graphs import first_difference, modules_of, random_graph, tree, written
 
 COUNT = 24
@@ -53,7 +62,8 @@ def test_itself_first(walked):
     """A module without children gives one pair: its prefix and itself."""
     for prefix in ("", "a"):
         got = walked.ask([tree([])], {"prefix": prefix}, None).value
-        assert_equal(got[0][0], [(prefix, 0)])
+        said = f"list(named_modules(nn.Module(), prefix={prefix!r})), the module as 0."
+        assert_equal(got[0][0], [(prefix, 0)], said)
 
 
 def test_trees(walked, random):
@@ -103,10 +113,15 @@ def test_lazy(walked_at_first, walked):
     """Whoever stops early has not paid for the rest, even where there is no end."""
     chain = tree(*([("next", number + 1)] for number in range(50)), [])
     got = walked_at_first.ask(chain, {}, 3).value
-    assert_equal(got["pairs"], [("", 0), ("next", 1), ("next.next", 2)])
+    said = "The first three pairs of a chain of modules, each as its name and number."
+    assert_equal(got["pairs"], [("", 0), ("next", 1), ("next.next", 2)], said)
     assert_holds(got["looked into"] <= 4, "The walk went on after the third pair.")
     endless = tree([("me", 0), ("other", 1)], [])
     got = walked_at_first.ask(endless, {"remove_duplicate": False}, 5).value
-    assert_equal(got["pairs"], [(".".join(["me"] * depth), 0) for depth in range(5)])
+    with about(
+        ("model", written(endless)), ("call", "named_modules(m[0], remove_duplicate=False)")
+    ):
+        said = "The first five pairs, each as its name and the module's number."
+        assert_equal(got["pairs"], [(".".join(["me"] * depth), 0) for depth in range(5)], said)
     # a walk that ends for good, so that this check stands on something that was found
     compare(walked, [chain])

@@ -2,7 +2,16 @@
 
 import pytest
 
-from grader import Mismatch, assert_equal, assert_raises, compared, gate, points, python_random
+from grader import (
+    Mismatch,
+    about,
+    assert_equal,
+    assert_raises,
+    compared,
+    gate,
+    points,
+    python_random,
+)
 from grader.ch04_modules.graphs import (
     first_difference,
     graph,
@@ -77,8 +86,10 @@ def test_own_tensors(listed):
     one = graph(
         [{"parameters": [["w", 0], ["b", 1]], "buffers": [["s", 0, True]]}], [[2], []], [[]]
     )
-    assert_equal(listed.ask([one], "parameters", {}).value, [[("w", 0), ("b", 1)]])
-    assert_equal(listed.ask([one], "buffers", {}).value, [[("s", 0)]])
+    for kind, pairs in (("parameters", [("w", 0), ("b", 1)]), ("buffers", [("s", 0)])):
+        with about(("model", written(one)), ("call", f"list(named_tensors(m[0], {kind!r}))")):
+            said = "Each pair as its name and the tensor's number."
+            assert_equal(listed.ask([one], kind, {}).value[0], pairs, said)
 
 
 def test_trees(listed, random):

@@ -81,8 +81,11 @@ def drawn(random, kinds, places=PLACES):
 @gate
 def test_two_groups(grouped):
     """Returns two groups, with and without weight decay, each a dict."""
-    groups = grouped.ask([["a", "no bias"]], [], [], None, 0.1).value["groups"]
-    assert_equal(groups, [(["a.weight"], 0.1), ([], 0.0)])
+    layers = [["a", "no bias"]]
+    groups = grouped.ask(layers, [], [], None, 0.25).value["groups"]
+    with about(*called(layers)):
+        # each as its parameters' names and its decay
+        assert_equal(groups, [(["a.weight"], 0.25), ([], 0.0)])
 
 
 def test_biases(grouped, random):

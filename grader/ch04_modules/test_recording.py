@@ -137,35 +137,31 @@ def test_ends(recorded_ends, recorded_by_the_way, x):
     for key, expected, what in ENDS:
         found = got.get(key, "nothing")
         if found != expected:
-            raise Mismatch(what, (("expected", str(expected)), ("got", str(found))))
+            rows = ("expected", str(expected)), ("got", str(found))
+            if what.endswith(HOOKS):  # `recorded_ends` leaves out one of the others' two
+                shown = f"{found + 1} hooks" if type(found) is int else f"an error: {found}"
+                rows = ("expected", "2 hooks, both of others"), ("got", shown)
+            raise Mismatch(what, rows)
 
 
-OURS = "The hooks on the model, beside two of others."
+HOOKS = "The hooks on the model:"
 ENDS = (
-    ("well", 1, f"After the `with` statement. {OURS}"),
+    ("well", 1, f"After the `with` statement. {HOOKS}"),
     (
         "others",
         ["before", "during"] * 2,
-        "Afterwards the model is called: the hooks of others that run.",
+        "The hooks of others that run when it is called afterwards.",
     ),
-    (
-        "counts",
-        [2, 1],
-        "`stem` and `block`: the outputs that were recorded until the `with` statement ended.",
-    ),
+    ("counts", [2, 1], "The outputs of `stem` and `block` until the `with` statement ended."),
     ("reaches the caller", True, "An error in the `with` statement did not reach the caller."),
-    ("error", 1, f"After an error in the `with` statement. {OURS}"),
-    (
-        "after an error",
-        [2, 1],
-        "`act` and `block`: the outputs that were recorded until the error.",
-    ),
+    ("error", 1, f"After an error in the `with` statement. {HOOKS}"),
+    ("after an error", [2, 1], "The outputs of `act` and `block` until the error."),
     *(
-        (f"wrong {n}", 1, f"recording(model, {paths}), where a path leads nowhere. {OURS}")
+        (f"wrong {n}", 1, f"recording(model, {paths}), where a path leads nowhere. {HOOKS}")
         for n, paths in enumerate((["nowhere"], ["stem", "block.7"], ["act", "block.x.y", "stem"]))
     ),
 )
-"""What `recorded_ends` must find, and what that is. "wrong 0" is another error's name if it was none."""
+"""What `recorded_ends` must find, and what that is. Of a wrong path, "entered" or another error's name."""
 
 
 def test_nested(recorded_nested, x):

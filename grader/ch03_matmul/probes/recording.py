@@ -1,6 +1,8 @@
 """Probes of `compute`: formulas, recorded in the student's language."""
 
+import ast
 import operator
+from pathlib import Path
 
 from grader import probe
 
@@ -84,7 +86,21 @@ def _formulas(student):
 @probe
 def recorded(student, name):
     """Return a program of ours, recorded in the student's language."""
-    return student.compute(*_formulas(student)[name])
+    try:
+        return student.compute(*_formulas(student)[name])
+    except Exception as error:
+        error.add_note(asked(name))
+        raise
+
+
+def asked(name):
+    """Return the call that records one of these formulas, as it is written in this file."""
+    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+    for node in [node for node in ast.walk(tree) if isinstance(node, ast.Dict)]:
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and key.value == name and isinstance(value, ast.Tuple):
+                return f"compute{ast.unparse(value)}"
+    raise LookupError(name)
 
 
 @probe
