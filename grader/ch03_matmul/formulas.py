@@ -2,12 +2,12 @@
 
 import itertools
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
 
-from grader import Mismatch, whole_numbers
+from grader import Mismatch, draw_int, draw_one, whole_numbers
 
 _OPERATORS = {
     "+": operator.add,
@@ -93,6 +93,93 @@ def _read(name: str, place: tuple[Any, ...], tensor: torch.Tensor, reads: Reads)
 def whole(rng: torch.Generator, *shape: int) -> torch.Tensor:
     """Whole numbers from -9 to 9 as float64: all sums of products of them are exact."""
     return whole_numbers(rng, shape, -9, 9, dtype=torch.float64)
+
+
+def written(program: Mapping[str, Any]) -> str:
+    """Return the call of `compute` that records a program, as one writes it."""
+    names, extents = zip(*program["axes"], strict=True) if program["axes"] else ((), ())
+    return f"compute({_tuple(extents)}, {_function(names, program['body'])})"
+
+
+def _tuple(items: Iterable[object]) -> str:
+    return repr(tuple(items))
+
+
+def _function(names: Iterable[str], body: object) -> str:
+    listed = ", ".join(names)
+    text = _text(body)
+    inner = text[1:-1] if isinstance(body, tuple) and body[0] in (*_OPERATORS, "&") else text
+    return f"lambda {listed}: {inner}" if listed else f"lambda: {inner}"
+
+
+def _text(node: object) -> str:
+    """Return a node as one writes the formula; whatever is no node as Python shows it."""
+    match node:
+        case ("number", number):
+            return repr(number)
+        case ("index", str() as name):
+            return name
+        case ("minus", inner):
+            return f"-{_text(inner)}"
+        case ("read", str() as name, tuple() as indices):
+            return f"{name}[{', '.join(map(_text, indices)) or '()'}]"
+        case ("where", condition, yes, no):
+            return f"where({_text(condition)}, {_text(yes)}, {_text(no)})"
+        case ("sum", _, _, _):
+            names, extents = [], []
+            while isinstance(node, tuple) and node[0] == "sum":
+                _, name, extent, node = node
+                names.append(name)
+                extents.append(extent)
+            return f"total({_tuple(extents)}, {_function(names, node)})"
+        case (str() as op, left, right):
+            return f"({_text(left)} {op} {_text(right)})"
+    return repr(node)
+
+
+def any_formula(rng: torch.Generator, depth: int) -> Node:
+    """Return a random body for axes i (below 3) and j (below 4), which reads M[i, j] and N[j, i].
+
+    Beside the language's nodes it may hold ("minus", node), for a minus sign in front; see `plain`.
+    Whole divisions have whole numbers on the left and 1 to 4 on the right.
+    """
+    if depth == 0:
+        reads = (
+            read("M", "i", "j"),
+            read("N", "j", "i"),
+            read("M", ("-", _index(2), _index("i")), 1),
+        )
+        leaves = (*reads, _index("i"), _index("j"), _index(draw_int(rng, 0, 9)))
+        return draw_one(rng, leaves)
+    deeper = [any_formula(rng, draw_int(rng, 0, depth - 1)) for _ in range(3)]
+    kind = draw_one(rng, ("minus", "+", "-", "*", "+", "-", "*", "where", "//", "%", "sum"))
+    if kind == "minus":
+        return ("minus", deeper[0])
+    if kind == "where":
+        op = draw_one(rng, ("<", "<=", ">", ">="))
+        left = (
+            "+",
+            deeper[0],
+            _index("i"),
+        )  # not a plain number, which Python would compare by itself
+        condition: Node = (op, left, draw_one(rng, (_index("i"), _index(2), deeper[1])))
+        if draw_int(rng, 0, 1):
+            condition = ("&", condition, ("<", _index("j"), _index(3)))
+        return ("where", condition, deeper[1], deeper[2])
+    if kind in ("//", "%"):
+        return (kind, ("+", deeper[0], _index("i")), ("+", _index("j"), _index(1)))
+    if kind == "sum":
+        return ("sum", "r", 2, ("*", deeper[0], ("+", _index("r"), deeper[1])))
+    return (kind, deeper[0], deeper[1])
+
+
+def plain(node: Any) -> Any:
+    """Return a formula with nodes of the language alone: a minus sign in front is 0 less what follows."""
+    if not isinstance(node, tuple):
+        return node
+    if node and node[0] == "minus":
+        return ("-", ("number", 0), plain(node[1]))
+    return tuple(plain(part) for part in node)
 
 
 def read(name: str, *indices: str | int | Node) -> Node:

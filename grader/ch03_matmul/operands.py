@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import torch
 
-from grader import Evidence, Mismatch, assert_close, assert_raises
+from grader import Evidence, Mismatch, assert_close, assert_raises, compared, draw_order
 from grader.ch03_matmul.shapes import Shape
 
 EXACT = "sums of whole numbers this small are exact, in whatever order they are taken"
@@ -18,7 +19,30 @@ def assert_exact(got: object, expected: torch.Tensor, **inputs: object) -> None:
     try:
         assert_close(got, expected, rtol=0, atol=0, because=EXACT)
     except Mismatch as mismatch:
-        raise Mismatch(mismatch.what, (*rows, *mismatch.rows), _link(inputs)) from None
+        what = mismatch.what.replace("results are too far off", "elements are wrong")
+        found = tuple(row for row in mismatch.rows if row[0] != "allowed")
+        raise Mismatch(what, (*rows, *_place(got, expected), *found), _link(inputs)) from None
+
+
+def _place(got: object, expected: torch.Tensor) -> tuple[tuple[str, str], ...]:
+    """Return a row with the index of the first element that is wrong, where shapes and dtypes agree."""
+    same_kind = isinstance(got, torch.Tensor) and got.shape == expected.shape
+    if not same_kind or got.dtype != expected.dtype or not expected.dim():
+        return ()
+    index = (got != expected).nonzero()[0].tolist()
+    return (("element", str(index)),)
+
+
+def labelled(rng: torch.Generator, *shape: int) -> torch.Tensor:
+    """Return float32 numbers that say where they come from: 100 for each row's label, 1 for each column.
+
+    Rows have labels from 1 in an order that is drawn, matrices 10,000 each: 10304 stands in matrix 1, in
+    the row with the label 3, in column 4.
+    """
+    *batch, rows, columns = shape
+    label = 1 + torch.tensor(draw_order(rng, rows))
+    matrix = torch.arange(math.prod(batch)).reshape(*batch, 1, 1)
+    return (10_000 * matrix + 100 * label[:, None] + torch.arange(columns)).float()
 
 
 def _link(inputs: Mapping[str, object]) -> str:
@@ -43,6 +67,19 @@ def shown(value: object) -> str:
         return str(value)
     layout = "" if value.is_contiguous() else f", strides {value.stride()}"
     return f"shape {tuple(value.shape)}{layout}"
+
+
+def assert_unchanged(evidence: Evidence, **inputs: torch.Tensor | None) -> None:
+    """Fail if the student's code changed one of its inputs. The probe lists them as `in_place`."""
+    after = evidence.inputs_after
+    tensors = {name: value for name, value in inputs.items() if value is not None}
+    changed = [name for name, value in tensors.items() if not torch.equal(after[name], value)]
+    rows = ((name, shown(value)) for name, value in tensors.items())
+    compared(changed)
+    if changed:
+        names = " and ".join(f"`{name}`" for name in changed)
+        what = f"Your code changed {names} in place. Work on a copy, or build a new tensor."
+        raise Mismatch(what, tuple(rows))
 
 
 def assert_refused(evidence: Evidence, **inputs: object) -> None:

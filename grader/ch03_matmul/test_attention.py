@@ -2,7 +2,7 @@
 
 import torch
 
-from grader import Mismatch, about, assert_close, assert_tensor, gate
+from grader import Mismatch, about, assert_close, assert_tensor, gate, points
 from grader.ch03_matmul.attended import (
     DOUBLE,
     LARGE,
@@ -13,6 +13,7 @@ from grader.ch03_matmul.attended import (
     exact,
     question,
 )
+from grader.ch03_matmul.operands import assert_unchanged
 
 
 @gate
@@ -29,11 +30,18 @@ def test_plain(attended, rng):
         ((2,), 4, 9, 16, 5),
         ((2, 3), 7, 6, 5, 8),
         ((2, 1, 3), 1, 40, 16, 1),
-        ((2,), 0, 3, 4, 2),
         ((1, 1), 5, 1, 1, 3),
     ):
         q, k, v = question(rng, lead, queries, keys, size, values)
         compare(attended.ask(q, k, v, None).value, q, k, v, None, "no mask")
+
+
+@points(0.5)
+def test_no_queries(attended, rng):
+    """No queries, no batch, values of size 0: an empty result."""
+    for lead, queries, values in (((2,), 0, 2), ((0, 2), 3, 2), ((2,), 3, 0)):
+        q, k, v = question(rng, lead, queries, 3, 4, values)
+        compare(attended.ask(q, k, v, None).value, q, k, v, None, "an empty result")
 
 
 def test_float64(attended, rng):
@@ -109,6 +117,7 @@ def test_large_scores(attended, rng):
         compare(got, large_q, keys, v, chosen, name, LARGE)
 
 
+@points(4.5)
 def test_gradients(attention_grads, rng):
     """Gradients of q, k and v; none flows through an empty row, and none is NaN."""
     q, k, v = question(rng, (2, 3), 5, 7, 16, 4)
@@ -124,12 +133,23 @@ def test_gradients(attention_grads, rng):
         expected = torch.autograd.grad(exact(*leaves, chosen), leaves, cotangent.double())
         got = attention_grads.ask(q, k, v, chosen, cotangent).value
         for which, mine, truth in zip("qkv", got, expected, strict=True):
-            with about(("case", name), ("gradient of", which)):
+            shapes = f"{tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}"
+            with about(("case", name), ("q, k, v", shapes), ("gradient of", which)):
                 if mine is None:
                     raise Mismatch("No gradient arrives: on its way the result left the graph.")
                 assert_close(
                     mine, truth.float(), rtol=0.0, atol=5e-4, because="float32 against float64"
                 )
+
+
+def test_inputs_stay(attended, rng):
+    """The inputs are as they were."""
+    q, k, v = question(rng, (2, 3), 4, 6, 5, 3)
+    mask = boolean(rng, 4, 6)
+    for chosen in (None, mask, additive(mask, rng)):
+        evidence = attended.ask(q, k, v, chosen)
+        assert_tensor(evidence.value, dtype=torch.float32)
+        assert_unchanged(evidence, q=q, k=k, v=v, mask=chosen)
 
 
 def test_any_layout(attended, rng):

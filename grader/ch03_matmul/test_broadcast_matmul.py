@@ -10,6 +10,7 @@ from grader import (
     draw_int,
     gate,
     permuted_tensor,
+    points,
     whole_numbers,
 )
 from grader.ch03_matmul.operands import assert_exact, assert_refused
@@ -106,6 +107,7 @@ def test_one_call(broadcast_product, rng):
 
 
 @claimed
+@points(3)
 def test_writes_nothing_out(broadcast_product, rng):
     """At most the result, and each operand once at its own size, is allocated."""
     for a, b in WIDE:

@@ -3,8 +3,18 @@
 import pytest
 import torch
 
-from grader import about, assert_equal, assert_raises, assert_same_bits, gate
-from grader.ch03_matmul.formulas import evaluate, whole
+from grader import (
+    Mismatch,
+    about,
+    assert_equal,
+    assert_raises,
+    assert_same_bits,
+    compared,
+    gate,
+    points,
+)
+from grader.ch03_matmul.formulas import any_formula, evaluate, plain, program, read, whole, written
+from grader.ch03_matmul.probes.recording import asked
 
 
 @pytest.fixture
@@ -16,7 +26,7 @@ def short(rng):
 def meaning(recorded, name, expected, buffers):
     """Record one of our formulas, and compare what the program says with what we meant."""
     program = recorded.ask(name).value
-    with about(("formula", name), ("program", repr(program)[:300])):
+    with about(("formula", asked(name)), ("program", repr(program)[:300])):
         # minus zero is as good as zero
         assert_same_bits(evaluate(program, buffers) + 0.0, expected.double() + 0.0)
 
@@ -26,7 +36,7 @@ def upto(n):
 
 
 @gate
-def test_program(recorded, short):
+def test_program(recorded):
     """`compute` returns a dict with the axes, named as the parameters, and a body."""
     for name, axes in (
         ("vector add", (("i", 7),)),
@@ -36,8 +46,8 @@ def test_program(recorded, short):
         program = recorded.ask(name).value
         assert_equal(type(program).__name__, "dict", "`compute` is to return a dict.")
         assert_equal(sorted(program), ["axes", "body"], "The program's keys.")
-        assert_equal(tuple(map(tuple, program["axes"])), axes, f"The axes of the {name}.")
-    meaning(recorded, "vector add", short["A"] + short["B"], short)
+        what = f"The axes of {asked(name)}."
+        assert_equal(tuple(map(tuple, program["axes"])), axes, what)
 
 
 def test_arithmetic(recorded, short):
@@ -55,6 +65,7 @@ def test_arithmetic(recorded, short):
 def test_reads(recorded, short, rng):
     """Buffers of any number of dimensions, read at computed places."""
     a, b = short["A"], short["B"]
+    meaning(recorded, "vector add", a + b, short)
     meaning(recorded, "reversed", a.flip(0), short)
     meaning(recorded, "numbers as indices", a[0] + b * a[6], short)
     table = whole(rng, 4, 5)
@@ -70,6 +81,31 @@ def test_conditions(recorded, short):
     expected = expected + 10_000 * ((j < 5) & (i + j <= 5)) + 100_000 * (i > 2)
     meaning(recorded, "conditions", expected, {})
     meaning(recorded, "values decide", torch.maximum(short["A"], short["B"]), short)
+
+
+@points(3)
+def test_any_formula(recorded_formula, rng):
+    """Random formulas: every operator on what any other gives, a minus sign in front of it too."""
+    buffers = {"M": whole(rng, 3, 4), "N": whole(rng, 4, 3)}
+    bodies = [
+        ("minus", ("+", read("M", "i", "j"), ("index", "i"))),
+        ("minus", ("*", read("M", "i", "j"), read("N", "j", "i"))),
+        ("minus", ("where", ("<", ("index", "i"), ("index", "j")), ("number", 1), ("index", "j"))),
+        *(any_formula(rng, 1 + number // 20) for number in range(60)),
+    ]
+    wrong, found = [], []
+    for body in bodies:
+        expected = program({"i": 3, "j": 4}, {}, plain(body))
+        got = recorded_formula.ask((3, 4), ("i", "j"), body).value
+        found.append(evaluate(got, buffers) + 0.0)
+        if not torch.equal(found[-1], evaluate(expected, buffers) + 0.0):
+            wrong.append((written({**expected, "body": body}), written({**expected, **got})))
+    compared(found)
+    if wrong:
+        formula, recorded = min(wrong, key=lambda one: len(one[0]))
+        rows = ("formula", formula), ("what was recorded", recorded)
+        what = f"{len(wrong)} of {len(bodies)} formulas mean something else. The shortest:"
+        raise Mismatch(what, rows)
 
 
 def test_sums(recorded, short, rng):
@@ -97,9 +133,9 @@ def test_convolutions(recorded, rng):
     meaning(recorded, "convolution", expected, {"A": image, "B": weight})
 
 
-def test_refuses(recorded, recorded_wrongly, short):
+def test_refuses(recorded, recorded_wrongly):
     """`if`, `and` and chained comparisons raise `TypeError`; a wrong number of indices `ValueError`."""
-    meaning(recorded, "vector add", short["A"] + short["B"], short)
+    meaning(recorded, "an index", 10 * upto(3)[:, None] + upto(4), {})
     for how, expected in (
         ("if", "TypeError"),
         ("chain", "TypeError"),
@@ -110,4 +146,4 @@ def test_refuses(recorded, recorded_wrongly, short):
         ("sum too few", "ValueError"),
     ):
         what = "A formula that cannot be recorded must be refused."
-        assert_raises(recorded_wrongly.ask(how), expected, what, ("formula", how))
+        assert_raises(recorded_wrongly.ask(how), expected, what, ("formula", asked(how)))

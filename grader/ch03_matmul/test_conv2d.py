@@ -11,8 +11,10 @@ from grader import (
     claimed,
     compared,
     gate,
+    points,
     whole_numbers,
 )
+from grader.ch03_matmul.operands import assert_unchanged
 
 PLAIN = ((1, 1), (0, 0), (1, 1), 1)
 
@@ -22,14 +24,19 @@ def compare(convolved, x, weight, bias=None, options=PLAIN):
     stride, padding, dilation, groups = options
     expected = F.conv2d(x, weight, bias, stride, padding, dilation, groups)
     rows = (
+        ("call", f"conv2d(x, weight, {'None' if bias is None else 'bias'}, {_listed(options)})"),
         ("x", f"{tuple(x.shape)}, strides {x.stride()}"),
         ("weight", str(tuple(weight.shape))),
-        ("options", f"stride {stride}, padding {padding}, dilation {dilation}, groups {groups}"),
     )
     because = "the inputs are whole numbers, a wrong term is off by at least 1"
     with about(*rows):
         got = convolved.ask(x, weight, bias, options).value
         assert_close(got, expected, rtol=0.0, atol=0.01, because=because)
+
+
+def _listed(options):
+    """Return the last arguments of a call as one writes them."""
+    return ", ".join(map(str, options))
 
 
 @gate
@@ -41,6 +48,7 @@ def test_shape(convolved, convolved_plainly, rng):
     assert_tensor(got, dtype=torch.float32, shape=(2, 4, 4, 3))
 
 
+@points(4)
 def test_windows(convolved, rng):
     """Plain windows, square and oblong, with and without bias."""
     compare(convolved, whole_numbers(rng, (1, 1, 3, 3)), whole_numbers(rng, (1, 1, 1, 1)))
@@ -112,6 +120,16 @@ def test_any_layout(convolved, rng):
         compare(convolved, x, weight[:, ::2], bias, ((2, 1), (1, 0), (1, 1), 2))
 
 
+def test_inputs_stay(convolved, rng):
+    """The inputs are as they were."""
+    x, weight = whole_numbers(rng, (2, 4, 6, 5)), whole_numbers(rng, (6, 2, 3, 2))
+    for bias in (None, whole_numbers(rng, (6,))):
+        for options in (((1, 1), (0, 0), (1, 1), 2), ((2, 1), (1, 2), (1, 2), 2)):
+            evidence = convolved.ask(x, weight, bias, options)
+            assert_tensor(evidence.value, dtype=torch.float32)
+            assert_unchanged(evidence, x=x, weight=weight, bias=bias)
+
+
 COSTLY = (
     ((2, 8, 20, 18), (16, 8, 3, 3), ((1, 1), (0, 0), (1, 1), 1)),
     ((1, 16, 20, 20), (16, 4, 3, 3), ((1, 1), (1, 1), (1, 1), 4)),
@@ -130,21 +148,23 @@ def costs(conv_cost, rng):
         found = conv_cost.ask(x, weight, bias, options).value
         assert_tensor(found["result"], dtype=torch.float32, shape=expected.shape)
         if not torch.allclose(found["result"], expected, atol=0.01):
-            raise Mismatch("The result is wrong, so what it costs does not count.")
+            what = "The result is wrong, so what it costs does not count."
+            raise Mismatch(what, shown(x, weight, options))
         yield found, x, weight, expected, options
+
+
+def shown(x, weight, options):
+    """Return the rows that say what was called."""
+    call = f"conv2d(x, weight, bias, {_listed(options)})"
+    return ("call", call), ("x", str(tuple(x.shape))), ("weight", str(tuple(weight.shape)))
 
 
 def at_most(got, allowed, what, x, weight, options):
     """Fail if a measured cost is above its budget."""
     compared(got)
     if got > allowed:
-        rows = (
-            ("x", str(tuple(x.shape))),
-            ("weight", f"{tuple(weight.shape)}, groups {options[3]}"),
-            ("allowed", f"{allowed:,}"),
-            ("got", f"{got:,}"),
-        )
-        raise Mismatch(what, rows)
+        numbers = ("allowed", f"{allowed:,}"), ("got", f"{got:,}")
+        raise Mismatch(what, (*shown(x, weight, options), *numbers))
 
 
 @claimed
@@ -152,7 +172,14 @@ def test_work(conv_cost, rng):
     """Groups divide the work: no more FLOPs than the weights call for."""
     for found, x, weight, expected, options in costs(conv_cost, rng):
         allowed = 2 * expected.numel() * weight[0].numel()
-        at_most(found["flops"], allowed, "More FLOPs than needed.", x, weight, options)
+        at_most(
+            found["flops"],
+            allowed,
+            "The products take more FLOPs than the weights call for.",
+            x,
+            weight,
+            options,
+        )
 
 
 @claimed
@@ -163,4 +190,11 @@ def test_memory(conv_cost, rng):
         padded = x[:, :, 0, 0].numel() * (x.shape[2] + 2 * top) * (x.shape[3] + 2 * left)
         windows = x.shape[0] * x.shape[1] * weight[0, 0].numel() * expected[0, 0].numel()
         allowed = 4 * (padded + windows + 3 * expected.numel() + weight.numel())
-        at_most(found["peak"], allowed, "Too many bytes at once.", x, weight, options)
+        at_most(
+            found["peak"],
+            allowed,
+            "Too many bytes of new storage are alive at once.",
+            x,
+            weight,
+            options,
+        )

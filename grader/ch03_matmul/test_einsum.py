@@ -10,6 +10,7 @@ from grader import (
     claimed,
     compared,
     gate,
+    points,
     whole_numbers,
 )
 from grader.ch03_matmul.equations import any_equation
@@ -192,6 +193,7 @@ PAIRS = [
 
 
 @claimed
+@points(5)
 def test_one_product_per_pair(contracted, rng):
     """Contracting takes one product for two operands, and one more for each further one."""
     chain = ("ab,bc,cd,de->ae", (3, 4), (4, 5), (5, 6), (6, 7))

@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from grader import (
+    about,
     assert_close,
     assert_equal,
     assert_holds,
@@ -12,6 +13,7 @@ from grader import (
     assert_tensor,
     facts,
     gate,
+    points,
     whole_numbers,
 )
 
@@ -28,6 +30,13 @@ def order(parameters):
 def flat(x, order):
     """Return feature maps (N, C, H, W) as the linear layer takes them."""
     return x.permute(0, *order).flatten(1)
+
+
+def called(weight, bias, size, x):
+    """Return the rows that say what was converted, and what it was called on."""
+    out, features = weight.shape
+    linear = f"nn.Linear({features}, {out}{'' if bias is not None else ', bias=False'})"
+    return ("call", f"linear_as_conv({linear}, {size})(x)"), ("x", f"shape {tuple(x.shape)}")
 
 
 @gate
@@ -48,9 +57,10 @@ def test_same_numbers(linear_converted, rng, order):
         x = whole_numbers(rng, (3, channels, *size))
         for bias in (whole_numbers(rng, (out,)), None):
             expected = F.linear(flat(x, order), weight, bias)[:, :, None, None]
-            assert_close(
-                linear_converted.ask(weight, bias, size, x).value["before"], expected, **CLOSE
-            )
+            with about(*called(weight, bias, size, x)):
+                assert_close(
+                    linear_converted.ask(weight, bias, size, x).value["before"], expected, **CLOSE
+                )
 
 
 def test_slides(linear_converted, rng, order):
@@ -63,9 +73,11 @@ def test_slides(linear_converted, rng, order):
         inner = [(0, 1, 4, 5)[dim] for dim in order]  # of (N, C, rows, columns, h, w)
         windows = x.unfold(2, size[0], 1).unfold(3, size[1], 1)
         expected = F.linear(windows.permute(0, 2, 3, *inner).flatten(3), weight, bias)
-        assert_close(got, expected.permute(0, 3, 1, 2).contiguous(), **CLOSE)
+        with about(*called(weight, bias, size, x)):
+            assert_close(got, expected.permute(0, 3, 1, 2).contiguous(), **CLOSE)
 
 
+@points(2)
 def test_shares_its_memory(linear_converted, rng, order):
     """Weight and bias are parameters in the linear layer's memory: training one trains both."""
     for channels, size, out in CASES:
@@ -80,7 +92,9 @@ def test_shares_its_memory(linear_converted, rng, order):
             assert_holds(fact.requires_grad, f"`{name}` cannot be trained.")
             assert_holds(fact.aliases is not None, f"`{name}` has memory of its own.")
         expected = F.linear(flat(x, order), 2 * weight, bias)[:, :, None, None]
-        assert_close(found["after"], expected, **CLOSE)
+        trained = ("done", "linear.weight.mul_(2), after the conversion")
+        with about(trained, *called(weight, bias, size, x)):
+            assert_close(found["after"], expected, **CLOSE)
 
 
 def test_without_bias_and_in_float64(linear_converted, rng, order):
@@ -97,6 +111,6 @@ def test_without_bias_and_in_float64(linear_converted, rng, order):
 def test_uneven(linear_refused):
     """Features that are no whole number of maps raise `ValueError`."""
     for features, size in ((10, (2, 2)), (5, (7, 1)), (9, (2, 3))):
-        rows = ("features", str(features)), ("size", str(size))
-        what = "Features that are no whole number of maps were taken."
+        rows = (("call", f"linear_as_conv(nn.Linear({features}, 2), {size})"),)
+        what = "The features are no whole number of maps: a ValueError was expected."
         assert_raises(linear_refused.ask(features, size), "ValueError", what, *rows)

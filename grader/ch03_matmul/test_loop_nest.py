@@ -1,8 +1,18 @@
 """Checks of `loop_nest`: the loops are run, and every read is noted."""
 
 import pytest
+import torch
 
-from grader import Mismatch, about, assert_equal, assert_raises, assert_same_bits, compared, gate
+from grader import (
+    Mismatch,
+    about,
+    assert_equal,
+    assert_raises,
+    assert_same_bits,
+    compared,
+    gate,
+    points,
+)
 from grader.ch03_matmul.formulas import (
     add,
     evaluate,
@@ -12,6 +22,7 @@ from grader.ch03_matmul.formulas import (
     read,
     reads_in_order,
     whole,
+    written,
 )
 
 
@@ -36,10 +47,15 @@ def compare(looped, asked, order, buffers):
     """Run the loops, compare the result, and return what was read."""
     shape = tuple(extent for _, extent in asked["axes"])
     found = looped.ask(asked, order, shape, buffers).value
-    with about(("order", ", ".join(order)), ("your source", found["source"])):
-        # minus zero is as good as zero
-        assert_same_bits(found["out"] + 0.0, evaluate(asked, buffers) + 0.0)
+    rows = ("program", written(asked)), ("order", str(tuple(order)))
+    with about(*rows, ("your source", found["source"])):
+        assert_same_bits(settled(found["out"]), settled(evaluate(asked, buffers)))
     return found
+
+
+def settled(numbers):
+    """Return numbers with one zero and one NaN: minus zero is as good as zero, and any NaN as another."""
+    return torch.where(numbers.isnan(), torch.nan, numbers + 0.0)
 
 
 @gate
@@ -74,6 +90,18 @@ def test_expressions(looped, rng):
         compare(looped, program({"i": 6}, {}, body), ("i",), buffers)
 
 
+@points(0.5)
+def test_numbers(looped, rng):
+    """Numbers of every kind: negative, infinite, and NaN, which is no number."""
+    a, i = read("A", "i"), ("index", "i")
+    buffers = {"A": whole(rng, 4)}
+    early = ("<", i, ("number", 2))
+    for number in (-3, -0.5, 1e300, 1e-300, torch.inf, -torch.inf, torch.nan):
+        node = ("number", number)
+        for body in (node, ("where", early, a, node), ("-", a, node)):
+            compare(looped, program({"i": 4}, {}, body), ("i",), buffers)
+
+
 def test_sums(looped, gemm, padded, rng):
     """Sums, whatever `out` held before; sums of nothing; results without a dimension."""
     asked, buffers = gemm
@@ -102,6 +130,7 @@ def test_any_order(looped, gemm, padded, rng):
         compare(looped, asked, order, buffers)
 
 
+@points(3)
 def test_loop_order(looped, gemm, padded, rng):
     """The loops stand in the order that was asked for: every read happens when it should."""
     copy = program({"i": 2, "j": 3, "h": 2}, {}, read("M", "i", "j", "h"))
@@ -123,7 +152,9 @@ def test_loop_order(looped, gemm, padded, rng):
             if mine != theirs:
                 wrong.append(
                     (
-                        ("order", ", ".join(order)),
+                        ("program", written(asked)),
+                        ("order", str(order)),
+                        ("your source", found["source"]),
                         (f"expected reads of {name}", str(theirs[:12])),
                         (f"reads of {name}", str(mine[:12])),
                         ("counts", f"{len(theirs)} expected, {len(mine)} made"),
@@ -156,6 +187,6 @@ def test_wrong_order(looped, loops_refused, gemm):
     asked, buffers = gemm
     compare(looped, asked, ("i", "j", "k"), buffers)
     for order in (("i", "j"), ("i", "j", "k", "k"), ("i", "j", "r"), ("i", "i", "k"), ()):
-        rows = ("loops", "i, j, k"), ("order", str(order))
+        rows = ("program", written(asked)), ("order", str(order))
         what = "An order that does not hold every name once was taken."
         assert_raises(loops_refused.ask(asked, order), "ValueError", what, *rows)

@@ -11,6 +11,7 @@ from grader import (
     draw_int,
     gate,
     permuted_tensor,
+    points,
     whole_numbers,
 )
 from grader.ch03_matmul.operands import assert_exact, assert_refused, shown
@@ -96,6 +97,7 @@ def test_refusals(multiplied, rng):
 
 
 @claimed
+@points(4)
 def test_one_call(multiplied, rng):
     """One call of `mm` or `bmm` does it, and no other product."""
     pairs = [((3, 5), (5, 2)), ((4, 3, 5), (5, 2)), ((4, 3, 5), (4, 5, 2)), ((5,), (4, 5, 2))]

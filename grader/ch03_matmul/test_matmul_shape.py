@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader import Mismatch, compared, draw_int, gate
+from grader import Mismatch, assert_holds, compared, draw_int, gate, points
 from grader.ch03_matmul.operands import explored
 from grader.ch03_matmul.shapes import any_pair, fitting_batches, true_shape
 
@@ -28,7 +28,7 @@ def compare(shaped, pairs):
         _, _, a, b, expected, shape = min(wrong, key=lambda row: row[:2])
         raise Mismatch(
             f"{len(wrong)} of {len(pairs)} shapes are wrong. The simplest:",
-            (("a, b", f"{a}, {b}"), ("expected", str(expected)), ("got", str(shape))),
+            (("call", f"matmul_shape({a}, {b})"), ("expected", str(expected)), ("got", str(shape))),
             explored(a, b),
         )
 
@@ -53,6 +53,7 @@ def test_batches(shaped, sizes):
     compare(shaped, [*pairs, ((3, p, m, k), (3, p, k, n)), ((2, 3, p, m, k), (k, n))])
 
 
+@points(3)
 def test_batches_broadcast(shaped, rng):
     """Batch dimensions broadcast, aligned on the right."""
     pairs = []
@@ -68,6 +69,16 @@ def test_vectors_and_batches(shaped, sizes):
     m, k, n, p = sizes
     pairs = [((k,), (p, k, n)), ((p, m, k), (k,)), ((k,), (k, k, n)), ((k, m, k), (k,))]
     compare(shaped, [*pairs, ((k,), (1, p, k, 1)), ((p, 1, 1, k), (k,))])
+
+
+@points(0.5)
+def test_tuple(shaped, sizes):
+    """The result is a tuple."""
+    m, k, n, p = sizes
+    for a, b in (((m, k), (k, n)), ((p, m, k), (k,)), ((k,), (k,))):
+        (got,) = shaped.ask([(list(a), list(b))]).value
+        rows = ("call", f"matmul_shape({a}, {b})"), ("got", str(got))
+        assert_holds(isinstance(got, tuple), "This is no tuple.", *rows)
 
 
 def test_refusals(shaped, sizes):

@@ -8,6 +8,7 @@ from grader import (
     awkward_tensor,
     gate,
     permuted_tensor,
+    points,
     whole_numbers,
 )
 from grader.ch03_matmul.operands import assert_exact, assert_refused
@@ -25,6 +26,7 @@ def test_shape(by_hand, rng):
         assert_tensor(got, dtype=torch.float32, shape=(m, n))
 
 
+@points(2.5)
 def test_values(by_hand, rng):
     """The sums of products, for matrices of any shape, square ones too."""
     for m, k, n in ((3, 5, 2), (4, 4, 4), (2, 7, 9), (20, 30, 10)):

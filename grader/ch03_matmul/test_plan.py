@@ -1,23 +1,45 @@
 """Checks of `plan`: what programs return, do and allocate, at sizes that nobody could run."""
 
+import inspect
+
 import torch
 
-from grader import Mismatch, about, assert_equal, draw_int, gate
+from grader import Mismatch, assert_equal, compared, draw_int, gate, points
+from grader.ch03_matmul.probes import planning
 
 F32, F64, I64 = torch.float32, torch.float64, torch.int64
 MILLION = 10**6
 KEYS = ["flops", "kept_bytes", "new_bytes", "outputs", "peak_bytes"]
 
 
-def compare(planned, name, specs, **expected):
-    """Compare some of a plan's numbers with ours."""
-    plan = planned.ask(name, specs).value
-    for key, value in expected.items():
-        got = plan[key]
-        if key == "outputs":
-            got = triples(got)
-        with about(("arguments", ", ".join(str(shape) for shape, _ in specs))):
-            assert_equal(got, value, f"`{key}` of `{name}` is not as expected.")
+def compare(planned, *cases):
+    """Compare some numbers of each plan with ours; `cases` are (name, specs, {key: number})."""
+    found, wrong = [], []
+    for name, specs, expected in cases:
+        plan = planned.ask(name, specs).value
+        for key, value in expected.items():
+            got = triples(plan[key]) if key == "outputs" else plan[key]
+            found.append(got)
+            if got != value:
+                wrong.append((key, value, got, called(name, specs)))
+    compared(found)
+    if wrong:
+        key, value, got, rows = wrong[0]
+        ours, theirs = (_number(one) for one in (value, got))
+        what = f"`{key}` is not as expected."
+        raise Mismatch(what, (*rows, ("expected", ours), ("got", theirs)))
+
+
+def _number(value):
+    return f"{value:,}" if type(value) is int else repr(value)[:300]
+
+
+def called(name, specs):
+    """Return the rows that say which program was planned, and for which arguments."""
+    source = (
+        inspect.getsource(getattr(planning, f"_{name}")).strip().replace(f"_{name}(", f"{name}(")
+    )
+    return ("program", source), ("call", f"plan({name}, {specs})")
 
 
 def triples(outputs):
@@ -44,93 +66,100 @@ def test_dict(planned, rng):
     assert_equal(sorted(plan), KEYS, "The keys of the plan.")
 
 
+@points(3)
 def test_product(planned, rng):
     """The product of 10^6 × 10^3 and 10^3 × 10^6: four terabytes that nobody allocates."""
     specs = [((MILLION, 1000), F32), ((1000, MILLION), F32)]
-    compare(
-        planned,
-        "product",
-        specs,
-        outputs=[((MILLION, MILLION), (MILLION, 1), F32)],
-        flops=2 * MILLION * 1000 * MILLION,
-        new_bytes=4 * MILLION**2,
-        peak_bytes=4 * MILLION**2,
-        kept_bytes=4 * MILLION**2,
-    )
+    everything = {
+        "outputs": [((MILLION, MILLION), (MILLION, 1), F32)],
+        "flops": 2 * MILLION * 1000 * MILLION,
+        "new_bytes": 4 * MILLION**2,
+        "peak_bytes": 4 * MILLION**2,
+        "kept_bytes": 4 * MILLION**2,
+    }
     m, k, n = torch.randint(10**4, 10**5, (3,), generator=rng).tolist()
-    specs = [((7, m, k), F64), ((7, k, n), F64)]
+    stacks = [((7, m, k), F64), ((7, k, n), F64)]
     outputs = [((7, m, n), (m * n, n, 1), F64)]
-    compare(planned, "product", specs, outputs=outputs, flops=14 * m * k * n, new_bytes=56 * m * n)
+    numbers = {"outputs": outputs, "flops": 14 * m * k * n, "new_bytes": 56 * m * n}
+    compare(planned, ("product", specs, everything), ("product", stacks, numbers))
 
 
 def test_outputs(planned):
     """Shapes, strides and dtypes, of one output and of several."""
     n = 10**5
-    compare(
-        planned,
-        "head",
-        [((n, 512), F32), ((512, 4 * n), F32), ((4 * n, n), F32)],
-        outputs=[((n, n), (n, 1), F32), ((n,), (1,), I64)],
-    )
-    compare(
-        planned,
-        "views",
-        [((n, n), F32)],
-        outputs=[
-            ((n, n), (1, n), F32),
-            ((n - 1, n // 2), (n, 2), F32),
-            ((n * n,), (1,), F32),
-        ],
-    )
+    head = [((n, 512), F32), ((512, 4 * n), F32), ((4 * n, n), F32)]
+    views = [((n, n), (1, n), F32), ((n - 1, n // 2), (n, 2), F32), ((n * n,), (1,), F32)]
     shape, size = (64, 32, 2048, 2048), 32 * 2048 * 2048
     strides = (size, 2048 * 2048, 2048, 1)
-    compare(planned, "makes_its_own", [(shape, F32)], outputs=[(shape, strides, F32)])
+    compare(
+        planned,
+        ("views", [((n, n), F32)], {"outputs": views}),
+        ("head", head, {"outputs": [((n, n), (n, 1), F32), ((n,), (1,), I64)]}),
+        ("makes_its_own", [(shape, F32)], {"outputs": [(shape, strides, F32)]}),
+    )
 
 
 def test_flops(planned, rng):
     """FLOPs of several products, and of a convolution."""
     n = draw_int(rng, 10**4, 10**5 - 1)
-    specs = [((n, 512), F32), ((512, 4 * n), F32), ((4 * n, n), F32)]
-    compare(planned, "head", specs, flops=2 * n * 512 * 4 * n + 2 * n * 4 * n * n)
-    specs = [((48, n, 64), F32)] * 3
-    compare(planned, "attention", specs, flops=2 * 2 * 48 * n * n * 64)
-    specs = [((n, 3, 1024, 1024), F32), ((64, 3, 3, 3), F32)]
-    compare(planned, "convolution", specs, flops=2 * n * 64 * 512 * 512 * 27)
-    compare(planned, "chain", [((n, n), F32)], flops=0)
+    head = [((n, 512), F32), ((512, 4 * n), F32), ((4 * n, n), F32)]
+    convolution = [((n, 3, 1024, 1024), F32), ((64, 3, 3, 3), F32)]
+    compare(
+        planned,
+        ("chain", [((n, n), F32)], {"flops": 0}),
+        ("head", head, {"flops": 2 * n * 512 * 4 * n + 2 * n * 4 * n * n}),
+        ("attention", [((48, n, 64), F32)] * 3, {"flops": 2 * 2 * 48 * n * n * 64}),
+        ("convolution", convolution, {"flops": 2 * n * 64 * 512 * 512 * 27}),
+    )
 
 
 def test_bytes(planned, rng):
     """Bytes of all storages that the program allocates; views and work in place need none."""
     n = draw_int(rng, 10**5, 10**6 - 1)
-    specs = [((n, n), F32)]
-    compare(planned, "chain", specs, new_bytes=3 * 4 * n * n)
-    compare(planned, "views", specs, new_bytes=0)
-    compare(planned, "in_place", specs, new_bytes=4 * n * n)
-    compare(planned, "shared", specs, new_bytes=4 * n * n + 4)
-    compare(planned, "drops", specs, new_bytes=4000 * n + 4 * n)
-    compare(planned, "makes_its_own", specs, new_bytes=8 * n + n * n + 4 * n * n + 4)
+    numbers = {
+        "chain": 3 * 4 * n * n,
+        "views": 0,
+        "in_place": 4 * n * n,
+        "shared": 4 * n * n + 4,
+        "drops": 4000 * n + 4 * n,
+        "makes_its_own": 8 * n + n * n + 4 * n * n + 4,
+    }
+    each(planned, [((n, n), F32)], "new_bytes", numbers)
 
 
 def test_peak(planned, rng):
     """Bytes alive at once: what nothing refers to is gone."""
     n = draw_int(rng, 10**5, 10**6 - 1)
-    specs, size = [((n, n), F32)], 4 * n * n
-    compare(planned, "chain", specs, peak_bytes=2 * size)
-    compare(planned, "keeps_all", specs, peak_bytes=4 * size)
-    compare(planned, "in_place", specs, peak_bytes=size)
-    compare(planned, "views", specs, peak_bytes=0)
-    compare(planned, "drops", specs, peak_bytes=4000 * n)
-    compare(planned, "attention", [((48, n, 64), F64)] * 3, peak_bytes=2 * 8 * 48 * n * n)
+    size = 4 * n * n
+    numbers = {
+        "chain": 2 * size,
+        "keeps_all": 4 * size,
+        "in_place": size,
+        "views": 0,
+        "drops": 4000 * n,
+    }
+    heads = ("attention", [((48, n, 64), F64)] * 3, {"peak_bytes": 2 * 8 * 48 * n * n})
+    each(planned, [((n, n), F32)], "peak_bytes", numbers, heads)
 
 
 def test_kept(planned, rng):
     """Bytes that the outputs keep: shared storages count once, the arguments' not at all."""
     n = draw_int(rng, 10**5, 10**6 - 1)
-    specs, size = [((n, n), F32)], 4 * n * n
-    compare(planned, "chain", specs, kept_bytes=size)
-    compare(planned, "keeps_all", specs, kept_bytes=size)
-    compare(planned, "views", specs, kept_bytes=0)
-    compare(planned, "shared", specs, kept_bytes=size + 4)
-    compare(planned, "drops", specs, kept_bytes=4 * n)
+    size = 4 * n * n
+    numbers = {
+        "chain": size,
+        "views": 0,
+        "part": size,  # two rows, which keep all of the storage
+        "stretched": 4 * n,  # many elements, in a storage of few
+        "shared": size + 4,
+        "keeps_all": size,
+        "drops": 4 * n,
+    }
     specs = [((n, 512), F32), ((512, 4 * n), F32), ((4 * n, n), F32)]
-    compare(planned, "head", specs, kept_bytes=size + 8 * n)
+    head = ("head", specs, {"kept_bytes": size + 8 * n})
+    each(planned, [((n, n), F32)], "kept_bytes", numbers, head)
+
+
+def each(planned, specs, key, numbers, *more):
+    """Compare one key of the plans of several programs on the same arguments, and `more` cases."""
+    compare(planned, *((name, specs, {key: value}) for name, value in numbers.items()), *more)

@@ -2,13 +2,22 @@
 
 import torch
 
-from grader import about, assert_equal, assert_raises, assert_same_bits, assert_tensor, facts, gate
+from grader import (
+    Mismatch,
+    about,
+    assert_raises,
+    assert_tensor,
+    compared,
+    facts,
+    gate,
+    points,
+)
+from grader.ch03_matmul.operands import assert_exact, labelled
 
 
 def layouts(rng):
     """Scores with the number of keys; the name says whether strides can express the result."""
-    big = torch.randn(3, 8, 14, generator=rng)
-    grid = torch.randn(3, 2, 8, 14, generator=rng)
+    big, grid = labelled(rng, 3, 8, 14), labelled(rng, 3, 2, 8, 14)
     return {
         "two dimensions": (big[0, :5, :9], 5),
         "a batch": (big, 7),
@@ -26,13 +35,13 @@ def layouts(rng):
         "rows as far as columns": (torch.arange(40.0).as_strided((4, 7), (3, 3)), 4),
         "an empty batch": (big[:0], 7),
         "whole numbers": (torch.arange(30, dtype=torch.int16).reshape(3, 10), 8),
-        "one query, expanded": (torch.randn(4, 1, generator=rng)[:1].expand(1, 6), 6),
+        "one query, expanded": (labelled(rng, 4, 1)[:1].expand(1, 6), 6),
     }
 
 
 def backwards(rng):
     """Layouts for which a stride would have to be negative."""
-    big = torch.randn(3, 14, 8, generator=rng)
+    big = labelled(rng, 3, 14, 8)
     return {
         "transposed": (big.transpose(1, 2), 7),
         "rows expanded": (big[:, :1, :7].expand(3, 4, 7), 4),
@@ -49,10 +58,15 @@ def exact(scores, keys):
 
 def compare(shifted, name, scores, keys):
     got = shifted.ask(scores, keys).value
-    layout = f"{name}: {tuple(scores.shape)}, strides {scores.stride()}"
-    with about(("scores", layout), ("keys", str(keys))):
-        assert_same_bits(got, exact(scores, keys))
+    with about(*called(name, scores, keys)):
+        assert_exact(got, exact(scores, keys))
     return got
+
+
+def called(name, scores, keys):
+    """Return the rows that say what was shifted."""
+    layout = f"shape {tuple(scores.shape)}, strides {scores.stride()}"
+    return ("call", f"relative_shift(scores, {keys})"), (f"scores, {name}", layout)
 
 
 @gate
@@ -74,14 +88,19 @@ def test_any_layout(shifted, rng):
         compare(shifted, name, scores, keys)
 
 
+@points(2)
 def test_view(shifted, rng):
     """Where strides can express it, the result lives in the storage of `scores`."""
     copied = []
     for name, (scores, keys) in layouts(rng).items():
         got = compare(shifted, name, scores, keys)
         if scores.numel() and facts(got).aliases is None:
-            copied.append(name)
-    assert_equal(copied, [], "Results with a storage of their own.")
+            copied.append((name, scores, keys))
+    compared([name for name, _, _ in copied])
+    if copied:
+        names = ("layouts that were copied", ", ".join(name for name, _, _ in copied))
+        what = "Results have a storage of their own, where strides can express them. One of these:"
+        raise Mismatch(what, (*called(*copied[0]), names))
 
 
 def test_negative_strides(shifted, rng):
@@ -94,5 +113,6 @@ def test_wrong_size(shifted, rng):
     """A last dimension that is not `L + S - 1` raises `ValueError`."""
     for keys in (1, 6, 8, 15):
         evidence = shifted.ask(torch.randn(2, 8, 14, generator=rng), keys)
-        rows = ("scores", "(2, 8, 14)"), ("keys", str(keys))
-        assert_raises(evidence, "ValueError", "Sizes that do not fit were taken.", *rows)
+        rows = ("call", f"relative_shift(scores, {keys})"), ("scores", "shape (2, 8, 14)")
+        what = "Sizes that do not fit: a ValueError was expected."
+        assert_raises(evidence, "ValueError", what, *rows)

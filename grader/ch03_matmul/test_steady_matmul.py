@@ -2,7 +2,7 @@
 
 import torch
 
-from grader import Mismatch, about, assert_close, assert_tensor, compared, draw_int, gate
+from grader import Mismatch, about, assert_close, assert_tensor, compared, draw_int, gate, points
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -36,6 +36,7 @@ def test_shape_and_dtype(steady_product, rng):
     assert_tensor(got, dtype=torch.float32, shape=(3, 2))
 
 
+@points(2)
 def test_history(steady_product, rng):
     """`float32`: term by term, first to last, to the last bit."""
     for m, k, n in ((1, 2, 1), (5, 7, 3), (4, 300, 6), (1, 150, 9), (33, 65, 1)):

@@ -1,11 +1,13 @@
 """Checks of `strassen`: right, and cheaper than the definition."""
 
+import itertools
 import math
 
 import torch
 
 from grader import (
     Mismatch,
+    about,
     assert_close,
     assert_equal,
     assert_tensor,
@@ -14,14 +16,31 @@ from grader import (
     compared,
     gate,
     permuted_tensor,
+    points,
     whole_numbers,
 )
 from grader.ch03_matmul.operands import assert_exact
 
 
 def compare(seven_products, a, b, leaf):
-    got = seven_products.ask(a, b, leaf).value["result"]
-    assert_exact(got, a @ b, a=a, leaf=leaf)
+    """Compare with the product; say which of the four blocks are wrong where there are four."""
+    got, n = seven_products.ask(a, b, leaf).value["result"], len(a)
+    inputs = {"a": a, "b": b, "leaf": leaf}
+    one_level = leaf < n <= 2 * leaf and n % 2 == 0
+    if one_level and isinstance(got, torch.Tensor) and got.shape == (n, n):
+        inputs["wrong blocks"] = wrong_blocks(got, a @ b) or "none"
+    assert_exact(got, a @ b, **inputs)
+
+
+def wrong_blocks(got, expected):
+    """Return the names of the blocks that differ, e.g. "C11, C22"."""
+    h = len(expected) // 2
+    wrong = got != expected
+    halves = (slice(None, h), slice(h, None))
+    places = itertools.product(enumerate(halves, 1), repeat=2)
+    return ", ".join(
+        f"C{i}{j}" for (i, row), (j, column) in places if bool(wrong[row, column].any())
+    )
 
 
 def allowed(n, leaf):
@@ -36,7 +55,8 @@ def cheap(seven_products, rng, n, leaf):
     compared([evidence["products"], evidence["flops"]])
     others = [name for name in evidence["products"] if name not in ("mm", "bmm")]
     if others:
-        raise Mismatch(f"Only mm and bmm are asked for; there ran {', '.join(others)}.")
+        what = f"Only mm and bmm are asked for; there ran {', '.join(others)}."
+        raise Mismatch(what, (("n, leaf", f"{n}, {leaf}"),))
     most = allowed(n, leaf)
     rows = (
         ("n, leaf", f"{n}, {leaf}"),
@@ -86,7 +106,8 @@ def test_fractions(seven_products, rng):
     bound = factor * 2.0**-24 * float(a.abs().max()) * float(b.abs().max())
     exact = (a.double() @ b.double()).float()
     because = "Higham's bound, times the largest element of a and that of b"
-    assert_close(got, exact, rtol=2.0**-24, atol=bound, because=because)
+    with about(("call", f"strassen(a, b, {leaf}), both of shape {(n, n)}")):
+        assert_close(got, exact, rtol=2.0**-24, atol=bound, because=because)
 
 
 def test_any_layout(seven_products, rng):
@@ -98,6 +119,7 @@ def test_any_layout(seven_products, rng):
 
 
 @claimed
+@points(2.5)
 def test_flops(seven_products, rng):
     """401,408 FLOPs for 64 rows with a leaf of 16, where `mm` takes 524,288; one `mm` up to it."""
     for n, leaf in ((64, 16), (32, 16), (32, 8), (16, 16), (4, 1)):

@@ -1,7 +1,7 @@
 """Random module graphs for this chapter's checks, and what PyTorch finds in them."""
 
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from random import Random
 from typing import Any
 
@@ -28,6 +28,46 @@ def graph(
         "parameters": [list(shape) for shape in parameters],
         "buffers": [list(shape) for shape in buffers],
     }
+
+
+def written(graph: Graph, made: Sequence[str] = ()) -> str:
+    """Return the code that builds a graph, to be pasted: `m[0]` is the root.
+
+    `made` has the code of each module, `nn.Module()` where it is left out.
+    """
+    modules = graph["modules"]
+    kinds = ", ".join(made)
+    first = f"m = [{kinds}]" if made else f"m = [nn.Module() for _ in range({len(modules)})]"
+    lines = [first]
+    if graph["parameters"]:
+        shapes = f"enumerate({graph['parameters']})"
+        lines.append(f"p = [nn.Parameter(torch.full(s, float(n))) for n, s in {shapes}]")
+    if graph["buffers"]:
+        lines.append(f"b = [torch.full(s, 100.0 + n) for n, s in enumerate({graph['buffers']})]")
+
+    def item(letter: str, number: int | None) -> str:
+        return "None" if number is None else f"{letter}[{number}]"
+
+    for n, module in enumerate(modules):
+        for name, child in module["children"]:
+            lines.append(f"m[{n}].add_module({name!r}, {item('m', child)})")
+        for name, number in module["parameters"]:
+            lines.append(f"m[{n}].register_parameter({name!r}, {item('p', number)})")
+        for name, number, persistent in module["buffers"]:
+            more = "" if persistent else ", persistent=False"
+            lines.append(f"m[{n}].register_buffer({name!r}, {item('b', number)}{more})")
+    return "\n".join(lines)
+
+
+def first_difference(expected: Sequence[Any], got: Sequence[Any]) -> tuple[tuple[str, str], ...]:
+    """Return rows with the first entries of two lists that differ, and how long the lists are."""
+    pairs = zip_longest(expected, got, fillvalue="nothing more")
+    where, one, other = next((n, e, g) for n, (e, g) in enumerate(pairs) if e != g)
+    return (
+        ("entry", f"number {where}, of {len(expected)} expected and {len(got)} given"),
+        ("expected", str(one)),
+        ("got", str(other)),
+    )
 
 
 def random_graph(

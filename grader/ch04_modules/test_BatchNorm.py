@@ -4,10 +4,19 @@ import pytest
 import torch
 from torch import nn
 
-from grader import Mismatch, about, assert_close, assert_equal, assert_holds, gate
+from grader import (
+    Mismatch,
+    about,
+    assert_close,
+    assert_equal,
+    assert_holds,
+    compared,
+    gate,
+    points,
+)
 from grader.ch04_modules.probes.norms import norm_run
 
-SHAPES = ((2, 3), (1, 3, 4), (2, 3, 3, 2), (2, 3, 2, 1, 2))
+SHAPES = ((2, 3), (3, 3, 4), (2, 3, 3, 2), (2, 3, 2, 1, 2))
 NORMS = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d, 5: nn.BatchNorm3d}
 FLOAT64 = {"rtol": 1e-9, "atol": 1e-9, "because": "order of float64 sums"}
 
@@ -15,12 +24,14 @@ FLOAT64 = {"rtol": 1e-9, "atol": 1e-9, "because": "order of float64 sums"}
 @pytest.fixture
 def batches(rng):
     """Lists of float64 batches, one list for each shape; each batch has a scale of its own."""
+    return [draw_batches(rng, shape) for shape in SHAPES]
+
+
+def draw_batches(rng, shape):
+    """Return four float64 batches of that shape."""
     return [
-        [
-            torch.randn(shape, generator=rng, dtype=torch.float64) * (n + 1) + 3 * n - 2
-            for n in range(4)
-        ]
-        for shape in SHAPES
+        torch.randn(shape, generator=rng, dtype=torch.float64) * (n + 1) + 3 * n - 2
+        for n in range(4)
     ]
 
 
@@ -97,6 +108,7 @@ def test_training(normed, batches):
     compare(normed, batches, ["train"] * 2, {"affine": False, "eps": 0.5}, what=("outputs",))
 
 
+@points(4.5)
 def test_running(normed, norm_graphs, batches):
     """Running mean and unbiased variance move, without a graph; batches are counted."""
     compare(normed, batches, ["train"] * 3, what=("states",))
@@ -136,18 +148,54 @@ def test_checkpoint(normed, batches, rng):
     compare(normed, batches, ["train", "eval", "eval", "train"], {"eps": 0.1}, state)
 
 
-def test_gradients(normed, norm_refuses, batches):
-    """Gradients flow through mean and variance; a single number per channel is a ValueError."""
+def test_batch_of_one(normed, rng):
+    """A batch of one with many numbers per channel is a batch like any other."""
+    for shape in ((1, 3, 4), (1, 3, 2, 3)):
+        compare(normed, [draw_batches(rng, shape)], ["train", "train", "eval"])
+
+
+def test_gradients(normed, batches):
+    """Gradients flow through mean and variance."""
     compare(normed, batches, ["train"], what=("grads",))
     compare(normed, batches, ["eval"] * 2, {"affine": False}, what=("grads",))
+
+
+SINGLE = (
+    ("BatchNorm(2)", "training"),
+    ("BatchNorm(2)", "evaluation"),
+    ("BatchNorm(2, track_running_stats=False)", "training"),
+    ("BatchNorm(2, track_running_stats=False)", "evaluation"),
+)
+"""What `norm_refuses` asks, in its order."""
+
+
+def test_single_numbers(norm_refuses):
+    """A single number per channel: in training a ValueError that changes nothing, in evaluation none."""
     x = torch.tensor([[3.0, -1.0]])
+    found, wrong = [], []
     for shape in ((1, 2), (1, 2, 1), (1, 2, 1, 1)):
         got = norm_refuses.ask(x.reshape(shape)).value
-        assert_equal(got["found"][0], "ValueError", "In training a ValueError was expected.")
-        expected = x.reshape(shape) / (1 + 1e-5) ** 0.5
-        assert_close(got["found"][1], expected, rtol=1e-5, atol=1e-6, because="float32")
-        assert_equal(got["state"]["num_batches_tracked"].item(), 0, "A refused batch was counted.")
-        assert_equal(got["state"]["running_mean"].tolist(), [0.0, 0.0], "The mean has changed.")
-        said = "Without running statistics, in training, a ValueError was expected."
-        assert_equal(got["found"][2], "ValueError", said)
-        assert_equal(got["found"][3].tolist(), (x * 0).reshape(shape).tolist())
+        expected = ("ValueError", x / (1 + 1e-5) ** 0.5, "ValueError", x * 0)
+        for (norm, mode), one, other in zip(SINGLE, got["found"], expected, strict=True):
+            found.append(one if isinstance(one, str) else one.numel())
+            if not _alike(one, other, shape):
+                rows = ("call", f"{norm}(x) in {mode}"), ("x", f"shape {shape}: {x.tolist()[0]}")
+                shown = tuple(v if isinstance(v, str) else str(v.tolist()) for v in (other, one))
+                wrong.append((*rows, ("expected", shown[0]), ("got", shown[1])))
+        kept = ((name, got["state"].get(name)) for name in ("num_batches_tracked", "running_mean"))
+        state = {name: None if value is None else value.tolist() for name, value in kept}
+        found.append(state)
+        if state != {"num_batches_tracked": 0, "running_mean": [0.0, 0.0]}:
+            rows = ("call", "BatchNorm(2)(x) in training"), ("x", f"shape {shape}")
+            wrong.append((*rows, ("expected", "a state as it was"), ("got", str(state))))
+    compared(found)
+    if wrong:
+        raise Mismatch("A single number per channel: this is not what was asked.", wrong[0])
+
+
+def _alike(got, expected, shape):
+    if isinstance(got, str) or isinstance(expected, str):
+        return isinstance(got, str) and isinstance(expected, str) and got == expected
+    if got.shape != shape or got.dtype != expected.dtype:
+        return False
+    return torch.allclose(got, expected.reshape(shape), rtol=1e-5, atol=1e-6)

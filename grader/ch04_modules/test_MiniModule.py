@@ -1,51 +1,52 @@
-"""Checks of `MiniModule`: each runs one script on it and on `nn.Module`, and compares."""
+"""Checks of `MiniModule`: each runs one script on it and on `nn.Module`, and compares line by line."""
 
-import inspect
+import ast
 
-import torch
 from torch import nn
 
-from grader import Mismatch, assert_holds, compared, gate
-from grader.ch04_modules.probes.mini_module import SCRIPTS
+from grader import Mismatch, assert_holds, compared, gate, points
+from grader.ch04_modules.probes.mini_module import lines, outcomes
 
 
 def compare(mini_script, script):
-    """Compare what the script finds, step by step; tensors as lists."""
+    """Compare what each line comes to; show the first that differs, and the lines that lead there."""
     got = mini_script.ask(script).value["found"]
     compared(got)
-    expected = SCRIPTS[script](nn.Module)
-    if not isinstance(got, list | tuple) or len(got) != len(expected):
+    expected, text = outcomes(script, nn.Module), lines(script)
+    if not isinstance(got, list) or len(got) != len(expected):
         raise Mismatch("The script gave something else.", (("got", repr(got)[:200]),))
     for number, (one, other) in enumerate(zip(got, expected, strict=True)):
-        if _plain(one) != _plain(other):
-            what = f"With your class as `base`, number {number + 1} of what this returns differs."
+        if one != other:
             rows = (
-                ("nn.Module", _difference(other, one)),
-                ("MiniModule", _difference(one, other)),
-                ("what ran", inspect.getsource(SCRIPTS[script]).rstrip()),
+                ("after", "\n".join(filter(_does_something, text[:number]))),
+                ("this line", text[number]),
+                ("with nn.Module", _said(text[number], other)),
+                ("with MiniModule", _said(text[number], one)),
             )
-            raise Mismatch(what, rows)
+            raise Mismatch("A line does something else than with `nn.Module`.", rows)
 
 
-def _plain(value):
-    if isinstance(value, torch.Tensor):
-        return value.tolist()
-    if isinstance(value, torch.Size):
-        return tuple(value)
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    # the base class alone has another name
-    return {"MiniModule": "Module"}.get(value, value) if isinstance(value, str) else value
+def _does_something(line):
+    """Say whether a line is more than an expression that is looked at; a call is."""
+    [statement] = ast.parse(line).body
+    looked_at = ast.Name | ast.Attribute | ast.ListComp | ast.Tuple | ast.Compare
+    if not isinstance(statement, ast.Expr):
+        return True
+    inner = statement.value
+    if isinstance(inner, ast.Compare):
+        inner = inner.left  # `net.eval() is net` does something, too
+    if isinstance(inner, ast.Call):
+        return not isinstance(inner.func, ast.Name)
+    return not isinstance(inner, looked_at | ast.Constant)
 
 
-def _difference(value, other):
-    """Show a value; of a dict only what differs."""
-    value, other = _plain(value), _plain(other)
-    if isinstance(value, dict) and isinstance(other, dict):
-        value = {key: item for key, item in value.items() if other.get(key) != item}
-    return repr(value)[:200]
+def _said(line, outcome):
+    """Return in words what a line came to."""
+    if isinstance(outcome, str) and outcome.startswith("raises "):
+        return outcome
+    if not isinstance(ast.parse(line).body[0], ast.Expr):
+        return "no error"
+    return repr(outcome)
 
 
 @gate
@@ -53,9 +54,11 @@ def test_own_class(mini_script):
     """A subclass registers a parameter; and the class is not made from PyTorch's."""
     got = mini_script.ask("registers").value
     assert_holds(not got["is torch's"], "MiniModule descends from nn.Module.")
-    assert_holds("scale" in got["found"][0]["parameters"], "A parameter was not registered.")
+    names = got["found"][lines("registers").index("[name for name, _ in net.named_parameters()]")]
+    assert_holds(isinstance(names, list) and "scale" in names, "A parameter was not registered.")
 
 
+@points(4.5)
 def test_registers(mini_script):
     """Parameters and children are registered, each object once, in order, by dotted names."""
     compare(mini_script, "registers")

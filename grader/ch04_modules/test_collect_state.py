@@ -4,15 +4,17 @@ import pytest
 
 from grader import (
     Mismatch,
+    about,
     assert_equal,
     assert_holds,
     assert_same_bits,
     compared,
     facts,
     gate,
+    points,
     python_random,
 )
-from grader.ch04_modules.graphs import graph, random_graph
+from grader.ch04_modules.graphs import first_difference, graph, random_graph, written
 from grader.ch04_modules.probes.module_graphs import build
 
 COUNT = 24
@@ -31,21 +33,32 @@ def state_of(graph):
 
 
 def compare(collected, graphs):
+    """Compare graph by graph; of those that differ the one with the fewest entries is shown."""
     got = collected.ask(graphs).value
     compared(got)
     wrong = [
-        (len(expected), expected, found)
+        (len(expected), one, expected, found)
         for one, found in zip(graphs, got, strict=True)
         if (expected := state_of(one)) != found
     ]
     if wrong:
-        _, expected, found = min(wrong, key=lambda case: case[0])
-        rows = (("expected", _show(expected)), ("got", _show(found)))
-        raise Mismatch(f"{len(wrong)} of {len(graphs)} models differ. The smallest:", rows)
+        _, graph, expected, found = min(wrong, key=lambda case: case[0])
+        rows = (("model", written(graph)), ("call", "collect_state(m[0])[0]"))
+        most = len(graph["parameters"])
+        differ = first_difference(_names(expected, most), _names(found, most))
+        what = f"{len(wrong)} of {len(graphs)} models differ. The smallest:"
+        raise Mismatch(what, (*rows, *differ))
 
 
-def _show(pairs):
-    return ", ".join(f"{name!r}: tensor {number}" for name, number in pairs) or "nothing"
+def _names(pairs, parameters):
+    """Return each pair in words; tensors are numbered, the parameters first."""
+
+    def word(number):
+        if not isinstance(number, int):
+            return f"a tensor of {number}"
+        return f"p[{number}]" if number < parameters else f"b[{number - parameters}]"
+
+    return [f"{name!r}: {word(number)}" for name, number in pairs]
 
 
 def whole(random, **options):
@@ -61,7 +74,9 @@ def whole(random, **options):
 def test_a_layer(collected):
     """Returns two dictionaries; the first has a layer's own tensors."""
     one = graph([{"parameters": [["w", 0]], "buffers": [["s", 0, True]]}], [[2]], [[1]])
-    assert_equal(collected.ask([one]).value, [[("w", 0), ("s", 1)]])
+    with about(("model", written(one)), ("call", "collect_state(m[0])[0]")):
+        got = collected.ask([one]).value[0]
+        assert_equal(got, [("w", 0), ("s", 1)], "Its names, each with its tensor's number.")
 
 
 def test_names(collected, random):
@@ -76,6 +91,7 @@ def test_names(collected, random):
     compare(collected, graphs)
 
 
+@points(2)
 def test_left_out(collected, random):
     """`None` and buffers that are not persistent are left out."""
     graphs = [random_graph(random, shared=False, tensors=True) for _ in range(COUNT)]
@@ -97,9 +113,13 @@ def test_no_copies(collected_once):
     assert_equal(got["types"], ["Tensor"], "Tensors of these types came.")
     assert_equal(list(got["tensors"]), list(got["now"]), "The names differ.")
     for name, tensor in got["now"].items():
-        assert_same_bits(got["tensors"][name], tensor)
+        with about(
+            ("done", "the model's values were changed after `collect_state`"), ("tensor", name)
+        ):
+            assert_same_bits(got["tensors"][name], tensor)
         apart = facts(got["tensors"][name])
-        assert_equal((apart.requires_grad, apart.is_leaf), (False, True), f"{name} has a graph.")
+        what = f"{name}: (requires_grad, is_leaf). It has a graph, or makes one."
+        assert_equal((apart.requires_grad, apart.is_leaf), (False, True), what)
     assert_holds(got["graph stays"], "A buffer of the module's own has lost its graph.")
 
 
@@ -114,4 +134,15 @@ def test_versions(versions, random):
         walk = modules[0].named_modules(remove_duplicate=False)
         numbers = {id(module): number for number, module in enumerate(modules)}
         expected = [(path, others.get(numbers[id(module)], 1)) for path, module in walk]
-        assert_equal(versions.ask(made, list(others.items())).value, expected)
+        got = versions.ask(made, list(others.items())).value
+        compared(got)
+        if [tuple(pair) for pair in got] != expected:
+            given = [
+                f"m[{n}] has _version {version}, the others 1" for n, version in others.items()
+            ]
+            rows = (("model", written(made)), ("versions", "; ".join(given)))
+            words = [
+                [f"{path!r}: {version}" for path, version in pairs] for pairs in (expected, got)
+            ]
+            what = "`collect_state(m[0])[1]`, the versions, differ."
+            raise Mismatch(what, (*rows, *first_difference(*words)))

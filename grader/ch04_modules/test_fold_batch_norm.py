@@ -3,7 +3,16 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, assert_holds, assert_raises, gate, python_random
+from grader import (
+    about,
+    assert_close,
+    assert_equal,
+    assert_holds,
+    assert_raises,
+    gate,
+    points,
+    python_random,
+)
 from grader.ch04_modules.probes.norms import conv_and_norm
 
 FLOAT64 = {"rtol": 1e-9, "atol": 1e-9, "because": "order of float64 sums"}
@@ -29,16 +38,28 @@ def random(rng):
     return python_random(rng)
 
 
-def compare(folded, rng, dims, options, norm_options=None, dtype=torch.float64):
-    """Compare the folded convolution's output with that of the two."""
+def called(dims, options, norm_options):
+    """Return the rows that say what was folded."""
+
+    def listed(arguments):
+        return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+
+    channels = options["out_channels"]
+    norm = f"nn.BatchNorm{dims}d({channels}{', ' if norm_options else ''}{listed(norm_options)})"
+    return ("conv", f"nn.Conv{dims}d({listed(options)})"), ("norm", norm)
+
+
+def compare(folded, rng, dims, options, norm_options=None, dtype=torch.float64, training=False):
+    """Compare the folded convolution's output with that of the two in evaluation."""
     norm_options = norm_options or {}
     tensors, x = tensors_for(rng, dims, options, dtype)
-    got = folded.ask(dims, options, norm_options, tensors, x).value
+    got = folded.ask(dims, options, norm_options, tensors, x, False, training).value
     conv, norm = conv_and_norm(dims, options, norm_options, tensors)
     with torch.no_grad():
         expected = norm(conv(x))
     loose = {"rtol": 1e-4, "atol": 1e-4, "because": "float32"}
-    assert_close(got["output"], expected, **(FLOAT64 if dtype is torch.float64 else loose))
+    with about(*called(dims, options, norm_options)):
+        assert_close(got["output"], expected, **(FLOAT64 if dtype is torch.float64 else loose))
     return got
 
 
@@ -50,13 +71,15 @@ def options_of(channels=(2, 3), size=3, **more):
 def test_one_by_one(folded, rng):
     """A 1×1 convolution without bias: a convolution with the right output comes back."""
     got = compare(folded, rng, 2, options_of((1, 1), 1, bias=False))
-    assert_equal(got["type"], "Conv2d")
+    assert_equal(got["type"], "Conv2d", "The type of what comes back.")
 
 
+@points(2.5)
 def test_with_bias(folded, rng):
-    """The convolution's own bias is scaled and shifted with the rest."""
-    for size in (1, 3):
-        compare(folded, rng, 2, options_of(size=size, bias=True))
+    """One factor per output channel; the convolution's own bias is scaled and shifted with the rest."""
+    for channels in ((2, 3), (3, 3)):
+        for size in (1, 3):
+            compare(folded, rng, 2, options_of(channels, size, bias=True))
 
 
 def test_without(folded, rng):
@@ -117,9 +140,14 @@ def _expect_parameters(got, dtype, said):
 def test_apart(folded, folded_without, rng):
     """The two stay as they were and share no memory; without statistics it is a ValueError."""
     for bias in (True, False):
-        got = compare(folded, rng, 2, options_of(bias=bias))
-        assert_holds(got["norm kept"], "The norm has changed.")
-        assert_holds(got["modes kept"], "The mode of one of the two has changed.")
-        assert_holds(got["conv kept"], "The convolution has changed, or is what came back.")
-        assert_holds(got["apart"], "The result shares memory with the convolution.")
+        for training in (False, True):
+            got = compare(folded, rng, 2, options_of(bias=bias), training=training)
+            mode = "training" if training else "evaluation"
+            with about(("norm in", mode), ("conv", f"with{'' if bias else 'out'} a bias")):
+                assert_holds(not got["is the same"], "What came back is the convolution itself.")
+                assert_holds(got["conv kept"], "The convolution's values have changed.")
+                assert_holds(got["norm kept"], "The norm's values have changed.")
+                what = "(conv.training, norm.training) have changed."
+                assert_equal(tuple(got["modes"]), (True, training), what)
+                assert_holds(got["apart"], "The result shares memory with the convolution.")
     assert_raises(folded_without, "ValueError", "A norm without running statistics was taken.")

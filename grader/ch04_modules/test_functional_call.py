@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import about, assert_close, assert_equal, assert_holds, gate
+from grader import about, assert_close, assert_equal, assert_holds, gate, points
 from grader.ch04_modules.probes.functional import Tied
 
 BECAUSE = "order of float sums"
@@ -76,7 +76,8 @@ def test_a_layer(called_on, x, rng):
     got = called_on.ask(weight, x).value
     assert_close(got["layer"], x @ weight.t(), rtol=1e-4, atol=1e-5, because=BECAUSE)
     assert_close(got["bare"], 3 * weight[0], rtol=1e-6, atol=0, because="one rounding")
-    assert_equal(got["nothing"].tolist(), [3.0, 3.0])
+    said = "`functional_call(module, {})`, without arguments, for 3 times a parameter of ones."
+    assert_equal(got["nothing"].tolist(), [3.0, 3.0], said)
 
 
 def test_values(called, tensors, x):
@@ -100,6 +101,7 @@ def test_gradients(called_gradients, tensors, x):
         assert_close(got["grads"][name], leaf.grad, rtol=1e-3, atol=1e-4, because=BECAUSE)
 
 
+@points(3.5)
 def test_ties(called, called_views, tensors, x):
     """Any name of a tied or shared tensor stands for all; two tensors for one are a ValueError."""
     views = called_views.ask(torch.tensor([2.0, 3.0])).value

@@ -3,8 +3,18 @@
 import pytest
 import torch
 
-from grader import assert_equal, assert_holds, assert_raises, assert_same_bits, gate, python_random
-from grader.ch04_modules.graphs import random_graph
+from grader import (
+    about,
+    assert_equal,
+    assert_holds,
+    assert_raises,
+    assert_same_bits,
+    gate,
+    points,
+    python_random,
+)
+from grader.ch04_modules.graphs import random_graph, written
+from grader.ch04_modules.probes.checkpoints import held
 from grader.ch04_modules.probes.module_graphs import build
 
 COUNT = 12
@@ -33,45 +43,65 @@ def model(random, **options):
 
 
 def expected_after(made, tensors):
-    """Return parameters and buffers after PyTorch loaded what fits by name."""
-    modules, parameters, buffers = build(made)
+    """Return what the modules hold after PyTorch loaded what fits by name."""
+    modules, _, _ = build(made)
     modules[0].load_state_dict(tensors, strict=False)
-    return [parameter.detach() for parameter in parameters], buffers
+    return held(modules)
+
+
+def called(made, tensors, options):
+    """Return the rows that say what was loaded into what."""
+    given = ", ".join(f"{name!r}: {tuple(tensor.shape)}" for name, tensor in tensors.items())
+    named = "".join(f", {name}={value!r}" for name, value in options.items())
+    call = ("call", f"load_state(m[0], tensors{named})")
+    return ("model", written(made)), ("shapes of tensors", f"{{{given}}}"), call
 
 
 def assert_report(got, missing=(), unexpected=()):
     """Fail unless loading ended well, with this report."""
     said = f"The checkpoint was refused: {got['error']}"
     assert_equal("loaded" if got["error"] is None else "refused", "loaded", said)
-    assert_equal(got["report"], {"missing": list(missing), "unexpected": list(unexpected)})
+    expected = {"missing": list(missing), "unexpected": list(unexpected)}
+    assert_equal(got["report"], expected, "What `load_state` returns is not as expected.")
 
 
-def assert_state(got, parameters, buffers):
-    for kind, expected in (("parameters", parameters), ("buffers", buffers)):
-        for tensor, other in zip(got[kind], expected, strict=True):
-            assert_same_bits(tensor, other)
+def assert_state(got, expected):
+    """Fail unless the modules hold these values."""
+    for place, tensor in expected.items():
+        with about(("tensor", place)):
+            assert_holds(place in got["now"], "The module holds it no more.")
+            assert_same_bits(got["now"][place], tensor.detach())
 
 
 def assert_refused(loaded, made, tensors, names, **options):
     """Fail unless loading raised, named all `names`, and left the model as it was."""
     evidence = loaded.ask(made, tensors, options)
-    if evidence.raised:
-        assert_raises(evidence, "RuntimeError", "It was refused with another error.")
-    got = evidence.value
-    assert_holds(got["error"] is not None, "Expected a RuntimeError.")
-    unnamed = [name for name in names if name not in got["error"]]
-    assert_equal(unnamed, [], "The error does not name these.")
-    _, parameters, buffers = build(made)
-    assert_state(got, [parameter.detach() for parameter in parameters], buffers)
+    with about(*called(made, tensors, options)):
+        if evidence.raised:
+            assert_raises(evidence, "RuntimeError", "It was refused with another error.")
+        got = evidence.value
+        assert_holds(got["error"] is not None, "A RuntimeError was expected.")
+        unnamed = [name for name in names if name not in got["error"]]
+        assert_equal(unnamed, [], "The error's message does not name these.")
+        with about(of="After an error the model has changed. "):
+            assert_state(got, held(build(made)[0]))
+
+
+def load(loaded, made, tensors, expected, options=None, **report):
+    """Compare report and values after a loading that must end well."""
+    options = options or {}
+    got = loaded.ask(made, tensors, options).value
+    with about(*called(made, tensors, options)):
+        assert_report(got, **report)
+        assert_state(got, expected)
+    return got
 
 
 @gate
 def test_loads(loaded, random):
     """A checkpoint of the same model is loaded, and the report is empty."""
     made, tensors = model(random, shared=False)
-    got = loaded.ask(made, tensors, {}).value
-    assert_report(got)
-    assert_state(got, *expected_after(made, tensors))
+    load(loaded, made, tensors, expected_after(made, tensors))
 
 
 def test_in_place(loaded, random):
@@ -82,24 +112,27 @@ def test_in_place(loaded, random):
             name: tensor.double() if number % 2 else tensor
             for number, (name, tensor) in enumerate(tensors.items())
         }
-        got = loaded.ask(made, tensors, {}).value
-        assert_report(got)
-        assert_state(got, *expected_after(made, tensors))
-        assert_holds(got["same objects"], "A parameter was replaced by another object.")
-        assert_holds(not got["shares memory"], "The model shares memory with the checkpoint.")
-        wants = [number % 2 == 0 for number in range(len(got["parameters"]))]
-        assert_equal(got["wants grad"], wants, "`requires_grad` has changed.")
+        got = load(loaded, made, tensors, expected_after(made, tensors))
+        with about(*called(made, tensors, {})):
+            assert_holds(got["same objects"], "A parameter was replaced by another object.")
+            assert_holds(not got["shares memory"], "The model shares memory with the checkpoint.")
+            modules, parameters, _ = build(made)
+            frozen = {id(parameter) for parameter in parameters[1::2]}
+            wants = {
+                place: tensor.requires_grad and id(tensor) not in frozen
+                for place, tensor in held(modules).items()
+            }
+            assert_equal(got["wants grad"], wants, "`requires_grad` has changed.")
 
 
 def test_shared(loaded, random):
     """In models with shared modules and tied tensors every name is expected."""
     for _ in range(COUNT):
         made, tensors = model(random, none=False)
-        got = loaded.ask(made, tensors, {}).value
-        assert_report(got)
-        assert_state(got, *expected_after(made, tensors))
+        load(loaded, made, tensors, expected_after(made, tensors))
     del tensors["root_v"]  # another name of "root_w"
-    assert_report(loaded.ask(made, tensors, {"strict": False}).value, ["root_v"])
+    expected = expected_after(made, tensors)
+    load(loaded, made, tensors, expected, {"strict": False}, missing=["root_v"])
 
 
 def test_report(loaded, random):
@@ -109,12 +142,13 @@ def test_report(loaded, random):
         missing = sorted(random.sample(sorted(tensors), min(2, len(tensors))))
         extra = {name: torch.zeros(1) for name in ("zzz", "root_w.x", "Other.weight")}
         part = {**extra, **{name: t for name, t in tensors.items() if name not in missing}}
-        got = loaded.ask(made, part, {"strict": False}).value
-        assert_report(got, missing, sorted(extra))
         # PyTorch's own loading, without what it may trip over
-        assert_state(got, *expected_after(made, {n: t for n, t in part.items() if n in tensors}))
+        expected = expected_after(made, {n: t for n, t in part.items() if n in tensors})
+        report = {"missing": missing, "unexpected": sorted(extra)}
+        load(loaded, made, part, expected, {"strict": False}, **report)
 
 
+@points(3.5)
 def test_strict(loaded, random):
     """Strict: missing and unexpected names are one error that names them all; nothing changes."""
     for _ in range(COUNT):
@@ -147,8 +181,8 @@ def test_not_saved(loaded, random):
     """Names of `None` and of buffers that are not persistent are unexpected."""
     made, tensors = model(random, shared=False)
     more = {**tensors, "root_none": torch.ones(1), "root_mask": tensors["root_s"]}
-    got = loaded.ask(made, more, {"strict": False}).value
-    assert_report(got, unexpected=["root_mask", "root_none"])
+    names = ["root_mask", "root_none"]
+    load(loaded, made, more, expected_after(made, tensors), {"strict": False}, unexpected=names)
     assert_refused(loaded, made, more, ["root_mask", "root_none"])
 
 
@@ -165,13 +199,16 @@ OLD = ("net.old_layer1.weight", "net.old_layer10.weight", "net.shared.weight", "
 BELOW = ["layer1.gain", "layer10.gain", "plain.weight", "shared.gain"]
 
 
+CALLS = "The calls of `upgrade`, as (module, names of its entries, version), are not as expected."
+
+
 def test_upgrades(upgraded, rng):
     """Entries of another version go through `upgrade`: from above down, names without the path."""
     old = checkpoint(rng, *OLD)
     got = upgraded.ask(old, None, False).value
     below = sorted(name.removeprefix("net.") for name in OLD)
     calls = [("model", below, None)] + [("scale", ["weight"], None)] * 3
-    assert_equal(got["calls"], calls, "`upgrade` was called with these.")
+    assert_equal(got["calls"], calls, CALLS)
     assert_report(got)
     assert_same_bits(got["layer1"], 2 * old[OLD[0]])
     assert_same_bits(got["layer10"], 2 * old[OLD[1]])
@@ -180,22 +217,22 @@ def test_upgrades(upgraded, rng):
     new = checkpoint(rng, *NEW)
     saved = {"": 1, "net": 2, "net.layer1": 3, "net.layer10": 1, "net.shared": 3, "net.plain": 1}
     got = upgraded.ask(new, {**saved, "net.layer10": 4}, False).value
-    assert_equal(got["calls"], [("scale", ["gain"], 4)], "For a version that is newer: the calls")
+    assert_equal(got["calls"], [("scale", ["gain"], 4)], f"{CALLS} One version is newer.")
     got = upgraded.ask(new, saved, False).value
-    assert_equal(got["calls"], [("scale", ["gain"], 1)], "`upgrade` was called with these.")
+    assert_equal(got["calls"], [("scale", ["gain"], 1)], CALLS)
     assert_report(got)
     assert_same_bits(got["layer10"], 2 * new[NEW[1]])
     assert_same_bits(got["layer1"], new[NEW[2]])
 
     saved = {"net": 1, "net.layer1": 3, "net.layer10": 3, "net.shared": 3}
-    assert_equal(upgraded.ask(new, saved, False).value["calls"], [("model", BELOW, 1)])
+    assert_equal(upgraded.ask(new, saved, False).value["calls"], [("model", BELOW, 1)], CALLS)
     # the same model by itself: its path is the empty one
     alone = {name.removeprefix("net."): tensor for name, tensor in old.items()}
     got = upgraded.ask(alone, {}, True).value
-    assert_equal(got["calls"], calls, "`upgrade` of the root was called with these.")
+    assert_equal(got["calls"], calls, f"{CALLS} The upgraded module is the root.")
     assert_same_bits(got["layer10"], 2 * old[OLD[1]])
     everything = {**saved, "net": 2}
-    assert_equal(upgraded.ask(new, everything, False).value["calls"], [])
+    assert_equal(upgraded.ask(new, everything, False).value["calls"], [], CALLS)
 
 
 def test_caller_keeps(upgraded, loaded, rng, random):

@@ -2,8 +2,17 @@
 
 import pytest
 
-from grader import Mismatch, assert_equal, assert_holds, compared, gate, python_random
-from grader.ch04_modules.graphs import modules_of, random_graph, tree
+from grader import (
+    Mismatch,
+    about,
+    assert_equal,
+    assert_holds,
+    compared,
+    gate,
+    points,
+    python_random,
+)
+from grader.ch04_modules.graphs import first_difference, modules_of, random_graph, tree, written
 
 COUNT = 24
 
@@ -14,26 +23,38 @@ def random(rng):
 
 
 def compare(walked, graphs, memo=None, **options):
-    """Compare graph by graph; of those that differ the smallest is shown."""
+    """Compare graph by graph; of those that differ the one with the shortest walk is shown."""
     got = walked.ask(graphs, options, memo).value
     compared(got)
     wrong = [
-        (len(expected[0]), expected, found)
+        (len(expected[0]), graph, expected, found)
         for graph, found in zip(graphs, got, strict=True)
         if (expected := modules_of(graph, memo, **options)) != tuple(found)
     ]
     if wrong:
-        _, expected, found = min(wrong)
-        rows = [("expected", _show(expected[0])), ("got", _show(found[0]))]
-        if expected[0] == found[0]:
-            rows = [("memo expected", f"{expected[1]}"), ("memo got", f"{found[1]}")]
-        if memo is not None:
-            rows.insert(0, ("modules in memo before", f"{memo}"))
-        raise Mismatch(f"{len(wrong)} of {len(graphs)} models differ. The smallest:", tuple(rows))
+        _, graph, (pairs, after), (found, memo_found) = min(wrong, key=lambda one: one[0])
+        rows = [("model", written(graph)), ("call", call(memo, options))]
+        if pairs != found:
+            rows += first_difference(_names(pairs), _names(found))
+        else:
+            rows += [("memo expected", _memo(after)), ("memo got", _memo(memo_found))]
+        what = f"{len(wrong)} of {len(graphs)} models differ. The smallest:"
+        raise Mismatch(what, tuple(rows))
 
 
-def _show(pairs):
-    return ", ".join(f"{name!r}: module {module}" for name, module in pairs) or "nothing"
+def call(memo, options):
+    """Return the call as one writes it."""
+    named = [] if memo is None else [f"memo={_memo(memo)}"]
+    named += [f"{name}={value!r}" for name, value in options.items()]
+    return f"list(named_modules({', '.join(['m[0]', *named])}))"
+
+
+def _memo(numbers):
+    return f"{{{', '.join(f'm[{n}]' for n in numbers)}}}" if numbers else "set()"
+
+
+def _names(pairs):
+    return [f"({name!r}, m[{module}])" for name, module in pairs]
 
 
 @gate
@@ -41,7 +62,8 @@ def test_itself_first(walked):
     """A module without children gives one pair: its prefix and itself."""
     for prefix in ("", "a"):
         got = walked.ask([tree([])], {"prefix": prefix}, None).value
-        assert_equal(got[0][0], [(prefix, 0)])
+        said = f"list(named_modules(nn.Module(), prefix={prefix!r})), the module as 0."
+        assert_equal(got[0][0], [(prefix, 0)], said)
 
 
 def test_trees(walked, random):
@@ -57,6 +79,7 @@ def test_none(walked, walked_containers, random):
     assert_equal(walked_containers.value, names, "A container that holds nothing is a module, too.")
 
 
+@points(3)
 def test_shared_once(walked, random):
     """A module with several names comes once, under the first; also if it contains itself."""
     compare(walked, [random_graph(random, none=False) for _ in range(COUNT)])
@@ -90,10 +113,15 @@ def test_lazy(walked_at_first, walked):
     """Whoever stops early has not paid for the rest, even where there is no end."""
     chain = tree(*([("next", number + 1)] for number in range(50)), [])
     got = walked_at_first.ask(chain, {}, 3).value
-    assert_equal(got["pairs"], [("", 0), ("next", 1), ("next.next", 2)])
+    said = "The first three pairs of a chain of modules, each as its name and number."
+    assert_equal(got["pairs"], [("", 0), ("next", 1), ("next.next", 2)], said)
     assert_holds(got["looked into"] <= 4, "The walk went on after the third pair.")
     endless = tree([("me", 0), ("other", 1)], [])
     got = walked_at_first.ask(endless, {"remove_duplicate": False}, 5).value
-    assert_equal(got["pairs"], [(".".join(["me"] * depth), 0) for depth in range(5)])
+    with about(
+        ("model", written(endless)), ("call", "named_modules(m[0], remove_duplicate=False)")
+    ):
+        said = "The first five pairs, each as its name and the module's number."
+        assert_equal(got["pairs"], [(".".join(["me"] * depth), 0) for depth in range(5)], said)
     # a walk that ends for good, so that this check stands on something that was found
     compare(walked, [chain])

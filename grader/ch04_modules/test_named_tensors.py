@@ -2,8 +2,23 @@
 
 import pytest
 
-from grader import Mismatch, assert_equal, assert_raises, compared, gate, python_random
-from grader.ch04_modules.graphs import graph, random_graph, tensors_of
+from grader import (
+    Mismatch,
+    about,
+    assert_equal,
+    assert_raises,
+    compared,
+    gate,
+    points,
+    python_random,
+)
+from grader.ch04_modules.graphs import (
+    first_difference,
+    graph,
+    random_graph,
+    tensors_of,
+    written,
+)
 
 COUNT = 24
 KINDS = ("parameters", "buffers")
@@ -15,23 +30,32 @@ def random(rng):
 
 
 def compare(listed, graphs, kind, **options):
-    """Compare graph by graph; of those that differ the smallest is shown."""
+    """Compare graph by graph; of those that differ the one with the fewest tensors is shown."""
     got = listed.ask(graphs, kind, options).value
     compared(got)
-    options.pop("frozen", None)
+    frozen = options.pop("frozen", False)
     wrong = [
-        (len(expected), expected, found)
+        (len(expected), one, expected, found)
         for one, found in zip(graphs, got, strict=True)
         if (expected := tensors_of(one, kind, **options)) != found
     ]
     if wrong:
-        _, expected, found = min(wrong, key=lambda case: case[0])
-        rows = (("expected", _show(expected)), ("got", _show(found)))
-        raise Mismatch(f"{len(wrong)} of {len(graphs)} models differ. The smallest:", rows)
+        _, graph, expected, found = min(wrong, key=lambda case: case[0])
+        freeze = "\nfor parameter in p:\n    parameter.requires_grad_(False)" if frozen else ""
+        rows = [("model", written(graph) + freeze)]
+        named = "".join(f", {name}={value!r}" for name, value in options.items())
+        rows.append(("call", f"list(named_tensors(m[0], {kind!r}{named}))"))
+        rows += first_difference(_names(expected, kind), _names(found, kind))
+        what = f"{len(wrong)} of {len(graphs)} models differ. The smallest:"
+        raise Mismatch(what, tuple(rows))
 
 
-def _show(pairs):
-    return ", ".join(f"{name!r}: tensor {tensor}" for name, tensor in pairs) or "nothing"
+def _names(pairs, kind):
+    letter = kind[0]
+    return [
+        f"({name!r}, {letter}[{tensor}])" if isinstance(tensor, int) else f"({name!r}, a {tensor})"
+        for name, tensor in pairs
+    ]
 
 
 def plain(random):
@@ -62,8 +86,10 @@ def test_own_tensors(listed):
     one = graph(
         [{"parameters": [["w", 0], ["b", 1]], "buffers": [["s", 0, True]]}], [[2], []], [[]]
     )
-    assert_equal(listed.ask([one], "parameters", {}).value, [[("w", 0), ("b", 1)]])
-    assert_equal(listed.ask([one], "buffers", {}).value, [[("s", 0)]])
+    for kind, pairs in (("parameters", [("w", 0), ("b", 1)]), ("buffers", [("s", 0)])):
+        with about(("model", written(one)), ("call", f"list(named_tensors(m[0], {kind!r}))")):
+            said = "Each pair as its name and the tensor's number."
+            assert_equal(listed.ask([one], kind, {}).value[0], pairs, said)
 
 
 def test_trees(listed, random):
@@ -88,6 +114,7 @@ def test_none(listed, random):
         compare(listed, graphs, kind)
 
 
+@points(4)
 def test_tied(listed, random):
     """A tensor with several names comes once, under the first."""
     graphs = [random_graph(random, shared=False, none=False, tensors=True) for _ in range(COUNT)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader import assert_equal, gate, python_random
+from grader import about, assert_equal, assert_holds, gate, points, python_random
 from grader.ch04_modules.probes.groups import KINDS, assemble
 
 DECAYING = ("linear", "no bias", "conv", "embedding", "scale", "relu")
@@ -41,14 +41,34 @@ def compare(grouped, layers, ties=(), beforehand=(), frozen=None, names_frozen=(
     got = grouped.ask(layers, list(ties), list(beforehand), frozen, 0.25).value
     all_frozen = {*beforehand, *names_frozen}
     first = [name for name, _ in assemble(layers, ties).named_parameters()]
-    assert_equal(got["frozen"], [n for n in first if n in all_frozen], "Frozen parameters differ.")
-    assert_equal(got["error"], None, "An optimiser refuses these groups.")
-    decaying, other = expected_groups(layers, ties, all_frozen)
-    assert_equal(len(got["groups"]), 2, "Two groups were expected.")
-    (found, decay), (found_other, no_decay) = got["groups"]
-    assert_equal(found, decaying, "The group with weight decay differs.")
-    assert_equal(found_other, other, "The group without weight decay differs.")
-    assert_equal((decay, no_decay), (0.25, 0.0), "The weight decays differ.")
+    with about(*called(layers, ties, beforehand, frozen)):
+        said = "A ValueError was raised, where every path leads to a parameter."
+        assert_holds(got["raised"] is None, said, ("it says", str(got["raised"])))
+        expected = [n for n in first if n in all_frozen]
+        assert_equal(got["frozen"], expected, "Other parameters are frozen afterwards.")
+        said = "An optimiser refuses these groups."
+        assert_holds(got["refused"] is None, said, ("it says", str(got["refused"])))
+        decaying, other = expected_groups(layers, ties, all_frozen)
+        assert_equal(len(got["groups"]), 2, "The number of groups.")
+        (found, decay), (found_other, no_decay) = got["groups"]
+        assert_equal(found, decaying, "The group with weight decay holds other parameters.")
+        assert_equal(found_other, other, "The group without weight decay holds other parameters.")
+        assert_equal((decay, no_decay), (0.25, 0.0), "The groups' `weight_decay`.")
+
+
+def called(layers, ties=(), beforehand=(), frozen=None):
+    """Return the rows that say which model was sorted, and how."""
+    rows = [("layers", ", ".join(f"{path}: {_kind(kind)}" for path, kind in layers))]
+    if ties:
+        rows.append(("tied", ", ".join(f"{one} = {other}" for one, other in ties)))
+    if beforehand:
+        rows.append(("frozen before", ", ".join(beforehand)))
+    rows.append(("call", f"parameter_groups(model, 0.25{'' if frozen is None else f', {frozen}'})"))
+    return rows
+
+
+def _kind(kind):
+    return f"the same as {kind[1:]}" if kind.startswith("=") else kind
 
 
 def drawn(random, kinds, places=PLACES):
@@ -61,8 +81,11 @@ def drawn(random, kinds, places=PLACES):
 @gate
 def test_two_groups(grouped):
     """Returns two groups, with and without weight decay, each a dict."""
-    groups = grouped.ask([["a", "no bias"]], [], [], None, 0.1).value["groups"]
-    assert_equal(groups, [(["a.weight"], 0.1), ([], 0.0)])
+    layers = [["a", "no bias"]]
+    groups = grouped.ask(layers, [], [], None, 0.25).value["groups"]
+    with about(*called(layers)):
+        # each as its parameters' names and its decay
+        assert_equal(groups, [(["a.weight"], 0.25), ([], 0.0)])
 
 
 def test_biases(grouped, random):
@@ -92,6 +115,7 @@ def test_paths(grouped, random):
         compare(grouped, drawn(random, tuple(KINDS)))
 
 
+@points(2.5)
 def test_tied(grouped, random):
     """What has several names is there once; one name that rules out decay is enough."""
     shared = [["a", "linear"], ["b", "scale"], ["c.0", "=a"], ["d", "layer norm"], ["e", "=d"]]
@@ -129,7 +153,8 @@ def test_slips(grouped):
     layers = [["layer1", "linear"], ["relu", "relu"], ["layer10", "linear"]]
     for wrong in ("layer2", "relu", "layer1.weights", "layer", "layer1.weight.x", "weight"):
         for frozen in ([wrong], ["layer1", wrong], [wrong, "layer10"]):
-            got = grouped.ask(layers, [], [], frozen, 0.1).value
-            error = got["error"] or "no error"
-            assert_equal(error, "ValueError", f"Expected a ValueError for {frozen}.")
-            assert_equal(got["frozen"], [], "These were frozen nevertheless.")
+            got = grouped.ask(layers, [], [], frozen, 0.25).value
+            with about(*called(layers, frozen=frozen)):
+                what = f"A ValueError was expected: {wrong!r} leads to no parameter."
+                assert_holds(got["raised"] is not None, what)
+                assert_equal(got["frozen"], [], "These were frozen nevertheless.")

@@ -3,8 +3,19 @@
 import pytest
 import torch
 
-from grader import assert_close, assert_equal, assert_holds, gate, python_random
-from grader.ch04_modules.graphs import random_graph, tree
+from grader import (
+    Mismatch,
+    about,
+    assert_close,
+    assert_equal,
+    assert_holds,
+    compared,
+    gate,
+    points,
+    python_random,
+)
+from grader.ch04_modules.graphs import first_difference, random_graph, tree, written
+from grader.ch04_modules.probes.surgery import WRITTEN
 
 COUNT = 40
 LINEAR = ("linear", "own")
@@ -48,11 +59,32 @@ def expected_of(graph, kinds):
 
 
 def compare(replaced, graph, kinds):
+    """Compare what stands where afterwards, what `wrap` was called with, and what came back."""
     got = replaced.ask(graph, kinds, -1).value
     calls, names = expected_of(graph, kinds)
-    assert_equal(got["names"], names, "Afterwards the model has other modules than expected.")
-    assert_equal(got["calls"], calls, "`wrap` was called with other paths or layers.")
-    assert_equal(got["result"], names[0][1], "The result is not the model, or its wrapper.")
+    found = [tuple(pair) for pair in got["names"]], [tuple(one) for one in got["calls"]]
+    compared((*found, got["result"]))
+    rows = (("model", model_of(graph, kinds)), ("call", "replace_linears(m[0], wrap)"))
+    if found[0] != names:
+        differ = first_difference(
+            *([f"{path!r}: {what}" for path, what in n] for n in (names, found[0]))
+        )
+        what = "Afterwards the model holds other modules, or in another order."
+        raise Mismatch(what, (*rows, *differ))
+    if found[1] != calls:
+        differ = first_difference(
+            *([f"wrap({path!r}, m[{n}])" for path, n in c] for c in (calls, found[1]))
+        )
+        raise Mismatch("`wrap` was called otherwise.", (*rows, *differ))
+    with about(*rows):
+        assert_equal(got["result"], names[0][1], "The result is not the model, or its wrapper.")
+
+
+def model_of(graph, kinds):
+    """Return the code that builds the model, and what its odd classes are."""
+    odd = {"own": "class Own(nn.Linear): …", "called linear": "class LinearLike(nn.Module): …"}
+    classes = [line for kind, line in odd.items() if kind in kinds]
+    return "\n".join([*classes, written(graph, [WRITTEN[kind] for kind in kinds])])
 
 
 def kinds_for(random, graph, leaves):
@@ -74,6 +106,7 @@ def test_trees(replaced, random):
         compare(replaced, graph, kinds_for(random, graph, ("linear", "linear", "module")))
 
 
+@points(3)
 def test_shared(replaced, random):
     """A layer with several names is wrapped once, with its first name, and replaced everywhere."""
     for _ in range(COUNT):
@@ -116,14 +149,21 @@ def test_error(replaced, random):
     for number in range(3):
         got = replaced.ask(graph, kinds, number).value
         error = got["error"] or "no error"
-        assert_equal(error, "LookupError", "The error did not reach the caller.")
-        assert_equal(got["names"], before, "The model has changed.")
+        wrap = ("wrap", f"raises a LookupError at call number {number}, counted from 0")
+        with about(("model", model_of(graph, kinds)), wrap):
+            assert_equal(error, "LookupError", "The error did not reach the caller.")
+            found = [tuple(pair) for pair in got["names"]]
+            compared(found)
+            if found != before:
+                words = ([f"{path!r}: {what}" for path, what in n] for n in (before, found))
+                raise Mismatch("After the error the model has changed.", first_difference(*words))
     compare(replaced, graph, kinds)
 
 
 def test_forward(replaced_forward, rng):
     """A model with skip connections computes with the wrappers, and has the same parameters."""
     got = replaced_forward.ask(torch.randn(3, 2, generator=rng)).value
+    assert_equal(got["bare"], [], "These names still lead to a layer that was not replaced.")
     assert_holds(got["same"], "The two names of one layer lead to two wrappers.")
     assert_equal(got["parameters"], 6, "The number of parameters has changed.")
     assert_close(got["got"], got["expected"], rtol=1e-4, atol=1e-4, because="order of float sums")

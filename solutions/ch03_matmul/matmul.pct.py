@@ -1313,8 +1313,8 @@ print(f"the contraction: {memory.new_bytes} bytes, of them {windows.numel() * 4}
 # <details><summary>Hint 3: padding</summary>
 #
 # `F.pad` counts from the last dimension: `(left, right, top, bottom)`. The padded image is a new
-# tensor with strides of its own, so pad before you ask for strides. `as_strided` begins at the
-# storage's first element unless you tell it `x.storage_offset()`.
+# tensor with strides of its own, so pad before you ask for strides. `x` may begin anywhere in its
+# storage; `as_strided` begins where `x` does, unless you give it another offset.
 #
 # </details>
 
@@ -1686,9 +1686,9 @@ predict(..., gradient_after_where)
 #
 # **Write `attention(q, k, v, mask)`.** `q` is `(..., L, E)`, `k` is `(..., S, E)` and `v` is
 # `(..., S, V)`, all with the same leading dimensions (none, one or many) and the same dtype, `float32`
-# or `float64`, in any layout; $S$ and $E$ are at least 1. `mask` is `None`, or a tensor that
-# broadcasts to `(..., L, S)`: boolean, or floats of the same dtype. Return `(..., L, V)` in the dtype
-# of `q`.
+# or `float64`, in any layout; $S$ and $E$ are at least 1, any other size may be 0. `mask` is `None`, or
+# a tensor that broadcasts to `(..., L, S)`: boolean, or floats of the same dtype. Return `(..., L, V)`
+# in the dtype of `q`.
 #
 # - Scores may be in the thousands; the result must be right.
 # - A row in which everything is forbidden gives zeros, and no NaN reaches a gradient: through such a
@@ -1811,8 +1811,8 @@ predict(..., lambda: torch.empty(3, 6).stride(0) - torch.empty(3, 6).stride(1))
 # </details>
 # <details><summary>Hint 3: when it cannot</summary>
 #
-# For a transposed or an expanded `scores`, $r < c$. A contiguous copy has $r \ge c$ always, and the
-# same lines work on it. With $L = 1$ there is no second row, and any stride will do for it.
+# For a transposed `scores`, or one whose rows are expanded, $r < c$. A contiguous copy has $r \ge c$
+# always, and the same lines work on it. With $L = 1$ there is no second row, and any stride will do for it.
 #
 # </details>
 
@@ -2265,7 +2265,8 @@ predict(..., lambda: sum(1 for k in range(3) for i in range(4) for j in range(5)
 #   `where`, and what stands behind an `&` whose left side does not hold.
 #
 # Raise `ValueError` if `order` does not hold every name once. Extents may be zero; a sum of nothing
-# is zero. All names are different from each other and from `out`.
+# is zero. A number may be negative, infinite or NaN. All names are different from each other and from
+# `out`.
 #
 # <details><summary>Hint 1: two steps</summary>
 #
@@ -2298,7 +2299,8 @@ def loop_nest(program: dict, order: tuple[str, ...]) -> str:
     def text(node: tuple) -> str:
         match node:
             case ("number", value):
-                return repr(value)
+                # `inf` and `nan` would be names; a literal beyond the range is infinite
+                return repr(value).replace("inf", "1e999").replace("nan", "(1e999 - 1e999)")
             case ("index", name):
                 return name
             case ("read", name, indices):
@@ -2486,7 +2488,7 @@ print(f"{flops.total:,} FLOPs, {memory.new_bytes:,} bytes")
 
 # %% [markdown]
 # The `meta` device has no memory either, and would do for this product. But a program that makes
-# tensors of its own, such as `torch.arange(n)`, makes them on the CPU unless it is told
+# tensors of its own, such as `torch.arange(n)`, makes them on the CPU unless somebody tells it
 # otherwise, and then the two do not meet.
 # A fake tensor says that it is on the CPU; within the mode everything is fake, and nothing notices.
 # What it cannot do is look at a value:

@@ -1630,7 +1630,8 @@ predict(..., runs)
 #
 # - `seen` is a `dict` that has for each path, in the order given, the list of the outputs of the
 #   module there, in the order of its calls; an empty list if it was not called. A module that is used
-#   several times has several outputs. If two paths lead to one module, both have all of them.
+#   several times has several outputs. If two paths lead to one module, both have all of them; a path that
+#   is given twice counts once.
 # - A path that leads to no module is an `AttributeError` when the `with` statement is entered.
 # - What is recorded are copies, of the values as they were when the module gave them, and no part of a
 #   graph. Outputs may be tuples, lists and dicts, one in another, that hold tensors or other things;

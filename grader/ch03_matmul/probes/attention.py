@@ -25,30 +25,31 @@ def heads_there_and_back(student, x, heads):
     return student.merge_heads(student.split_heads(x, heads))
 
 
-@probe
+@probe(in_place=("q", "k", "v", "mask"))
 def attended(student, q, k, v, mask):
     """Return the attention of `q` to `k` and `v`."""
     return student.attention(q, k, v, mask)
 
 
-@probe
+@probe(in_place=("mask",))
 def attention_grads(student, q, k, v, mask, cotangent):
     """Return the gradients of q, k and v for the result's `cotangent`; None where there is none."""
     leaves = [tensor.clone().requires_grad_() for tensor in (q, k, v)]
-    result = student.attention(*leaves, mask)
+    # not the leaves themselves, which refuse to be changed in place: another check asks for that
+    result = student.attention(*(leaf.clone() for leaf in leaves), mask)
     if not result.requires_grad:
         return [None, None, None]
     return list(torch.autograd.grad(result, leaves, cotangent, allow_unused=True))
 
 
-@probe
+@probe(in_place=("q", "k", "v", "mask"))
 def streamed(student, q, k, v, mask, block):
     """Return the attention of `q` to `k` and `v`, taken by blocks of keys."""
     with torch.no_grad():
         return student.streaming_attention(q, k, v, mask, block)
 
 
-@probe
+@probe(in_place=("q", "k", "v", "mask"))
 def streaming_cost(student, q, k, v, mask, block):
     """Return the result, the FLOPs and the most new bytes alive at once."""
     with torch.no_grad(), watch_flops() as flops, watch_memory() as memory:

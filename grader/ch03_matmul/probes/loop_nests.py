@@ -63,5 +63,9 @@ def lowered(student, program, buffers):
     if found is None:
         return None
     equation, names = found
-    value = torch.einsum(equation, *(buffers[name] for name in names))
-    return {"equation": equation, "names": list(names), "value": value}
+    value, refused = None, ""
+    try:
+        value = torch.einsum(equation, *(buffers[name] for name in names))
+    except RuntimeError as error:
+        refused = str(error)
+    return {"equation": equation, "names": list(names), "value": value, "refused": refused}

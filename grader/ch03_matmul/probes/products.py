@@ -1,6 +1,6 @@
 """Probes of `matmul` and its kin: what comes out, and which operators it took."""
 
-from grader import each, probe, watch_flops, watch_memory, watch_ops
+from grader import Hung, apart, each, probe, watch_flops, watch_memory, watch_ops
 
 PRODUCTS = (
     *("mm", "bmm", "mv", "dot", "vdot", "addmm", "addmv", "baddbmm", "addbmm", "linear"),
@@ -62,6 +62,15 @@ def contracted(student, equation, operands):
 def ordered(student, chains):
     """Return what `best_order` gives for each list of sizes."""
     return [student.best_order(list(sizes)) for sizes in chains]
+
+
+@probe
+def ordered_in_time(student, sizes, seconds):
+    """Return what `best_order` gives for these sizes, None if it takes longer than `seconds`."""
+    try:
+        return apart(lambda: student.best_order(list(sizes)), seconds=seconds)
+    except Hung:
+        return None
 
 
 @probe

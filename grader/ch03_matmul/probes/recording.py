@@ -1,6 +1,23 @@
 """Probes of `compute`: formulas, recorded in the student's language."""
 
+import ast
+import operator
+from pathlib import Path
+
 from grader import probe
+
+OPERATORS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "&": operator.and_,
+}
 
 
 def _formulas(student):
@@ -69,7 +86,55 @@ def _formulas(student):
 @probe
 def recorded(student, name):
     """Return a program of ours, recorded in the student's language."""
-    return student.compute(*_formulas(student)[name])
+    try:
+        return student.compute(*_formulas(student)[name])
+    except Exception as error:
+        error.add_note(asked(name))
+        raise
+
+
+def asked(name):
+    """Return the call that records one of these formulas, as it is written in this file."""
+    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+    for node in [node for node in ast.walk(tree) if isinstance(node, ast.Dict)]:
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and key.value == name and isinstance(value, ast.Tuple):
+                return f"compute{ast.unparse(value)}"
+    raise LookupError(name)
+
+
+@probe
+def recorded_formula(student, shape, names, body):
+    """Return a program recorded from a formula that is given as nodes; "minus" is a sign in front."""
+
+    def build(node, at):
+        kind, *parts = node
+        if kind == "number":
+            return parts[0]
+        if kind == "index":
+            return at[parts[0]]
+        if kind == "read":
+            indices = tuple(build(part, at) for part in parts[1])
+            return student.Buffer(parts[0])[indices if len(indices) > 1 else indices[0]]
+        if kind == "minus":
+            return -build(parts[0], at)
+        if kind == "where":
+            return student.where(*(build(part, at) for part in parts))
+        if kind == "sum":
+            name, extent, inner = parts
+            return student.total((extent,), named([name], lambda i: build(inner, {**at, name: i})))
+        return OPERATORS[kind](*(build(part, at) for part in parts))
+
+    def formula(*indices):
+        return build(body, dict(zip(names, indices, strict=True)))
+
+    return student.compute(tuple(shape), named(names, formula))
+
+
+def named(names, function):
+    """Return a function whose parameters have these names."""
+    listed = ", ".join(names)
+    return eval(f"lambda {listed}: function({listed})", {"function": function})
 
 
 @probe

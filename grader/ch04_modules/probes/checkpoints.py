@@ -10,14 +10,24 @@ from .module_graphs import build
 
 @probe
 def collected(student, graphs):
-    """Return for each graph the names, and each tensor as a number, of `collect_state`."""
+    """Return for each graph the names, and each tensor as a number, of `collect_state`.
+
+    A tensor is known by its values, so that a copy is known too. What has none of them is named by type.
+    """
     found = []
     for graph in graphs:
         modules, parameters, buffers = build(graph)
         tensors, _ = student.collect_state(modules[0])
-        where = {tensor.data_ptr(): n for n, tensor in enumerate([*parameters, *buffers])}
-        found.append([(name, where.get(tensor.data_ptr())) for name, tensor in tensors.items()])
+        values = [float(tensor.flatten()[0]) for tensor in (*parameters, *buffers)]
+        found.append([(name, _number(tensor, values)) for name, tensor in tensors.items()])
     return found
+
+
+def _number(tensor, values):
+    if not isinstance(tensor, torch.Tensor) or not tensor.numel():
+        return type(tensor).__name__
+    value = float(tensor.detach().flatten()[0])
+    return values.index(value) if value in values else f"other values: {value:g}"
 
 
 @probe
@@ -53,7 +63,7 @@ def versions(student, graph, others):
 @probe
 def loaded(student, graph, tensors, options):
     """Load `tensors`; return what came of it, and the model's tensors afterwards."""
-    modules, parameters, buffers = build(graph)
+    modules, parameters, _ = build(graph)
     for parameter in parameters[1::2]:
         parameter.requires_grad_(False)
     objects = [dict(module._parameters) for module in modules]
@@ -69,16 +79,25 @@ def loaded(student, graph, tensors, options):
         for name, parameter in before.items()
     )
     addresses = {tensor.data_ptr() for tensor in tensors.values() if tensor.numel()}
-    now = [t for m in modules for t in [*m._parameters.values(), *m._buffers.values()]]
+    now = held(modules)
     return {
         "report": report,
         "error": error,
-        "parameters": [parameter.detach() for parameter in parameters],
-        "buffers": list(buffers),
-        "wants grad": [parameter.requires_grad for parameter in parameters],
+        "now": {place: tensor.detach() for place, tensor in now.items()},
+        "wants grad": {place: tensor.requires_grad for place, tensor in now.items()},
         "same objects": same,
-        "shares memory": any(t is not None and t.data_ptr() in addresses for t in now),
+        "shares memory": any(t.data_ptr() in addresses for t in now.values()),
         "names given": list(given),
+    }
+
+
+def held(modules):
+    """Return what each module holds now, by place: "m[0].weight"."""
+    return {
+        f"m[{number}].{name}": tensor
+        for number, module in enumerate(modules)
+        for name, tensor in [*module._parameters.items(), *module._buffers.items()]
+        if tensor is not None
     }
 
 

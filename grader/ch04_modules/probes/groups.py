@@ -65,21 +65,29 @@ def assemble(layers, ties=()):
 
 @probe
 def grouped(student, layers, ties, beforehand, frozen, decay):
-    """Return the groups by the parameters' first names, and what is frozen afterwards."""
+    """Return the groups by the parameters' first names, and what is frozen afterwards.
+
+    `raised` is what the student's ValueError says, `refused` what an optimiser says of the groups.
+    """
     model = assemble(layers, ties)
     for name in beforehand:
         model.get_parameter(name).requires_grad_(False)
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     arguments = (model, decay) if frozen is None else (model, decay, frozen)
-    groups, error = None, None
+    groups, raised, refused = None, None, None
     try:
         groups = student.parameter_groups(*arguments)
-        torch.optim.SGD([dict(group) for group in groups if group["params"]] or [{"params": []}])
-    except ValueError as raised:
-        error = "ValueError" if groups is None else str(raised)
+    except ValueError as error:
+        raised = str(error) or "ValueError"
+    try:
+        torch.optim.SGD(
+            [dict(group) for group in groups or () if group["params"]] or [{"params": []}]
+        )
+    except ValueError as error:
+        refused = str(error)
     found = groups and [
         ([names.get(id(p), "?") for p in group["params"]], group["weight_decay"])
         for group in groups
     ]
     now_frozen = [name for name, p in model.named_parameters() if not p.requires_grad]
-    return {"groups": found, "frozen": now_frozen, "error": error}
+    return {"groups": found, "frozen": now_frozen, "raised": raised, "refused": refused}

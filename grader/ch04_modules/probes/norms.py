@@ -19,16 +19,27 @@ def norm_run(make, options, batches, plan, state):
     outputs, states = [], []
     for x, mode in zip(batches, plan, strict=True):
         norm.train(mode == "train")
-        outputs.append(norm(x).detach())
+        outputs.append(_called(norm, x, options).detach())
         states.append({name: tensor.clone() for name, tensor in norm.state_dict().items()})
     norm.train()
     x = batches[-1].clone().requires_grad_()
     grads = []
     if x.numel() > x.shape[1]:
         weights = torch.arange(x.numel(), dtype=dtype).sin().reshape(x.shape)
-        (norm(x).square() * weights).sum().backward()
+        (_called(norm, x, options).square() * weights).sum().backward()
         grads = [x.grad, *(p.grad for p in norm.parameters())]
     return {"outputs": outputs, "states": states, "grads": grads}
+
+
+def _called(norm, x, options):
+    """Return `norm(x)`; what it raises is noted with what was called."""
+    try:
+        return norm(x)
+    except Exception as error:
+        named = "".join(f", {name}={value!r}" for name, value in options.items())
+        mode = "training" if norm.training else "evaluation"
+        error.add_note(f"BatchNorm({x.shape[1]}{named}) in {mode}, x of shape {tuple(x.shape)}")
+        raise
 
 
 @probe
@@ -105,10 +116,11 @@ def conv_and_norm(dims, options, norm_options, tensors):
 
 
 @probe
-def folded(student, dims, options, norm_options, tensors, x, frozen=False):
+def folded(student, dims, options, norm_options, tensors, x, frozen=False, training=False):
     """Fold; return what the new convolution gives, what it is, and whether the old ones changed."""
     conv, norm = conv_and_norm(dims, options, norm_options, tensors)
     conv.requires_grad_(not frozen)
+    norm.train(training)
     owners = (conv, norm)
     before = [{n: t.clone() for n, t in owner.state_dict().items()} for owner in owners]
     result = student.fold_batch_norm(conv, norm)
@@ -117,6 +129,7 @@ def folded(student, dims, options, norm_options, tensors, x, frozen=False):
         list(b) == list(a) and all(torch.equal(b[name], a[name]) for name in b)
         for b, a in zip(before, after, strict=True)
     ]
+    modes = conv.training, norm.training
     output = result(x).detach()
     settings = (
         "stride",
@@ -135,9 +148,10 @@ def folded(student, dims, options, norm_options, tensors, x, frozen=False):
         "type": type(result).__name__,
         "settings": all(getattr(result, name, None) == getattr(conv, name) for name in settings),
         "parameters": {n: (p.is_leaf, p.requires_grad, p.dtype) for n, p in leaves.items()},
-        "conv kept": kept[0] and result is not conv,
+        "is the same": result is conv,
+        "conv kept": kept[0],
         "norm kept": kept[1],
-        "modes kept": conv.training and not norm.training,
+        "modes": modes,
         "apart": all(bool(t.any()) for t in (conv.weight, norm.running_var)),
     }
 

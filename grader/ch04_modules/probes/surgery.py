@@ -34,6 +34,15 @@ class _Wrapper(nn.Module):
         return 2 * self.inner(x)
 
 
+WRITTEN = {
+    "linear": "nn.Linear(2, 2)",
+    "own": "Own(2, 2)",
+    "bilinear": "nn.Bilinear(2, 2, 2)",
+    "called linear": "LinearLike()",
+    "module": "nn.Module()",
+}
+"""How each kind of layer is written; `class Own(nn.Linear)`, `class LinearLike(nn.Module)`."""
+
 LAYERS = {
     "linear": lambda: nn.Linear(2, 2),
     "own": lambda: _Own(2, 2),
@@ -98,9 +107,12 @@ def replaced_forward(student, x):
     model = Skips()
     expected = model(x, double=2)
     after = student.replace_linears(model, lambda path, linear: _Wrapper(path, linear, 0))
+    paths = ("first", "blocks.0.0", "blocks.1", "last")
+    bare = [path for path in paths if not isinstance(model.get_submodule(path), _Wrapper)]
     return {
         "expected": expected.detach(),
         "got": after(x).detach(),
+        "bare": bare,
         "same": model.first is model.last,
         "parameters": sum(1 for _ in model.parameters()),
     }
