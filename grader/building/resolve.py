@@ -30,8 +30,10 @@ def unresolved(rule: Rule) -> str:
             return _dtype(rule.name)
         case RuleKind.IMPORT:
             return _module(rule.name)
-        case RuleKind.FUNCTION:
+        case RuleKind.FUNCTION | RuleKind.DIRECT:
             return _attribute(rule.name)
+        case RuleKind.ALLOWED:
+            return ""  # its families were looked up where the card was read
 
 
 def _operator(name: str) -> str:

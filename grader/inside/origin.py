@@ -1,0 +1,112 @@
+"""Whose call it is: the student's, the grader's or a library's. Asked of the frames that led to it.
+
+Frames of libraries (Python's and torch's own) belong to who called them, and so do the frames of
+what watches. A call is the student's if theirs is the nearest frame that is left.
+"""
+
+from __future__ import annotations
+
+import sysconfig
+from collections.abc import Mapping
+from enum import Enum
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FrameType
+
+import torch
+
+
+class Origin(Enum):
+    """Who wrote a piece of code."""
+
+    STUDENT = "student"
+    GRADER = "grader"
+    LIBRARY = "library"
+    WATCHING = "watching"
+
+
+_OURS = Path(__file__).parents[1]
+_WATCHING = (str(Path(__file__).parent / "instruments"), *(
+    str(Path(__file__).with_name(f"{name}.py"))
+    for name in ("homes", "modes", "modules", "origin", "recorders", "tripwire")
+))  # fmt: skip
+_LIBRARIES = tuple(
+    {
+        *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+        str(Path(torch.__file__).parents[1]),
+    }
+)
+_MAIN = ("__main__", "__mp_main__")
+
+
+@lru_cache(maxsize=4096)
+def _of_file(name: str) -> Origin | None:
+    """Return whose file it is; None for text that was in no file, such as `<string>`."""
+    if name.startswith(_WATCHING):
+        return Origin.WATCHING
+    if name.startswith(f"{_OURS}/"):
+        return Origin.GRADER
+    if name.startswith(_LIBRARIES):
+        return Origin.LIBRARY
+    return None if name.startswith("<") else Origin.STUDENT
+
+
+def _of(code: CodeType, names: Mapping[str, object]) -> Origin:
+    known = _of_file(code.co_filename)
+    if known is not None:
+        return known
+    return Origin.STUDENT if names.get("__name__") in _MAIN else Origin.LIBRARY
+
+
+def from_student(frame: FrameType | None) -> bool:
+    """Is a call that began in `frame` the student's, directly or through a library?
+
+    Where no frame is anybody's, as in a thread that begins in torch, it is.
+    """
+    while frame is not None:
+        origin = _of(frame.f_code, frame.f_globals)
+        if origin is Origin.STUDENT:
+            return True
+        if origin is Origin.GRADER:
+            return False
+        frame = frame.f_back
+    return True
+
+
+def written_by_student(frame: FrameType | None) -> bool:
+    """Is a call that began in `frame` the student's own text, with no library between?"""
+    while frame is not None:
+        origin = _of(frame.f_code, frame.f_globals)
+        if origin is not Origin.WATCHING:
+            return origin is Origin.STUDENT
+        frame = frame.f_back
+    return True
+
+
+def line_of_cell(frame: FrameType | None) -> tuple[str, int] | None:
+    """Return the label and the line of the cell's statement that runs now; None outside of one."""
+    found = None
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "<module>" and _of(code, frame.f_globals) is Origin.STUDENT:
+            found = code.co_filename.strip("<>"), frame.f_lineno
+        frame = frame.f_back
+    return found
+
+
+def is_made_by_student(value: object) -> bool:
+    """Did the student write this function or class, decorated or not?"""
+    seen = 0
+    while seen < 20:  # a chain that bites its tail ends somewhere
+        seen += 1
+        inner = getattr(value, "__wrapped__", None) or getattr(value, "func", None)
+        if inner is None:
+            break
+        value = inner
+    value = getattr(value, "__func__", value)
+    code = getattr(value, "__code__", None)
+    if isinstance(code, CodeType):
+        return _of(code, getattr(value, "__globals__", {})) is Origin.STUDENT
+    made = value if isinstance(value, type) else type(value)
+    return made.__module__ in _MAIN
+
