@@ -38,8 +38,12 @@ def unresolved(rule: Rule) -> str:
 
 def _operator(name: str) -> str:
     known = _operators("aten")
+    name, _, overload = name.partition(".")
     if name in known:
-        return ""
+        there = getattr(torch.ops.aten, name).overloads()
+        if not overload or overload in there:
+            return ""
+        return f"`aten:{name}` has no overload `{overload}`: {', '.join(sorted(there))}."
     return f"`aten:{name}` names no operator of {_TORCH}.{_meant('aten:', name, known)}"
 
 

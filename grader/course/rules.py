@@ -6,7 +6,7 @@ A card writes a rule as text, of one of these kinds:
   by what the answer calls;
 - `direct:torch.nn.Module.__call__`: that function, where the answer itself calls it;
 - `cast:torch.bfloat16`: turning floats into that dtype by any means but reinterpreting bits;
-- `aten:_int_mm`: that ATen operator, whoever calls it;
+- `aten:_int_mm`, `aten:view.dtype`: that ATen operator, or one overload of it, whoever calls it;
 - `import:numpy`: that module.
 
 What is allowed where all else is not is a rule as well: `allowed:views, sum`.

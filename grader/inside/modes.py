@@ -75,7 +75,8 @@ _FROM_NUMBERS = frozenset(
 class OperatorWatch(TorchDispatchMode):
     """Sees every ATen operator, wherever it was called from.
 
-    `operators` are by full name, `aten::mm`, or by namespace, `quantized::`. What is not of the
+    `operators` are by full name, `aten::mm`, with an overload, `aten::view.dtype`, or by namespace,
+    `quantized::`. What is not of the
     `allowed` families is told to `stray`, if the student's code asked for it.
     """
 
@@ -105,7 +106,7 @@ class OperatorWatch(TorchDispatchMode):
             if from_student(sys._getframe(1)):
                 self._stray(name)
         result = func(*args, **(kwargs or {}))
-        for known in (name, f"{func.namespace}::"):
+        for known in (name, f"{name}.{func._overloadname}", f"{func.namespace}::"):
             if known in self._operators:
                 self._operators[known]()
         if self._casts and name not in _REINTERPRET:

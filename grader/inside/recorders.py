@@ -73,9 +73,16 @@ def legacy_patches(dtype: torch.dtype, note: Note) -> list[Patch]:
 
 
 def operator_patches(name: str, note: Note) -> list[Patch]:
-    """Return what to set so that direct calls of an ATen operator's overloads are noted."""
+    """Return what to set so that direct calls of an ATen operator's overloads, or of one, are noted."""
+    name, _, overload = name.partition(".")
     packet = getattr(torch.ops.aten, name, None)
-    return [] if packet is None else list(_of_operator(packet, note))
+    if packet is None:
+        return []
+    return [
+        patch
+        for patch in _of_operator(packet, note)
+        if not overload or getattr(patch.owner, "_overloadname", "") == overload
+    ]
 
 
 def _of_callable(found: Found, note: Note, direct: bool) -> Iterator[Patch]:
@@ -152,10 +159,12 @@ def _of_class(made: type, note: Note, direct: bool) -> Iterator[Patch]:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         if not torch.compiler.is_compiling() and counts(sys._getframe(1)):
             note()
-        (own or super(made, self).__init__)(*((self, *args) if own else args), **kwargs)
+        if own is not None:
+            own(self, *args, **kwargs)
+        elif made.__mro__[1].__init__ is not object.__init__:
+            super(made, self).__init__(*args, **kwargs)
 
-    if own is not None or made.__new__ is object.__new__:
-        yield Patch(made, "__init__", functools.wraps(own)(init) if own else init)
+    yield Patch(made, "__init__", functools.wraps(own)(init) if own else init)
     heir = vars(made).get("__init_subclass__")
 
     def inherited(cls: type, **kwargs: Any) -> None:

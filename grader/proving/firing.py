@@ -7,7 +7,9 @@ program is loaded, a probe calls it, the verdict's interview hears what tripped.
 
 from __future__ import annotations
 
+import sys
 import tomllib
+import unittest
 from collections.abc import Iterator
 from functools import cache
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -119,11 +121,14 @@ def _uses_of_found(rule: Rule, found: Found) -> Iterator[str]:
         yield f"{fetched}\nthread = threading.Thread(target=lambda: found())\nthread.start()\nthread.join()"
         for module, name in homes(value):
             yield f"found = vars(importlib.import_module('{module.__name__}'))['{name}']\n{_CALL}"
-    if isinstance(value, type) and type(value) is type:
+    if isinstance(value, type) and value.__flags__ & _CAN_HAVE_HEIRS:
         yield f"{fetched}\nclass Heir(found): pass"
 
 
 _CALL = "found()"
+
+_CAN_HAVE_HEIRS = 1 << 10
+"""A flag of a type in C: Py_TPFLAGS_BASETYPE."""
 
 
 def _expression(dotted: str) -> str:
@@ -134,7 +139,7 @@ def _expression(dotted: str) -> str:
     name = first
     for part in rest:
         whole, name = getattr(whole, part), f"{name}.{part}"
-        is_module = isinstance(whole, ModuleType) and whole.__name__ == name
+        is_module = sys.modules.get(name) is whole
         text = f"importlib.import_module('{name}')" if is_module else f"{text}.{part}"
     return text
 
@@ -159,14 +164,26 @@ def _declared(chapter: Chapter) -> dict[str, str]:
 @cache
 def _sampled(name: str) -> str:
     """Return a valid call of an operator, made of torch's own samples; "" if it has none."""
-    for info in _infos().get(name, ()):
-        return f"from torch.testing._internal.common_methods_invocations import op_db\nop = op_db[{info}]\nfor n, sample in zip(range(20), op.sample_inputs('cpu', torch.float32)):\n    op(sample.input, *sample.args, **sample.kwargs)"
-    return ""
+    infos = _infos().get(name)
+    return _SAMPLED.format(number=infos[0]) if infos else ""
+
+
+_SAMPLED = """\
+from torch.testing._internal.common_methods_invocations import op_db
+op = op_db[{number}]
+for _, sample in zip(range(20), op.sample_inputs("cpu", torch.float32)):
+    op(sample.input, *sample.args, **sample.kwargs)"""
+
+
+_EXPECTTEST = ModuleType("expecttest")
+_EXPECTTEST.TestCase = unittest.TestCase  # type: ignore[attr-defined]
 
 
 @cache
 def _infos() -> dict[str, list[int]]:
     """Return where torch's samples of an operator stand, by the operator's name."""
+    # torch's own tests import it for a class that samples have no use for
+    sys.modules.setdefault("expecttest", _EXPECTTEST)
     from torch.testing._internal.common_methods_invocations import op_db
 
     found: dict[str, list[int]] = {}
