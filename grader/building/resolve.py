@@ -38,12 +38,12 @@ def unresolved(rule: Rule) -> str:
 
 def _operator(name: str) -> str:
     known = _operators("aten")
-    name, _, overload = name.partition(".")
-    if name in known:
-        there = getattr(torch.ops.aten, name).overloads()
+    packet, _, overload = name.partition(".")
+    if packet in known:
+        there = getattr(torch.ops.aten, packet).overloads()
         if not overload or overload in there:
             return ""
-        return f"`aten:{name}` has no overload `{overload}`: {', '.join(sorted(there))}."
+        return f"`aten:{packet}` has no overload `{overload}`: {', '.join(sorted(there))}."
     return f"`aten:{name}` names no operator of {_TORCH}.{_meant('aten:', name, known)}"
 
 

@@ -27,7 +27,10 @@ class FunctionWatch(TorchFunctionMode):
 
     def __init__(self, forbidden: Sequence[tuple[object, Note]], casts: Casts) -> None:
         super().__init__()
-        self._functions = forbidden
+        self._forbidden = forbidden  # keeps them alive: they are found by their ids
+        self._functions: dict[int, list[Note]] = {}
+        for value, note in forbidden:
+            self._functions.setdefault(id(value), []).append(note)
         # a memory format is not called: it is handed over
         self._values = [pair for pair in forbidden if isinstance(pair[0], torch.memory_format)]
         self._casts = casts
@@ -39,9 +42,8 @@ class FunctionWatch(TorchFunctionMode):
             return func(*args, **(kwargs or {}))  # traced by Dynamo: leave nothing behind
         called = getattr(func, "__self__", None) if func.__name__ == "__get__" else func
         called = original_of(called)
-        for function, note in self._functions:
-            if function is called:
-                note()
+        for note in self._functions.get(id(called), ()):
+            note()
         for value, note in self._values:
             handed = (*args, *(kwargs or {}).values())
             if any(value is each for each in handed) and from_student(sys._getframe(1)):

@@ -78,11 +78,25 @@ def operator_patches(name: str, note: Note) -> list[Patch]:
     packet = getattr(torch.ops.aten, name, None)
     if packet is None:
         return []
-    return [
+    patches = [
         patch
         for patch in _of_operator(packet, note)
         if not overload or getattr(patch.owner, "_overloadname", "") == overload
     ]
+    for found in functions_of(name) if not overload else ():
+        patches += _of_callable(found, note, direct=True)
+    return patches
+
+
+def functions_of(operator: str) -> Iterator[Found]:
+    """Yield the functions of torch's Python API that have an operator's name.
+
+    Composite operators (`narrow`, `linear`) are seen there alone: below them their parts run.
+    """
+    for owner in ("torch", "torch.Tensor", "torch.nn.functional", *_BELOW):
+        found = resolve(f"{owner}.{operator}") if hasattr(_value(owner), operator) else None
+        if found is not None and callable(found.value) and not isinstance(found.value, ModuleType):
+            yield found
 
 
 def _of_callable(found: Found, note: Note, direct: bool) -> Iterator[Patch]:

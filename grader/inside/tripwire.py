@@ -23,6 +23,7 @@ from grader.inside.origin import line_of_cell
 from grader.inside.recorders import (
     Note,
     Patch,
+    functions_of,
     legacy_patches,
     operator_patches,
     patches_of,
@@ -122,6 +123,9 @@ class Tripwire:
                 yield found.value, note
                 for relative in relatives(found):
                     yield relative.value, note
+        for name, note in self._of("aten").items():
+            for found in functions_of(name):
+                yield found.value, note
 
     def _all_patches(self) -> Iterator[Patch]:
         for name, note in self._of("function").items():

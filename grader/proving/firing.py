@@ -95,9 +95,11 @@ def _uses_of_import(name: str) -> Iterator[str]:
 
 
 def _uses_of_operator(chapter: Chapter, name: str) -> Iterator[str]:
-    packet = getattr(torch.ops.aten, name)
-    for overload in packet.overloads():
-        yield f"getattr(torch.ops.aten, '{name}').{overload}()"
+    name, _, only = name.partition(".")
+    for overload in getattr(torch.ops.aten, name).overloads():
+        if not only or overload == only:
+            yield f"getattr(torch.ops.aten, '{name}').{overload}()"
+    name = f"{name}.{only}".strip(".")
     if call := _declared(chapter).get(name) or _sampled(name):
         yield call
     else:
@@ -164,8 +166,8 @@ def _declared(chapter: Chapter) -> dict[str, str]:
 @cache
 def _sampled(name: str) -> str:
     """Return a valid call of an operator, made of torch's own samples; "" if it has none."""
-    infos = _infos().get(name)
-    return _SAMPLED.format(number=infos[0]) if infos else ""
+    number = _infos().get(name)
+    return "" if number is None else _SAMPLED.format(number=number)
 
 
 _SAMPLED = """\
@@ -180,15 +182,15 @@ _EXPECTTEST.TestCase = unittest.TestCase  # type: ignore[attr-defined]
 
 
 @cache
-def _infos() -> dict[str, list[int]]:
+def _infos() -> dict[str, int]:
     """Return where torch's samples of an operator stand, by the operator's name."""
     # torch's own tests import it for a class that samples have no use for
     sys.modules.setdefault("expecttest", _EXPECTTEST)
     from torch.testing._internal.common_methods_invocations import op_db
 
-    found: dict[str, list[int]] = {}
+    found: dict[str, int] = {}
     for number, info in enumerate(op_db):
         if torch.float32 in info.dtypes:
-            for name in {info.name.rpartition(".")[2], info.aten_name or info.name}:
-                found.setdefault(name, []).append(number)
+            found.setdefault(info.name, number)
+            found.setdefault(info.aten_name or info.name, number)
     return found
