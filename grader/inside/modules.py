@@ -35,7 +35,8 @@ def module_patches(name: str, note: Note) -> list[Patch]:
         kind = type(module)
         patches.append(Patch(module, "__class__", _asked(kind, note)))
         for value in list(vars(module).values()):
-            if isinstance(value, FunctionType | BuiltinFunctionType):
+            own = _within(str(getattr(value, "__module__", "")), name)
+            if own and isinstance(value, FunctionType | BuiltinFunctionType):
                 recorder = None
                 for home, attribute in homes(value):
                     if not _within(home.__name__, name):

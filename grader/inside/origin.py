@@ -58,6 +58,30 @@ def _of(code: CodeType, names: Mapping[str, object]) -> Origin:
     return Origin.STUDENT if names.get("__name__") in _MAIN else Origin.LIBRARY
 
 
+_stands_in = False
+"""Does something that the student did not write stand where their function should?"""
+
+
+def entered(value: object) -> None:
+    """Take down what a probe is about to call as the student's.
+
+    That may be torch's own function, or a `partial` of it. Such a call has no frame of the
+    student's, so from then on those of the probe are taken for theirs.
+    """
+    global _stands_in
+    try:
+        made = is_made_by_student(value)
+    except Exception:  # an object of theirs that does not like to be looked at
+        made = True
+    _stands_in = _stands_in or not made
+
+
+def begin() -> None:
+    """Forget what was entered: another probe begins."""
+    global _stands_in
+    _stands_in = False
+
+
 def from_student(frame: FrameType | None) -> bool:
     """Is a call that began in `frame` the student's, directly or through a library?
 
@@ -68,19 +92,34 @@ def from_student(frame: FrameType | None) -> bool:
         if origin is Origin.STUDENT:
             return True
         if origin is Origin.GRADER:
-            return False
+            return _stands_in
         frame = frame.f_back
     return True
 
 
 def written_by_student(frame: FrameType | None) -> bool:
-    """Is a call that began in `frame` the student's own text, with no library between?"""
+    """Is a call that began in `frame` the student's own text, with no library between?
+
+    A thread whose target is the function itself was begun by somebody's text: it counts.
+    """
+    begun = frame
     while frame is not None:
         origin = _of(frame.f_code, frame.f_globals)
+        if origin is Origin.GRADER:
+            return _stands_in
         if origin is not Origin.WATCHING:
-            return origin is Origin.STUDENT
+            return origin is Origin.STUDENT or _is_start_of_a_thread(begun)
         frame = frame.f_back
     return True
+
+
+def _is_start_of_a_thread(frame: FrameType | None) -> bool:
+    """Is `frame` the one of `threading` that calls a thread's target?"""
+    return (
+        frame is not None
+        and frame.f_code.co_name == "run"
+        and frame.f_globals.get("__name__") == "threading"
+    )
 
 
 def line_of_cell(frame: FrameType | None) -> tuple[str, int] | None:
@@ -88,7 +127,8 @@ def line_of_cell(frame: FrameType | None) -> tuple[str, int] | None:
     found = None
     while frame is not None:
         code = frame.f_code
-        if code.co_name == "<module>" and _of(code, frame.f_globals) is Origin.STUDENT:
+        is_cell = code.co_name == "<module>" and _of_file(code.co_filename) is None
+        if is_cell and frame.f_globals.get("__name__") in _MAIN:
             found = code.co_filename.strip("<>"), frame.f_lineno
         frame = frame.f_back
     return found
@@ -96,17 +136,20 @@ def line_of_cell(frame: FrameType | None) -> tuple[str, int] | None:
 
 def is_made_by_student(value: object) -> bool:
     """Did the student write this function or class, decorated or not?"""
-    seen = 0
-    while seen < 20:  # a chain that bites its tail ends somewhere
-        seen += 1
+    for _ in range(_WRAPPED):
         inner = getattr(value, "__wrapped__", None) or getattr(value, "func", None)
         if inner is None:
             break
         value = inner
-    value = getattr(value, "__func__", value)
-    code = getattr(value, "__code__", None)
+    owner = getattr(value, "__self__", None)  # of `Square.apply`, the class
+    if isinstance(owner, type) and owner.__module__ in _MAIN:
+        return True
+    code = getattr(getattr(value, "__func__", value), "__code__", None)
     if isinstance(code, CodeType):
         return _of(code, getattr(value, "__globals__", {})) is Origin.STUDENT
     made = value if isinstance(value, type) else type(value)
     return made.__module__ in _MAIN
 
+
+_WRAPPED = 20
+"""Most wrappers that are looked through: a chain may bite its tail."""

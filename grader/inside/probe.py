@@ -16,6 +16,7 @@ from typing import Any, overload
 import torch
 
 from grader.evidence.wire.raised import Explained
+from grader.inside.origin import entered
 
 _SHOWN = 120
 """Characters of an input that are shown where it made a student's code raise."""
@@ -182,4 +183,5 @@ class Student:
         value = self._names[name]
         if not callable(value):
             raise NotCallable(name, value)
+        entered(value)
         return value

@@ -19,7 +19,7 @@ import torch
 from grader.inside.homes import look_around, resolve
 from grader.inside.modes import FunctionWatch, OperatorWatch
 from grader.inside.modules import module_patches, namespace_patch, watching_imports
-from grader.inside.origin import line_of_cell
+from grader.inside.origin import begin, line_of_cell
 from grader.inside.recorders import (
     Note,
     Patch,
@@ -95,6 +95,7 @@ class Tripwire:
         casts = {_dtype(name): note for name, note in self._of("cast").items()}
         allowed = [(number, name) for number, (kind, name) in enumerate(self.rules) if kind == "allowed"]
         self._lines = lines
+        begin()
         with ExitStack() as stack:
             stack.callback(setattr, self, "_lines", None)
             stack.enter_context(_set(self._patches))

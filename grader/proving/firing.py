@@ -13,7 +13,6 @@ import unittest
 from collections.abc import Iterator
 from functools import cache
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any
 
 import torch
 
@@ -135,15 +134,10 @@ _CAN_HAVE_HEIRS = 1 << 10
 
 def _expression(dotted: str) -> str:
     """Return how to get at an owner, whatever of it is a module."""
-    first, *rest = dotted.split(".")
-    text = f"importlib.import_module('{first}')"
-    whole: Any = __import__(first)
-    name = first
-    for part in rest:
-        whole, name = getattr(whole, part), f"{name}.{part}"
-        is_module = sys.modules.get(name) is whole
-        text = f"importlib.import_module('{name}')" if is_module else f"{text}.{part}"
-    return text
+    parts = dotted.split(".")
+    # the longest name that Python imports, then attributes: torch.ops.aten is no module for it
+    longest = max(n for n in range(1, len(parts) + 1) if ".".join(parts[:n]) in sys.modules)
+    return ".".join([f"importlib.import_module('{'.'.join(parts[:longest])}')", *parts[longest:]])
 
 
 def _use_of_module(module: ModuleType) -> str:
