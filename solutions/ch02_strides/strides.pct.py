@@ -449,6 +449,7 @@ grade("dense_stride")
 # leaves out: channels_last_3d, and what other formats there are for sparse tensors.
 # off limits: [torch.Tensor.is_contiguous, torch.Tensor.contiguous, torch._prims_common.is_contiguous, torch._prims_common.is_channels_last_contiguous, "import:numpy"]
 # forbids: "whatever tells whether a tensor is contiguous"
+# allowed: []
 
 # %% [markdown]
 # Two methods with similar names. `is_contiguous()` looks at sizes and strides and answers.
@@ -919,7 +920,8 @@ grade("share_memory")
 #   that broadcasting is a view: sizes are matched from the right, and whatever is repeated has
 #   stride 0.
 # leaves out: the strides of an operation's *result*, which PyTorch chooses from those of its inputs.
-# off limits: ["import:numpy"]
+# off limits: [torch.broadcast_shapes, torch._refs._broadcast_shapes, "import:numpy"]
+# forbids: functions that broadcast shapes; NumPy
 # allowed: []
 
 # %% [markdown]

@@ -208,7 +208,8 @@ grade("mm_by_hand")
 # teaches: >-
 #   the three rules by which matmul takes operands of any rank, and what it refuses.
 # leaves out: dtypes, and how the product is computed.
-# off limits: ["import:numpy"]
+# off limits: [torch.broadcast_shapes, torch._refs._broadcast_shapes, "import:numpy"]
+# forbids: functions that broadcast shapes; NumPy
 # allowed: []
 
 # %% [markdown]
