@@ -6,6 +6,7 @@ A function of torch's often stands in several modules, and each is a way to call
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -47,6 +48,17 @@ def resolve(dotted: str) -> Found | None:
     except ImportError:
         return None
     return Found(tuple(path), value) if path else None
+
+
+def is_unloaded_module(dotted: str) -> bool:
+    """Is it the name of a module that nobody has imported yet?"""
+    parent, _, last = dotted.rpartition(".")
+    if dotted in sys.modules or hasattr(sys.modules.get(parent), last):
+        return False
+    try:
+        return parent in sys.modules and importlib.util.find_spec(dotted) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 @dataclass

@@ -31,18 +31,25 @@ def module_patches(name: str, note: Note) -> list[Patch]:
     except ImportError:
         return []  # it is not there: a finder notes who asks for it
     patches = []
+    kinds: dict[type, type] = {}
+    functions: dict[int, Any] = {}
     for module in _modules_of(name):
         kind = type(module)
-        patches.append(Patch(module, "__class__", _asked(kind, note)))
-        for value in list(vars(module).values()):
-            own = _within(str(getattr(value, "__module__", "")), name)
-            if own and isinstance(value, FunctionType | BuiltinFunctionType):
-                recorder = None
-                for home, attribute in homes(value):
-                    if not _within(home.__name__, name):
-                        recorder = recorder or recording(value, note, direct=True)
-                        patches.append(Patch(home, attribute, recorder))
+        kinds[kind] = kinds.get(kind) or _asked(kind, note)
+        patches.append(Patch(module, "__class__", kinds[kind]))
+        functions.update((id(value), value) for value in _functions_in(module))
+    for value in functions.values():
+        if not _within(str(getattr(value, "__module__", "")), name):
+            continue
+        places = [place for place in homes(value) if not _within(place[0].__name__, name)]
+        recorder = recording(value, note, direct=True) if places else None
+        patches += [Patch(home, attribute, recorder) for home, attribute in places]
     return patches
+
+
+def _functions_in(module: ModuleType) -> list[Any]:
+    values = list(vars(module).values())
+    return [value for value in values if isinstance(value, FunctionType | BuiltinFunctionType)]
 
 
 def namespace_patch(namespace: ModuleType, note: Note) -> Patch:

@@ -16,7 +16,7 @@ from types import ModuleType
 
 import torch
 
-from grader.inside.homes import look_around, resolve
+from grader.inside.homes import Found, is_unloaded_module, look_around, resolve
 from grader.inside.modes import FunctionWatch, OperatorWatch
 from grader.inside.modules import module_patches, namespace_patch, watching_imports
 from grader.inside.origin import begin, line_of_cell
@@ -50,6 +50,7 @@ class Tripwire:
         self._lines: Lines | None = None
         self._patches: list[Patch] | None = None
         self._forbidden: list[tuple[object, Note]] = []
+        self._imports: list[tuple[str, Note]] = []
 
     @property
     def tripped(self) -> list[int]:
@@ -89,6 +90,7 @@ class Tripwire:
             return
         if self._patches is None:
             look_around()
+            self._imports = list(self._unloaded())
             self._forbidden = list(self._originals())
             self._patches = list(self._all_patches())
         operators = self._operators()
@@ -99,8 +101,8 @@ class Tripwire:
         with ExitStack() as stack:
             stack.callback(setattr, self, "_lines", None)
             stack.enter_context(_set(self._patches))
-            if imports := self._of("import"):
-                stack.enter_context(watching_imports(list(imports.items())))
+            if self._imports:
+                stack.enter_context(watching_imports(self._imports))
             if self._forbidden or casts:
                 stack.enter_context(FunctionWatch(self._forbidden, casts))
             if operators or casts or allowed:
@@ -117,10 +119,17 @@ class Tripwire:
                 named[f"{name.rpartition('.')[2]}::"] = note
         return named
 
+    def _unloaded(self) -> Iterator[tuple[str, Note]]:
+        """Yield modules whose import is noted: to load what nobody has asked for takes a while."""
+        yield from self._of("import").items()
+        for name, note in self._of("function").items():
+            if is_unloaded_module(name):
+                yield name, note
+
     def _originals(self) -> Iterator[tuple[object, Note]]:
         """Yield what the rules name, with who is told: looked up before anything is replaced."""
         for name, note in self._of("function").items():
-            if (found := resolve(name)) is not None:
+            if (found := self._resolve(name)) is not None:
                 yield found.value, note
                 for relative in relatives(found):
                     yield relative.value, note
@@ -128,9 +137,12 @@ class Tripwire:
             for found in functions_of(name):
                 yield found.value, note
 
+    def _resolve(self, name: str) -> Found | None:
+        return None if name in dict(self._imports) else resolve(name)
+
     def _all_patches(self) -> Iterator[Patch]:
         for name, note in self._of("function").items():
-            found = resolve(name)
+            found = self._resolve(name)
             if found is None:
                 continue
             if isinstance(found.value, torch._ops._OpNamespace):
