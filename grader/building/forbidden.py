@@ -34,7 +34,9 @@ def read_families(declared: object) -> dict[str, Family]:
     for name, family in declared.items():
         known = isinstance(family, dict) and set(family) == {"says", "rules"}
         if not known or not isinstance(family["rules"], list) or not _is_family(name):
-            raise WrongRules(f"the family `{name}` needs a name of small letters, `says` and `rules`")
+            raise WrongRules(
+                f"the family `{name}` needs a name of small letters, `says` and `rules`"
+            )
         rules = tuple(map(str, family["rules"]))
         check_rules(rules)
         families[name] = Family(str(family["says"]), rules)

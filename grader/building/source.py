@@ -264,7 +264,9 @@ def _card(
             raise AuthorError(f"{where}: the card of {name} needs `{key}`, a {kind.__name__}")
     if not isinstance(declared.get("short", False), bool):
         raise AuthorError(f"{where}: in the card of {name}, `short` is `true`, or is left out")
-    unknown = sorted(set(declared) - set(CARD) - {"allowed", "budget", "forbids", "parameters", "short"})
+    unknown = sorted(
+        set(declared) - set(CARD) - {"allowed", "budget", "forbids", "parameters", "short"}
+    )
     if unknown:
         raise AuthorError(f"{where}: the card of {name} has unknown keys: {', '.join(unknown)}")
     try:

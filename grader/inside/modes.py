@@ -104,9 +104,9 @@ class OperatorWatch(TorchDispatchMode):
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         name = func._schema.name
-        if self._allowed is not None and not is_of(func, self._allowed):
-            if from_student(sys._getframe(1)):
-                self._stray(name)
+        is_stray = self._allowed is not None and not is_of(func, self._allowed)
+        if is_stray and from_student(sys._getframe(1)):
+            self._stray(name)
         result = func(*args, **(kwargs or {}))
         for known in (name, f"{name}.{func._overloadname}", f"{func.namespace}::"):
             if known in self._operators:

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from grader.inside.homes import Found, homes, resolve
+from grader.inside.homes import Found, homes
 from grader.inside.origin import from_student, written_by_student
+from grader.inside.relatives import functions_of
 
 Note = Callable[[], None]
 """Told that what is off limits was called."""
@@ -46,29 +47,24 @@ class Patch(NamedTuple):
             setattr(self.owner, self.name, value)
 
 
-def patches_of(dotted: str, note: Note, *, direct: bool = False) -> list[Patch]:
-    """Return what to set so that uses of a dotted name are noted; nothing if it names nothing.
+def patches_of(found: Found, note: Note, *, direct: bool = False) -> list[Patch]:
+    """Return what to set so that uses of what a dotted name stands for are noted.
 
     A call counts if the student made it, directly or through a library; with `direct` in the
     student's own text alone. So do methods of tensors: a mode sees the rest of these.
     """
-    found = resolve(dotted)
-    if found is None:
-        return []
     if isinstance(found.value, ModuleType):
         return list(_of_module(found.value, note))
     if _is_operator(found.value):
         return list(_of_operator(found.value, note))
-    direct = direct or found.owner is torch.Tensor
-    patches = list(_of_callable(found, note, direct))
-    for relative in relatives(found):
-        patches += _of_callable(relative, note, direct=True)
-    return patches
+    return list(_of_callable(found, note, direct or found.owner is torch.Tensor))
 
 
 def legacy_patches(dtype: torch.dtype, note: Note) -> list[Patch]:
     """Return what to set so that the constructor of torch's old type for a dtype is noted."""
-    made = next((t for t in torch._tensor_classes if t.dtype is dtype and "cuda" not in t.__module__), None)
+    made = next(
+        (t for t in torch._tensor_classes if t.dtype is dtype and "cuda" not in t.__module__), None
+    )
     return [] if made is None else list(_of_class(made, note, direct=False))
 
 
@@ -86,17 +82,6 @@ def operator_patches(name: str, note: Note) -> list[Patch]:
     for found in functions_of(name) if not overload else ():
         patches += _of_callable(found, note, direct=True)
     return patches
-
-
-def functions_of(operator: str) -> Iterator[Found]:
-    """Yield the functions of torch's Python API that have an operator's name.
-
-    Composite operators (`narrow`, `linear`) are seen there alone: below them their parts run.
-    """
-    for owner in ("torch", "torch.Tensor", "torch.nn.functional", *_BELOW):
-        found = resolve(f"{owner}.{operator}") if hasattr(_value(owner), operator) else None
-        if found is not None and callable(found.value) and not isinstance(found.value, ModuleType):
-            yield found
 
 
 def _of_callable(found: Found, note: Note, direct: bool) -> Iterator[Patch]:
@@ -260,35 +245,10 @@ def _of_module(module: ModuleType, note: Note) -> Iterator[Patch]:
             continue
         for attribute, value in list(vars(loaded).items()):
             home = getattr(value, "__module__", None)
-            if isinstance(home, str) and f"{home}.".startswith(f"{name}."):
-                if isinstance(value, type | FunctionType | BuiltinFunctionType):
-                    found = Found(((loaded, attribute),), value)
-                    yield from _of_callable(found, note, direct=False)
-
-
-_BELOW = ("torch._C._nn", "torch._C._VariableFunctions", "torch._refs", "torch._refs.nn.functional")
-"""Where torch keeps functions of tensors besides the places that it documents."""
-
-
-def relatives(found: Found) -> Iterator[Found]:
-    """Yield the other functions of torch's that do what one of its functions does, by their names."""
-    home = getattr(found.owner, "__module__" if isinstance(found.owner, type) else "__name__", "")
-    if not f"{home}.".startswith("torch.") or isinstance(found.value, type):
-        return
-    name = found.name.removeprefix("linalg_")
-    places = [(owner, name) for owner in _BELOW]
-    for below in (name, f"linalg_{name}"):
-        places += [("torch.ops.aten", below), ("torch._C._linalg", below)]
-    for owner, known in places:
-        relative = resolve(f"{owner}.{known}") if hasattr(_value(owner), known) else None
-        if relative is not None and relative.value is not found.value:
-            yield relative
-
-
-@functools.cache
-def _value(dotted: str) -> Any:
-    found = resolve(dotted)
-    return torch if found is None else found.value
+            own = isinstance(home, str) and f"{home}.".startswith(f"{name}.")
+            if own and isinstance(value, type | FunctionType | BuiltinFunctionType):
+                found = Found(((loaded, attribute),), value)
+                yield from _of_callable(found, note, direct=False)
 
 
 def _is_mutable(made: type) -> bool:

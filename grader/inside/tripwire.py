@@ -9,26 +9,24 @@ from __future__ import annotations
 
 import mmap
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from types import ModuleType
 
 import torch
 
 from grader.inside.homes import Found, is_unloaded_module, look_around, resolve
-from grader.inside.modes import FunctionWatch, OperatorWatch
+from grader.inside.modes import FunctionWatch, OperatorWatch, Stray
 from grader.inside.modules import module_patches, namespace_patch, watching_imports
 from grader.inside.origin import begin, line_of_cell
 from grader.inside.recorders import (
     Note,
     Patch,
-    functions_of,
     legacy_patches,
     operator_patches,
     patches_of,
-    relatives,
 )
+from grader.inside.relatives import functions_of, relatives
 
 Lines = Sequence[tuple[str, int, int]]
 """Label of a cell, first and last line: what is judged of it."""
@@ -95,7 +93,7 @@ class Tripwire:
             self._patches = list(self._all_patches())
         operators = self._operators()
         casts = {_dtype(name): note for name, note in self._of("cast").items()}
-        allowed = [(number, name) for number, (kind, name) in enumerate(self.rules) if kind == "allowed"]
+        allowed, stray = self._allowed()
         self._lines = lines
         begin()
         with ExitStack() as stack:
@@ -105,12 +103,16 @@ class Tripwire:
                 stack.enter_context(watching_imports(self._imports))
             if self._forbidden or casts:
                 stack.enter_context(FunctionWatch(self._forbidden, casts))
-            if operators or casts or allowed:
-                families, stray = None, _nobody
-                for number, name in allowed:
-                    families, stray = frozenset(filter(None, name.split(", "))), partial(self._stray, number)
-                stack.enter_context(OperatorWatch(operators, casts, families, stray))
+            if operators or casts or allowed is not None:
+                stack.enter_context(OperatorWatch(operators, casts, allowed, stray))
             yield
+
+    def _allowed(self) -> tuple[frozenset[str] | None, Stray]:
+        """Return the families that alone are allowed, None if all are, and who is told of others."""
+        for number, (kind, name) in enumerate(self.rules):
+            if kind == "allowed":
+                return frozenset(filter(None, name.split(", "))), partial(self._stray, number)
+        return None, _nobody
 
     def _operators(self) -> dict[str, Note]:
         named = {f"aten::{name}": note for name, note in self._of("aten").items()}
@@ -141,18 +143,25 @@ class Tripwire:
         return None if name in dict(self._imports) else resolve(name)
 
     def _all_patches(self) -> Iterator[Patch]:
-        for name, note in self._of("function").items():
-            found = self._resolve(name)
-            if found is None:
-                continue
-            if isinstance(found.value, torch._ops._OpNamespace):
-                yield namespace_patch(found.value, note)
-            elif callable(found.value) or isinstance(found.value, ModuleType):
-                yield from patches_of(name, note)
-        for name, note in self._of("direct").items():
-            yield from patches_of(name, note, direct=True)
+        """Yield what is set. Where two rules set the same, the later one is the stricter."""
         for name, note in self._of("aten").items():
             yield from operator_patches(name, note)
+        named = [
+            (found, note)
+            for name, note in self._of("function").items()
+            if (found := self._resolve(name)) is not None
+        ]
+        for found, note in named:
+            for relative in relatives(found):
+                yield from patches_of(relative, note, direct=True)
+        for name, note in self._of("direct").items():
+            if (found := resolve(name)) is not None:
+                yield from patches_of(found, note, direct=True)
+        for found, note in named:
+            if isinstance(found.value, torch._ops._OpNamespace):
+                yield namespace_patch(found.value, note)
+            else:
+                yield from patches_of(found, note)
         for name, note in self._of("cast").items():
             if (dtype := _dtype(name)) is not None:
                 yield from legacy_patches(dtype, note)

@@ -145,9 +145,9 @@ def _use_of_module(module: ModuleType) -> str:
         return "found.anything"
     for name, value in vars(module).items():
         own = getattr(value, "__module__", "") or ""
-        if own.startswith(module.__name__):
-            if isinstance(value, type | FunctionType | BuiltinFunctionType):
-                return f"getattr(found, '{name}')()"
+        is_code = isinstance(value, type | FunctionType | BuiltinFunctionType)
+        if is_code and own.startswith(module.__name__):
+            return f"getattr(found, '{name}')()"
     return "raise LookupError('the module defines nothing')"
 
 

@@ -36,7 +36,9 @@ def stray(families, call):
     ],
 )
 def test_of_a_family(families, call):
-    assert stray(f"{families}, creation, copies" if "indexing" in families else families, call) == ""
+    assert (
+        stray(f"{families}, creation, copies" if "indexing" in families else families, call) == ""
+    )
 
 
 @pytest.mark.parametrize(

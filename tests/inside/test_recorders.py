@@ -90,7 +90,9 @@ CALLS = {
     ),
     "another module's home of a class": (
         "torch.nn.parallel.DistributedDataParallel",
-        lambda: getattr(module("torch.nn.parallel", ".distributed"), "Distributed" + "DataParallel"),
+        lambda: getattr(
+            module("torch.nn.parallel", ".distributed"), "Distributed" + "DataParallel"
+        ),
         lambda found: found(LINEAR),
     ),
     "a class that inherits": (
@@ -206,7 +208,11 @@ def test_a_probes_own_calls_do_not_count(rule):
 
 def test_everything_is_as_it_was():
     looked = {
-        name: [torch.Tensor.__dict__.get(name), vars(torch.nn.Module).get(name), vars(torch).get(name)]
+        name: [
+            torch.Tensor.__dict__.get(name),
+            vars(torch.nn.Module).get(name),
+            vars(torch).get(name),
+        ]
         for name in ("view", "state_dict", "finfo", "matmul", "__init__", "__init_subclass__")
     }
     rules = ["torch.Tensor.view", "torch.nn.Module", "torch.nn.Module.state_dict", "torch.finfo"]
@@ -218,7 +224,11 @@ def test_everything_is_as_it_was():
     assert type(sys.modules["struct"]) is kind
     assert torch.autograd.Variable._execution_engine is engine
     for name, found in looked.items():
-        now = [torch.Tensor.__dict__.get(name), vars(torch.nn.Module).get(name), vars(torch).get(name)]
+        now = [
+            torch.Tensor.__dict__.get(name),
+            vars(torch.nn.Module).get(name),
+            vars(torch).get(name),
+        ]
         assert now == found
 
 
@@ -244,7 +254,9 @@ def test_dynamo_traces_through_a_recorder():
 
 def test_homes_of_an_object():
     look_around()
-    found = {(module.__name__, name) for module, name in homes(torch.nn.parallel.DistributedDataParallel)}
+    found = {
+        (module.__name__, name) for module, name in homes(torch.nn.parallel.DistributedDataParallel)
+    }
     assert ("torch.nn.parallel.distributed", "DistributedDataParallel") in found
     assert len(found) >= 3
 
