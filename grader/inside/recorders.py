@@ -160,7 +160,7 @@ def _of_class(made: type, note: Note, direct: bool) -> Iterator[Patch]:
             note()
         if own is not None:
             own(self, *args, **kwargs)
-        elif made.__mro__[1].__init__ is not object.__init__:
+        elif super(made, made).__init__ is not object.__init__:  # that takes no arguments
             super(made, self).__init__(*args, **kwargs)
 
     yield Patch(made, "__init__", functools.wraps(own)(init) if own else init)
