@@ -12,7 +12,9 @@ import tomllib
 import unittest
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from types import BuiltinFunctionType, FunctionType, ModuleType
+from unittest.mock import patch
 
 import torch
 
@@ -178,10 +180,11 @@ _EXPECTTEST.TestCase = unittest.TestCase  # type: ignore[attr-defined]
 @cache
 def _infos() -> dict[str, int]:
     """Return where torch's samples of an operator stand, by the operator's name."""
-    # torch's own tests import it for a class that samples have no use for
+    # torch's tests want expecttest for a class that samples have no use for, and they forbid all
+    # who come after to set flags of backends
     sys.modules.setdefault("expecttest", _EXPECTTEST)
-    from torch.testing._internal.common_methods_invocations import op_db
-
+    with patch("torch.backends.disable_global_flags"):
+        op_db = import_module("torch.testing._internal.common_methods_invocations").op_db
     found: dict[str, int] = {}
     for number, info in enumerate(op_db):
         if torch.float32 in info.dtypes:

@@ -38,7 +38,6 @@ NAMES = {
     "torch._subclasses.FakeTensor": "fake tensors have a layout and no bytes",
     "torch._subclasses.FakeTensorMode": "runs a custom op's fake kernel",
     "torch._tensor_classes": "old constructors, which cast beneath every mode",
-    "torch.testing._internal.common_methods_invocations.op_db": "samples, by which operators that are off limits are called",
     "torch.utils._python_dispatch.TorchDispatchMode": "every instrument that sees ops",
     "torch.utils._python_dispatch._disable_current_modes": "pictures are drawn out of a mode's sight",
     "torch.utils._pytree.tree_leaves": "the tensors in an op's arguments and results",
@@ -53,6 +52,7 @@ CONVENTIONS = {
     "a joint graph's placeholders for gradients are called tangents…": "show_graph",
     "an operator's Python object calls its `_op`, one frame below its `__call__`": "recorders",
     "torch.X is also torch._C._nn.X, torch._VF.X, torch._refs.X or torch.ops.aten.X": "relatives",
+    "torch's own samples of operators need expecttest for their import alone": "firing",
     "torch._dynamo.config.recompile_limit is 8": "ch07 guard_rules",
     "gloo's thread that polls its sockets is called gloo_tcp_loop": "ranks that hang are seen early",
 }

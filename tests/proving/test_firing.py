@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from grader.course.course import Chapter, Course
 from grader.course.rules import parse_rule
@@ -42,6 +43,11 @@ def chapter():
 )
 def test_fires(chapter, rule):
     assert silent(chapter, parse_rule(rule)) == []
+
+
+def test_torchs_samples_leave_the_process_as_it_was(chapter):
+    assert silent(chapter, parse_rule("aten:mm")) == []
+    assert not torch.backends.flags_frozen()
 
 
 def test_an_operator_without_a_sample(chapter):
