@@ -11,12 +11,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from grader.inside.casts import Casts
 from grader.inside.families import is_of
 from grader.inside.origin import from_student
 from grader.inside.recorders import Note, original_of
-
-Casts = Mapping[torch.dtype | None, Note]
-"""Who is told, by the dtype that nothing may be cast to."""
 
 Stray = Callable[[str], None]
 """Told the name of an operator that is not of an allowed family."""

@@ -60,14 +60,6 @@ def patches_of(found: Found, note: Note, *, direct: bool = False) -> list[Patch]
     return list(_of_callable(found, note, direct or found.owner is torch.Tensor))
 
 
-def legacy_patches(dtype: torch.dtype, note: Note) -> list[Patch]:
-    """Return what to set so that the constructor of torch's old type for a dtype is noted."""
-    made = next(
-        (t for t in torch._tensor_classes if t.dtype is dtype and "cuda" not in t.__module__), None
-    )
-    return [] if made is None else list(_of_class(made, note, direct=False))
-
-
 def operator_patches(name: str, note: Note) -> list[Patch]:
     """Return what to set so that direct calls of an ATen operator's overloads, or of one, are noted."""
     name, _, overload = name.partition(".")
@@ -89,7 +81,7 @@ def _of_callable(found: Found, note: Note, direct: bool) -> Iterator[Patch]:
     if _is_operator(value):
         yield from _of_operator(value, note)
     elif isinstance(value, type):
-        yield from _of_class(value, note, direct)
+        yield from of_class(value, note, direct)
     elif callable(value):
         recorder = recording(value, note, direct)
         if isinstance(value, MethodType):  # `random.choices` is a method of a hidden object
@@ -132,22 +124,22 @@ def original_of(function: Any) -> Any:
 def _in_class(owner: type, function: Any, note: Note, direct: bool) -> Iterator[Patch]:
     """Yield each name by which a class has this function, be it a static or a class method."""
     for base in owner.__mro__:
-        place = base if _is_mutable(base) else owner
+        place = base if is_mutable(base) else owner
         same = [
             (name, member)
             for name, member in list(vars(base).items())
             if getattr(member, "__func__", member) is function
         ]
-        for name, member in same if _is_mutable(place) else ():
+        for name, member in same if is_mutable(place) else ():
             recorder = recording(function, note, direct)
             yield Patch(place, name, recorder if member is function else type(member)(recorder))
         if same:
             return
 
 
-def _of_class(made: type, note: Note, direct: bool) -> Iterator[Patch]:
+def of_class(made: type, note: Note, direct: bool) -> Iterator[Patch]:
     """Yield what notes that a class is instantiated, inherited from, or applied."""
-    if not _is_mutable(made):
+    if not is_mutable(made):
         stand_in = _StandIn(made, note)
         for module, name in homes(made):
             yield Patch(module, name, stand_in)
@@ -251,7 +243,7 @@ def _of_module(module: ModuleType, note: Note) -> Iterator[Patch]:
                 yield from _of_callable(found, note, direct=False)
 
 
-def _is_mutable(made: type) -> bool:
+def is_mutable(made: type) -> bool:
     return not made.__flags__ & _IMMUTABLE and bool(made.__flags__ & _HEAP)
 
 
@@ -261,7 +253,7 @@ _IMMUTABLE, _HEAP = 1 << 8, 1 << 9
 
 def _can_be_set(owner: Any, name: str) -> bool:
     if isinstance(owner, type):
-        return _is_mutable(owner)
+        return is_mutable(owner)
     try:
         setattr(owner, name, getattr(owner, name))
     except (AttributeError, TypeError):

@@ -15,6 +15,7 @@ from functools import partial
 
 import torch
 
+from grader.inside.casts import Casts, cast_patches
 from grader.inside.homes import Found, is_unloaded_module, look_around, resolve
 from grader.inside.modes import FunctionWatch, OperatorWatch, Stray
 from grader.inside.modules import module_patches, namespace_patch, watching_imports
@@ -22,7 +23,6 @@ from grader.inside.origin import begin, line_of_cell
 from grader.inside.recorders import (
     Note,
     Patch,
-    legacy_patches,
     operator_patches,
     patches_of,
 )
@@ -92,7 +92,7 @@ class Tripwire:
             self._forbidden = list(self._originals())
             self._patches = list(self._all_patches())
         operators = self._operators()
-        casts = {_dtype(name): note for name, note in self._of("cast").items()}
+        casts = self._casts()
         allowed, stray = self._allowed()
         self._lines = lines
         begin()
@@ -113,6 +113,9 @@ class Tripwire:
             if kind == "allowed":
                 return frozenset(filter(None, name.split(", "))), partial(self._stray, number)
         return None, _nobody
+
+    def _casts(self) -> Casts:
+        return {_dtype(name): note for name, note in self._of("cast").items()}
 
     def _operators(self) -> dict[str, Note]:
         named = {f"aten::{name}": note for name, note in self._of("aten").items()}
@@ -162,9 +165,8 @@ class Tripwire:
                 yield namespace_patch(found.value, note)
             else:
                 yield from patches_of(found, note)
-        for name, note in self._of("cast").items():
-            if (dtype := _dtype(name)) is not None:
-                yield from legacy_patches(dtype, note)
+        if casts := self._casts():
+            yield from cast_patches(casts)
         for name, note in self._of("import").items():
             yield from module_patches(name, note)
 
