@@ -30,14 +30,20 @@ def unresolved(rule: Rule) -> str:
             return _dtype(rule.name)
         case RuleKind.IMPORT:
             return _module(rule.name)
-        case RuleKind.FUNCTION:
+        case RuleKind.FUNCTION | RuleKind.DIRECT:
             return _attribute(rule.name)
+        case RuleKind.ALLOWED:
+            return ""  # its families were looked up where the card was read
 
 
 def _operator(name: str) -> str:
     known = _operators("aten")
-    if name in known:
-        return ""
+    packet, _, overload = name.partition(".")
+    if packet in known:
+        there = getattr(torch.ops.aten, packet).overloads()
+        if not overload or overload in there:
+            return ""
+        return f"`aten:{packet}` has no overload `{overload}`: {', '.join(sorted(there))}."
     return f"`aten:{name}` names no operator of {_TORCH}.{_meant('aten:', name, known)}"
 
 

@@ -25,7 +25,15 @@ import nbformat
 import yaml
 from nbformat import NotebookNode
 
-from grader.building.resolve import unresolved
+from grader.building.forbidden import (
+    Family,
+    WrongRules,
+    card_lines,
+    check_rules,
+    phrase_of,
+    read_families,
+    rules_of,
+)
 from grader.building.sections import Source, check_sections, check_stub
 from grader.building.sittings import SITTING, STAR, TITLE, check_places, opening_id, with_sittings
 from grader.course.course import AuthorError
@@ -36,7 +44,6 @@ from grader.course.parameters import (
     read_parameters,
     render,
 )
-from grader.course.rules import describe_rule, parse_rule
 from grader.inside.process.budget import Budget, changed
 from grader.submission.grade_call import grade_call
 
@@ -56,7 +63,8 @@ CARD = {
 }
 """What every exercise's card declares. Difficulty runs from 1 to 5.
 
-Three keys may be left out. `short: true` puts it on the short path. `budget` is what the exercise may spend where that differs from the
+Five keys may be left out. `forbids` says in a phrase what is off limits, `allowed` which families of
+operators alone are not: see `grader.building.forbidden`. `short: true` puts it on the short path. `budget` is what the exercise may spend where that differs from the
 course's limits, by the names of `grader.inside.process.budget.Budget`: `budget: {cpu_seconds: 60}`.
 `parameters` are what private variants change: see `grader.course.parameters`.
 """
@@ -90,8 +98,9 @@ def read_source(path: Path, variant: Variant | None = None) -> NotebookNode:
     notebook.nbformat_minor = 5
     cards: dict[str, dict[str, Any]] = {}
     ids = _Ids()
+    families = _families(source, read.cells)
     for cell in _filled_in(source, read.cells, variant or {}):
-        notebook.cells.append(_convert(source, cell, cards, ids, notebook.metadata))
+        notebook.cells.append(_convert(source, cell, cards, ids, notebook.metadata, families))
     if "undertorch" not in notebook.metadata:
         raise AuthorError(f'{path}: the first cell must be marked [markdown] chapter="…"')
     chapter = notebook.metadata["undertorch"]["chapter"]
@@ -133,6 +142,20 @@ def _filled_in(
         yield cell
 
 
+def _families(source: Source, cells: list[NotebookNode]) -> dict[str, Family]:
+    """Return the families of rules that the chapter's card declares."""
+    for cell in cells:
+        if name := cell.metadata.get("chapter"):
+            where = source.at("chapter", name)
+            try:
+                return read_families(
+                    _yaml(where, cell.source, "chapter card").get("off limits", {})
+                )
+            except WrongRules as error:
+                raise AuthorError(f"{where}: the chapter card, {error}") from None
+    return {}
+
+
 def _parameters(source: Source, name: str, declared: Mapping[str, Any]) -> tuple[Parameter, ...]:
     try:
         return read_parameters(declared.get("parameters", {}))
@@ -147,11 +170,13 @@ def _convert(
     cards: dict[str, dict[str, Any]],
     ids: _Ids,
     metadata: dict[str, Any],
+    families: Mapping[str, Family],
 ) -> NotebookNode:
     marks = cell.metadata
     if "chapter" in marks:
         where = source.at("chapter", marks["chapter"])
         declared = _yaml(where, cell.source, "chapter card")
+        declared.pop("off limits", None)  # it stands in the cards
         metadata["undertorch"] = {"chapter": marks["chapter"], "preload": [], **declared}
         return _markdown(ids.take(TITLE), f"# {declared['title']}\n\n{declared['summary']}")
     if "sitting" in marks:
@@ -163,8 +188,11 @@ def _convert(
     if "exercise" in marks:
         name = marks["exercise"]
         where = source.at("exercise", name)
-        card = _card(where, name, _yaml(where, cell.source, f"card of {name}"))
-        cards[name] = {**card, "off_limits": marks["declared"]["off limits"]}
+        card = _card(where, name, _yaml(where, cell.source, f"card of {name}"), families)
+        cards[name] = {**card, "off_limits": rules_of(marks["declared"], families)}
+        cards[name].pop("allowed", None)
+        if phrase := phrase_of({**card, "off limits": card["off_limits"]}, families):
+            cards[name]["forbids"] = phrase
         if sittings := metadata["undertorch"].get("sittings"):
             cards[name]["sitting"] = sittings[-1]["id"]
         if "parameters" in card:
@@ -172,7 +200,7 @@ def _convert(
         if "variant" in marks:
             cards[name]["variant"] = dict(marks["variant"])
         ids.section = name
-        return _markdown(ids.take(f"{name}-card"), _card_markdown(name, card))
+        return _markdown(ids.take(f"{name}-card"), _card_markdown(card, families))
     if "solution" in marks:
         check_stub(source.at("solution", marks["solution"]), marks["solution"], cell.source)
     for role in ("solution", "grade"):
@@ -228,30 +256,32 @@ def _sitting(where: str, name: str, text: str) -> dict[str, str]:
     return {"id": name, **{key: declared[key].strip() for key in sorted(SITTING)}}
 
 
-def _card(where: str, name: str, declared: dict[str, Any]) -> dict[str, Any]:
+def _card(
+    where: str, name: str, declared: dict[str, Any], families: Mapping[str, Family]
+) -> dict[str, Any]:
     for key, kind in CARD.items():
         if not isinstance(declared.get(key), kind):
             raise AuthorError(f"{where}: the card of {name} needs `{key}`, a {kind.__name__}")
     if not isinstance(declared.get("short", False), bool):
         raise AuthorError(f"{where}: in the card of {name}, `short` is `true`, or is left out")
-    unknown = sorted(set(declared) - set(CARD) - {"budget", "parameters", "short"})
+    unknown = sorted(
+        set(declared) - set(CARD) - {"allowed", "budget", "forbids", "parameters", "short"}
+    )
     if unknown:
         raise AuthorError(f"{where}: the card of {name} has unknown keys: {', '.join(unknown)}")
     try:
         changed(Budget(), declared.get("budget", {}))
     except ValueError as error:
         raise AuthorError(f"{where}: the card of {name} has a wrong budget: {error}") from None
-    for text in declared["off limits"]:
-        try:
-            wrong = unresolved(parse_rule(str(text)))
-        except ValueError as error:
-            wrong = f"{error}."
-        if wrong:
-            raise AuthorError(f"{where}: the card of {name}, off limits: {wrong}")
+    try:
+        check_rules(rules_of(declared, families))
+        card_lines(declared, families)
+    except WrongRules as error:
+        raise AuthorError(f"{where}: the card of {name}, {error}") from None
     return {key.replace(" ", "_"): value for key, value in declared.items()}
 
 
-def _card_markdown(name: str, card: Mapping[str, Any]) -> str:
+def _card_markdown(card: Mapping[str, Any], families: Mapping[str, Family]) -> str:
     level = "●" * card["difficulty"] + "○" * (5 - card["difficulty"])
     facts = [f"**{card['minutes']} minutes**", f"{card['points']} points", f"difficulty {level}"]
     if card.get("short"):
@@ -260,10 +290,10 @@ def _card_markdown(name: str, card: Mapping[str, Any]) -> str:
         facts.append("after " + ", ".join(f"`{other}`" for other in card["prerequisites"]))
     lines = [f"## {card['title']}", "", " · ".join(facts), ""]
     lines += [f"*You learn* {card['teaches']}  ", f"*Left out:* {card['leaves_out']}"]
-    if card["off_limits"]:
-        rules = ", ".join(describe_rule(parse_rule(rule)) for rule in card["off_limits"])
+    forbidden = card_lines({**card, "off limits": card["off_limits"]}, families)
+    if forbidden:
         lines[-1] += "  "
-        lines.append(f"*Off limits:* {rules}")
+    lines += forbidden
     return "\n".join(lines)
 
 

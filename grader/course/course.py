@@ -306,5 +306,6 @@ def _exercise(cell: Mapping[str, Any], chapter: str, values: Values | None = Non
         parameters=parameters,
         values=values,
         sitting=card.get("sitting", ""),
+        forbids=card.get("forbids", ""),
         short=bool(card.get("short")),
     )

@@ -31,6 +31,8 @@ class Exercise:
     """The values that its parameters have here."""
     sitting: str = ""
     """The id of the sitting that it is in; "" in a chapter without sittings."""
+    forbids: str = ""
+    """What is off limits, in a phrase; "" where the rules say it themselves."""
     short: bool = False
     """Is it on the short path: what everyone should have built?"""
 

@@ -1,11 +1,15 @@
 """Rules of what is off limits in an exercise: the torch functions that would be the answer.
 
-A card writes a rule as text, of one of four kinds:
+A card writes a rule as text, of one of these kinds:
 
-- `torch.Tensor.bfloat16`, `torch.finfo`: that function, under any alias;
+- `torch.Tensor.bfloat16`, `torch.finfo`: that function, under any alias, called by the answer or
+  by what the answer calls;
+- `direct:torch.nn.Module.__call__`: that function, where the answer itself calls it;
 - `cast:torch.bfloat16`: turning floats into that dtype by any means but reinterpreting bits;
-- `aten:_int_mm`: that ATen operator, whoever calls it;
+- `aten:_int_mm`, `aten:view.dtype`: that ATen operator, or one overload of it, whoever calls it;
 - `import:numpy`: that module.
+
+What is allowed where all else is not is a rule as well: `allowed:views, sum`.
 
 Here text becomes a rule, once; who scans source, watches calls or tells a person gets the rule.
 """
@@ -23,10 +27,13 @@ class RuleKind(str, Enum):
     CAST = "cast"
     ATEN = "aten"
     IMPORT = "import"
+    DIRECT = "direct"
+    ALLOWED = "allowed"
 
 
 class Rule(NamedTuple):
-    """One rule: `name` is a dotted name of torch's, an operator's name without `aten::`, a module."""
+    """One rule: `name` is a dotted name of torch's, an operator's name without `aten::`, a module,
+    or families of operators with commas between them."""
 
     kind: RuleKind
     name: str
@@ -39,7 +46,10 @@ class Rule(NamedTuple):
     @property
     def is_method(self) -> bool:
         """Is it a method of tensors?"""
-        return self.kind is RuleKind.FUNCTION and self.name.startswith("torch.Tensor.")
+        return self.kind in _OF_FUNCTIONS and self.name.startswith("torch.Tensor.")
+
+
+_OF_FUNCTIONS = (RuleKind.FUNCTION, RuleKind.DIRECT)
 
 
 def parse_rule(text: str) -> Rule:
@@ -50,6 +60,8 @@ def parse_rule(text: str) -> Rule:
     prefixes = [known.value for known in RuleKind if known is not RuleKind.FUNCTION]
     if colon and kind not in prefixes:
         raise ValueError(f"`{text}` is no rule: known are a dotted name and {_listed(prefixes)}")
+    if kind == RuleKind.ALLOWED.value:
+        return Rule(RuleKind.ALLOWED, ", ".join(filter(None, map(str.strip, name.split(",")))))
     if not all(part.isidentifier() for part in name.split(".")):
         raise ValueError(f"`{text}` is no rule: `{name}` is no dotted name")
     return Rule(RuleKind(kind), name)
@@ -68,5 +80,7 @@ def describe_rule(rule: Rule) -> str:
             return f"the operator `aten::{rule.name}`"
         case RuleKind.IMPORT:
             return f"the module `{rule.name}`"
-        case RuleKind.FUNCTION:
+        case RuleKind.ALLOWED:
+            return f"any operator but {rule.name}" if rule.name else "any operator"
+        case RuleKind.FUNCTION | RuleKind.DIRECT:
             return f"`{rule.name}`"

@@ -59,6 +59,7 @@ _SHAPES: dict[str, dict[str, Callable[[object], bool]]] = {
         "warnings": lambda value: _is_list(value, lambda pair: _is_tuple(pair, str, str)),
         "stdout": _is_text,
         "tripped": lambda value: _is_list(value, lambda number: type(number) is int),
+        "stray": _is_text,
         "tampered": lambda value: _is_list(value, _is_text),
     },
     "plain": {

@@ -16,6 +16,7 @@ from typing import Any, overload
 import torch
 
 from grader.evidence.wire.raised import Explained
+from grader.inside.origin import belongs_to_grader, entered
 
 _SHOWN = 120
 """Characters of an input that are shown where it made a student's code raise."""
@@ -122,6 +123,7 @@ def load_probes(path: Path) -> dict[str, Probe]:
 
     Raises `ProbeError` if there is no such file, or two probes have one name.
     """
+    belongs_to_grader(path)
     package = f"_probes_of_{path.parent.name}"
     for name in [name for name in sys.modules if f"{name}.".startswith(f"{package}.")]:
         del sys.modules[name]  # of another course
@@ -182,4 +184,5 @@ class Student:
         value = self._names[name]
         if not callable(value):
             raise NotCallable(name, value)
+        entered(value)
         return value

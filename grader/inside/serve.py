@@ -52,7 +52,7 @@ def prepare(probes: Path, preload: Sequence[str] = ()) -> None:
 @cache
 def warm_up() -> None:
     """Pay for torch's first dispatch mode (0.8 s of imports) once, before any fork."""
-    wire = Tripwire([("function", "torch.Tensor.mul_"), ("aten", "mul_")])
+    wire = Tripwire([("function", "torch.Tensor.mul_"), ("aten", "mul_")])  # looks at all modules
     with interrupts.held(), wire.watching():
         torch.zeros(1) + 1
 
@@ -105,6 +105,7 @@ class Inside:
         self._names = names
         self._live = live
         self._stopped: dict[str, dict[str, Any]] = {}
+        self._wire = Tripwire(())
         warm_up()  # what that imports replaces functions of torch's own, and no student did
         self._pristine = snapshot()
 
@@ -113,18 +114,24 @@ class Inside:
         body = decode(request)
         match body["do"]:
             case "load":
-                return encode(self._load(body["parts"]))
+                return encode(self._load(body))
             case "probe":
                 return _encoded(self._probe(body))
             case "plain":
                 return encode(self._plain(body["source"]))
         raise ValueError(f"unknown request {body['do']!r}")
 
-    def _load(self, parts: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    def _tripwire(self, rules: Sequence[tuple[str, str]]) -> Tripwire:
+        """Return what watches for these rules: one and the same from the first cell on."""
+        if self._wire.rules != tuple(map(tuple, rules)):
+            self._wire = Tripwire(rules)
+        return self._wire
+
+    def _load(self, body: dict[str, Any]) -> dict[str, Any]:
         """Run the parts in order. One that raises stops there, as a cell does in a kernel."""
-        output = _Capped()
-        for label, source in parts:
-            with _quiet(output):
+        output, tripwire = _Capped(), self._tripwire(body["off_limits"])
+        for label, source in body["parts"]:
+            with _quiet(output), tripwire.watching(body["judged"]):
                 error = self._attempt(partial(_run_cell, label, source, self._names))
             if error is not None:
                 self._stopped[label] = error
@@ -153,7 +160,7 @@ class Inside:
         probe = self._probes[body["probe"]]
         inputs, storages = decode_with_storages(body["inputs"])
         before = [storage_bytes(storage) for storage in storages]
-        output, tripwire = _Capped(), Tripwire(body["off_limits"])
+        output, tripwire = _Capped(), self._tripwire(body["off_limits"])
         reply: dict[str, Any] = {"value": None, "refused": None, "raised": None}
         result: list[object] = []
 
@@ -180,6 +187,7 @@ class Inside:
         reply["warnings"] = [(w.category.__name__, text(w.message)) for w in warned[:20]]
         reply["stdout"] = output.text
         reply["tripped"] = tripwire.tripped
+        reply["stray"] = tripwire.stray
         reply["tampered"] = replaced(self._pristine)
         return reply
 

@@ -15,8 +15,10 @@ from grader.building.graders import ready_probes
 from grader.course.answers import Answer, Role
 from grader.course.course import Chapter, Exercise, read_reference
 from grader.course.exercise import minutes_of, short_path
+from grader.course.rules import describe_rule
 from grader.evidence.outcome import Outcome
 from grader.inside.process.budget import Budget, changed
+from grader.proving.firing import CALLS, silent
 from grader.proving.once import Once
 from grader.verdict.grading import ExerciseGrader, OpenTransport
 from grader.verdict.verdict import Verdict
@@ -67,7 +69,8 @@ def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
     budget = changed(Budget(), exercise.budget)
     with Once(lambda: Fork(probes, budget)) as once:
         judged = _Judge(chapter, grader, once.open, seed)
-        problems = [*_parts(chapter, exercise, grader), *judged.problems()]
+        problems = [*_parts(chapter, exercise, grader), *_rules(chapter, exercise)]
+        problems += judged.problems()
     roles = [answer.role for answer in grader.answers]
     return Proof(
         exercise,
@@ -177,6 +180,18 @@ def _parts(chapter: Chapter, exercise: Exercise, grader: ExerciseGrader) -> Iter
     for other in exercise.prerequisites:
         if other not in known[: known.index(exercise.id)]:
             yield Problem(exercise.id, f"its prerequisite {other} does not come before it", source)
+
+
+def _rules(chapter: Chapter, exercise: Exercise) -> Iterator[Problem]:
+    """Break every rule in each way there is; find those that nothing notices."""
+    for rule in exercise.off_limits:
+        for use in silent(chapter, rule):
+            yield Problem(
+                f"{exercise.id}, off limits {describe_rule(rule)}",
+                f"is not noticed when it is broken:\n        {use.replace(chr(10), chr(10) + ' ' * 8)}",
+                "name what is really called; for an operator, write a valid call into "
+                f"grader/{chapter.id}/{CALLS}",
+            )
 
 
 SITTING = range(60, 91)

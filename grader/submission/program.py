@@ -81,6 +81,19 @@ def judged_text(program: Program) -> list[str]:
     bare expressions and asserts; they are free. Not so in code that reaches names at run time:
     there everything is judged.
     """
+    return [source for _, _, source in _judged(program)]
+
+
+def judged_lines(program: Program) -> list[tuple[str, int, int]]:
+    """Return where those statements stand: label of the cell, first and last line."""
+    return [
+        (label, before + 1, before + len(lines_of(source)))
+        for label, before, source in _judged(program)
+    ]
+
+
+def _judged(program: Program) -> list[tuple[str, int, str]]:
+    """Return label, lines before and text of each statement that is judged."""
     pieces = []
     dynamic = False
     for label, source in program.parts:
@@ -94,9 +107,11 @@ def judged_text(program: Program) -> list[str]:
             dynamic = dynamic or bool((binds | spelled) & _DYNAMIC)
             pieces.append(_Piece(Kind.SOLUTION, label, line, text, binds, uses))
     if dynamic:
-        return [piece.source for piece in pieces]
-    first = [index for index, piece in enumerate(pieces) if program.exercise in piece.binds]
-    return [pieces[index].source for index in sorted(_reached(pieces, first))]
+        chosen = range(len(pieces))
+    else:
+        first = [index for index, piece in enumerate(pieces) if program.exercise in piece.binds]
+        chosen = sorted(_reached(pieces, first))
+    return [(pieces[i].label, pieces[i].line, pieces[i].source) for i in chosen]
 
 
 def _reached(pieces: Sequence[_Piece], first: Iterable[int], home: int | None = None) -> set[int]:

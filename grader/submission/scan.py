@@ -56,11 +56,19 @@ def _calls_of_own_methods(tree: ast.AST) -> Iterator[ast.Call]:
 def _breaks(node: ast.AST, rule: Rule) -> bool:
     if rule.kind is RuleKind.IMPORT:
         return _imports_module(node, rule.name)
+    if rule.kind is RuleKind.ALLOWED:
+        return False  # seen when it runs
     if rule.kind is RuleKind.CAST:
         return _is_cast(node, rule.last)
+    if rule.kind is RuleKind.ATEN and "." in rule.name:
+        return _is_call_of_overload(node, rule.name)
     if rule.kind is RuleKind.ATEN or rule.is_method:
         # a method or an operator counts when it is called, or fetched by its name as text
-        return _is_call_of(node, rule.last) or _is_getattr(node, rule.last)
+        return (
+            _is_call_of(node, rule.last)
+            or _is_getattr(node, rule.last)
+            or _is_overload(node, rule.last)
+        )
     if isinstance(node, ast.ImportFrom):
         return _imports(node, rule.last)
     if isinstance(node, ast.Attribute):
@@ -97,6 +105,21 @@ def _is_call_of(node: ast.AST, name: str) -> bool:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == name
     )
+
+
+def _is_overload(node: ast.AST, name: str) -> bool:
+    """`torch.ops.aten.view.dtype` is `view`, whichever overload."""
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr == name
+        and isinstance(node.value.value, ast.Attribute)
+        and node.value.value.attr == "aten"
+    )
+
+
+def _is_call_of_overload(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Attribute) and ast.unparse(node).endswith(f"aten.{name}")
 
 
 def _is_getattr(node: ast.AST, name: str) -> bool:

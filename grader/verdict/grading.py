@@ -183,7 +183,7 @@ class ExerciseGrader:
 
     def _judge(self, runs: list[CheckRun], interview: Interview) -> Verdict:
         if interview.tripped:
-            return self._blocked([(rule, "while it ran") for rule in interview.tripped])
+            return self._blocked(interview.broken())
         outcome = _outcome(runs, interview)
         if outcome is Outcome.NOT_ATTEMPTED:
             return self._not_attempted()
@@ -326,11 +326,9 @@ class ExerciseGrader:
 
     def _blocked(self, broken: Sequence[tuple[Rule, str]]) -> Verdict:
         rows = tuple((describe_rule(rule), line) for rule, line in broken)
-        message = Message(
-            "This uses what the exercise asks you to build. "
-            "The card above the exercise lists what is off limits.",
-            rows,
-        )
+        what = self.exercise.forbids
+        limits = f"Off limits here: {what}." if what else "Its card lists what is off limits."
+        message = Message(f"This uses what the exercise asks you to build. {limits}", rows)
         words = ", ".join(describe_rule(rule) for rule, _ in broken)
         review = f"Used what is off limits: {words}."
         return without_checks(self.exercise, Outcome.BLOCKED, message, review)

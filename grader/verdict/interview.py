@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import torch
 
-from grader.course.rules import Rule
+from grader.course.rules import Rule, RuleKind
 from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.reply import checked_reply
 from grader.evidence.transcript import ENDED, TRANSCRIPT_LIMIT, request_key
@@ -18,7 +18,7 @@ from grader.evidence.wire.channel import Transport
 from grader.evidence.wire.codec import decode, decode_with_storages, encode
 from grader.evidence.wire.tensors import Malformed, facts, storage_from
 from grader.inside.probe import Probe
-from grader.submission.program import Program
+from grader.submission.program import Program, judged_lines
 from grader.verdict.compare import Comparison, Mismatch, recording
 
 REPLIES_LIMIT = 256 * 2**20
@@ -184,9 +184,16 @@ def assert_raises(
         raise Mismatch(what, (*rows, ("expected", " or ".join(kinds)), ("got", got)))
 
 
+@cache
+def _operators() -> frozenset[str]:
+    """Return the operators of this torch, without overloads: `aten::mm`."""
+    return frozenset(name.partition(".")[0] for name in torch._C._dispatch_get_all_op_names())
+
+
 class Interview:
     """Asks one process about one program, remembers every answer, and counts what was broken.
 
+    `tripped` are the rules that were broken, `stray` an operator that is of no allowed family.
     `replies` is the transcript: each reply by its request, and under `ENDED` how it ended early.
     """
 
@@ -199,6 +206,7 @@ class Interview:
         self._received = 0
         self.ended: Ended | None = None
         self.tripped: list[Rule] = []
+        self.stray = ""
         self.tampered: list[str] = []
         self.printed = False
         self.stopped: dict[str, Raised] = {}
@@ -206,7 +214,13 @@ class Interview:
 
     def load(self, program: Program) -> None:
         """Run the program's parts. What stops a part is remembered, not raised."""
-        reply = self._exchange({"do": "load", "parts": [list(part) for part in program.parts]})
+        request = {
+            "do": "load",
+            "parts": [list(part) for part in program.parts],
+            "judged": [list(lines) for lines in judged_lines(program)],
+            "off_limits": [(rule.kind.value, rule.name) for rule in self._off_limits],
+        }
+        reply = self._exchange(request)
         self.stopped = {
             str(label): Raised.from_data(data) for label, data in reply["stopped"].items()
         }
@@ -227,11 +241,22 @@ class Interview:
             # what is told to a person are our own words, not the sender's
             tripped = [rule for n, rule in enumerate(self._off_limits) if n in reply["tripped"]]
             self.tripped += [rule for rule in tripped if rule not in self.tripped]
+            if not self.stray and reply["stray"] in _operators():
+                self.stray = reply["stray"]
             tampered = map(_clean, reply["tampered"][:20])
             self.tampered = list(dict.fromkeys([*self.tampered, *tampered]))[:20]
             self.printed = self.printed or bool(reply["stdout"].strip())
             self._cache[key] = Evidence(probe, data, reply)
         return self._cache[key]
+
+    def broken(self) -> list[tuple[Rule, str]]:
+        """Return the rules that were broken, each with the words for how."""
+        return [
+            (rule, f"`{self.stray}`, while it ran")
+            if self.stray and rule.kind is RuleKind.ALLOWED
+            else (rule, "while it ran")
+            for rule in self.tripped
+        ]
 
     def run_plain(self, source: str) -> Raised | None:
         """Run a test cell of plain asserts; return what it raised."""

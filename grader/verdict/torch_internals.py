@@ -13,6 +13,8 @@ VERIFIED = "2.13.0"
 """The torch on which every check, instrument and statement of the course was run."""
 
 NAMES = {
+    "torch._C.DisableTorchFunction": "rounds a number to a dtype without being seen by a mode of ours",
+    "torch._C._DisableTorchDispatch": "the same",
     "torch._C._autograd._pop_saved_tensors_default_hooks": "hooks that student code left behind",
     "torch._C._autograd._top_saved_tensors_default_hooks": "the same",
     "torch._C._dispatch_get_all_op_names": "a rule of what is off limits names an operator that is there",
@@ -30,8 +32,12 @@ NAMES = {
     "torch._foreach_add_": "an edit of many tensors at once, as optimisers make it",
     "torch._is_functional_tensor": "functional tensors have no storage to look at",
     "torch._neg_view": "rebuilds a tensor whose negative bit is set",
+    "torch._ops.OpOverload": "direct calls of an operator that is off limits are noted",
+    "torch._ops.OpOverloadPacket": "the same",
+    "torch._ops._OpNamespace": "the same for all operators of a namespace",
     "torch._subclasses.FakeTensor": "fake tensors have a layout and no bytes",
     "torch._subclasses.FakeTensorMode": "runs a custom op's fake kernel",
+    "torch._tensor_classes": "old constructors, which cast beneath every mode",
     "torch.utils._python_dispatch.TorchDispatchMode": "every instrument that sees ops",
     "torch.utils._python_dispatch._disable_current_modes": "pictures are drawn out of a mode's sight",
     "torch.utils._pytree.tree_leaves": "the tensors in an op's arguments and results",
@@ -44,6 +50,9 @@ CONVENTIONS = {
     'AOTAutograd\'s nodes keep a fake tensor in meta["val"]': "ch07 joint_record, show_graph",
     "AOTAutograd calls partition_fn(joint, (primals, tangents), *, num_fwd_outputs)": "ch07 capture_joint",
     "a joint graph's placeholders for gradients are called tangents…": "show_graph",
+    "an operator's Python object calls its `_op`, one frame below its `__call__`": "recorders",
+    "torch.X is also torch._C._nn.X, torch._VF.X, torch._refs.X or torch.ops.aten.X": "relatives",
+    "torch's own samples of operators need expecttest for their import alone": "firing",
     "torch._dynamo.config.recompile_limit is 8": "ch07 guard_rules",
     "gloo's thread that polls its sockets is called gloo_tcp_loop": "ranks that hang are seen early",
 }

@@ -18,6 +18,13 @@
 #   into NaN, weights that stop moving, a matmul that is off in the fourth digit) come from the
 #   step where a number leaves one format and enters another. In this chapter you take these
 #   steps by hand, bit by bit, and PyTorch's own results tell you whether you got them right.
+# off limits:
+#   products:
+#     says: "operators that multiply matrices"
+#     rules: ["aten:mm", "aten:bmm", "aten:addmm", "aten:mv", "aten:dot", "aten:baddbmm", "aten:addmv", "aten:vdot"]
+#   quantized:
+#     says: "PyTorch's own quantized tensors"
+#     rules: [torch.quantize_per_tensor, torch._make_per_tensor_quantized_tensor, torch.ops.quantized]
 
 # %% [markdown]
 # ## How to work
@@ -86,7 +93,8 @@ for dtype in [torch.float32, torch.float16, torch.bfloat16]:
 # teaches: >-
 #   what the three fields of a float mean, and the three cases that the exponent tells apart.
 # leaves out: formats without infinities, such as float8_e4m3fn.
-# off limits: [torch.Tensor.view, torch.Tensor.set_, torch.HalfTensor, torch.frombuffer, "import:struct", "import:array", "import:numpy", "import:ctypes"]
+# off limits: [torch.Tensor.view, torch.Tensor.set_, torch.Tensor.numpy, torch.Tensor.__array__, torch.HalfTensor, torch.frombuffer, "import:struct", "import:array", "import:pickle", "import:marshal", "import:numpy", "import:ctypes"]
+# forbids: "whatever reads bits as a number for you"
 
 # %% [markdown]
 # Take a pattern of bits apart: from the left the sign $s$, then $E$ exponent bits, then $M$
@@ -288,7 +296,8 @@ grade("format_limits")
 #   that a float's precision is relative, so that the step between neighbours doubles at every
 #   power of two.
 # leaves out: the gap below a number, which is half as wide just at a power of two.
-# off limits: [torch.nextafter, torch.Tensor.nextafter_, "import:numpy"]
+# off limits: [torch.nextafter, torch.Tensor.nextafter, torch.Tensor.nextafter_, "import:numpy"]
+# forbids: "functions that go to the next number"
 
 # %% [markdown]
 # It is said that `float32` is precise to $10^{-7}$. As a step between numbers that is true in one
@@ -392,6 +401,7 @@ grade("spacing")
 #   rounding to nearest, ties to even, as hardware does it: one addition on whole numbers.
 # leaves out: other rounding modes, and flags that tell whether a result was inexact.
 # off limits: ["cast:torch.bfloat16", torch.Tensor.bfloat16, "import:ctypes"]
+# forbids: "casts to `bfloat16`; a bit pattern may be read as one"
 
 # %% [markdown]
 # A `bfloat16` is the upper half of a `float32`: the same sign, the same eight exponent bits, and
@@ -487,7 +497,8 @@ grade("round_to_bf16")
 #   how a number gets into a format with another bias, where subnormals are in daily use, and that
 #   what happens to numbers that are too large is a choice.
 # leaves out: the scale factor that FP8 tensors carry in practice, and the `fnuz` variants.
-# off limits: ["cast:torch.float8_e4m3fn", "cast:torch.float8_e5m2"]
+# off limits: ["cast:torch.float8_e4m3fn", "cast:torch.float8_e5m2", "cast:torch.float8_e4m3fnuz", "cast:torch.float8_e5m2fnuz"]
+# forbids: "casts to a float of 8 bits; a bit pattern may be read as one"
 
 # %% [markdown]
 # Eight bits leave little to share out, so there are two formats. **`float8_e5m2`** is a `float16`
@@ -941,7 +952,7 @@ print("like NF4", [round(value, 2) for value in (quantiles / quantiles.max()).to
 #   why a small update to a bfloat16 weight vanishes, and two ways to keep what rounding drops: a
 #   float32 master copy and a compensation buffer.
 # leaves out: stochastic rounding, momentum, and optimisers with state of their own.
-# off limits: [torch.optim.SGD]
+# off limits: [torch.optim.SGD, torch.optim.sgd.sgd]
 
 # %% [markdown]
 # A step of gradient descent is $w \leftarrow w - \eta g$. The result has to be stored, and storing
@@ -1069,7 +1080,8 @@ grade("sgd_step")
 #   why long sums stop growing, how to compute the error of an addition exactly, and what a
 #   compensated sum does with it.
 # leaves out: infinities, NaN, and sums that overflow on their way.
-# off limits: ["aten:sum", "aten:mean", "aten:cumsum", "cast:torch.float64", "cast:torch.complex128", torch.Tensor.double, torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.__float__, torch.Tensor.numpy, torch.Tensor.__array__, math.fsum]
+# off limits: ["aten:sum", "aten:mean", "aten:cumsum", "aten:nansum", "aten:view.dtype", "cast:torch.float64", "cast:torch.complex128", torch.Tensor.double, torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.__float__, torch.Tensor.__int__, torch.Tensor.numpy, torch.Tensor.__array__, math.fsum]
+# forbids: "sums that are there already, wider floats, bit patterns, and Python's numbers in place of tensors"
 
 # %% [markdown]
 # A running total grows, and the steps between neighbouring numbers grow with it. Once the steps
@@ -1196,6 +1208,7 @@ grade("compensated_sum")
 #   by itself.
 # leaves out: autocast, gradient clipping, and one scale per optimiser.
 # off limits: [torch.amp.GradScaler, "aten:_amp_update_scale_", "aten:_amp_foreach_non_finite_check_and_unscale_"]
+# forbids: "PyTorch's own loss scaling"
 
 # %% [markdown]
 # `float16` ends at $2^{-24}$, about $6 \cdot 10^{-8}$. Gradients are often smaller. They
@@ -1319,6 +1332,7 @@ grade("loss_scale_step")
 #   channel, such that 0.0 is exact.
 # leaves out: symmetric schemes, histograms and other ways to choose the range, INT4.
 # off limits: [torch.quantize_per_tensor, torch.quantize_per_channel, torch.quantize_per_tensor_dynamic, torch.fake_quantize_per_tensor_affine, torch.fake_quantize_per_channel_affine, torch.ao.quantization.MinMaxObserver, torch.ao.quantization.PerChannelMinMaxObserver]
+# forbids: "PyTorch's own quantizers and observers"
 
 # %% [markdown]
 # `int8` has no exponent and no mantissa. It is a whole number from −128 to 127, and it stands for a
@@ -1440,7 +1454,7 @@ grade("quantize")
 #   that codes cannot be added: each comes with a scale and a zero point of its own, and the result
 #   has a third pair.
 # leaves out: the fixed-point multipliers that replace the scales' ratios on integer hardware.
-# off limits: [torch.quantize_per_tensor, torch._make_per_tensor_quantized_tensor, torch.ops.quantized]
+# off limits: [quantized]
 
 # %% [markdown]
 # A residual connection adds two tensors, $x + y$. Quantized, each has a scale and a zero point of
@@ -1528,7 +1542,7 @@ grade("quantized_add")
 #   requantization: the same numbers under another scale and zero point, and why an operation
 #   without any arithmetic still needs it.
 # leaves out: choosing the output's range; copying without rounding where the pairs agree.
-# off limits: [torch.quantize_per_tensor, torch._make_per_tensor_quantized_tensor, torch.ops.quantized]
+# off limits: [quantized]
 
 # %% [markdown]
 # Concatenation computes nothing. In floats it copies. Quantized, the parts come with different
@@ -1617,7 +1631,8 @@ grade("quantized_concat")
 #   why int8 products need int32 accumulators, and how zero points are handled by hardware that
 #   multiplies int8 and nothing else.
 # leaves out: requantizing the result to int8, and one scale per channel.
-# off limits: ["aten:mm", "aten:bmm", "aten:addmm", "aten:mv", "aten:dot", "aten:_int_mm"]
+# off limits: [products, "aten:_int_mm"]
+# forbids: "operators that multiply matrices; the unit does it"
 
 # %% [markdown]
 # Converting all weights and activations to `int8` is not enough to run a network in `int8`. The
@@ -1727,7 +1742,8 @@ grade("int8_matmul")
 #   that three bfloat16 numbers hold a float32 exactly, and which six of their nine products a
 #   float32-accurate matrix product needs.
 # leaves out: numbers so small or large that a piece or a product leaves the range.
-# off limits: ["aten:mm", "aten:bmm", "aten:addmm", "aten:mv", "aten:dot"]
+# off limits: [products]
+# forbids: "operators that multiply matrices; the unit does it"
 
 # %% [markdown]
 # A matrix unit for `bfloat16` adds in `float32`, but each operand has lost sixteen bits before the

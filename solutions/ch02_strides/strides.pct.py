@@ -18,6 +18,13 @@
 #   alone. In this chapter you do the walking yourself: you read elements out of raw memory, build
 #   every kind of view from one primitive, and decide, exactly as PyTorch does, when a view is
 #   possible and when there must be a copy.
+# off limits:
+#   view operators:
+#     says: "operators that make views"
+#     rules: ["aten:select", "aten:slice", "aten:unsqueeze", "aten:view", "aten:transpose", "aten:permute", "aten:expand", "aten:diagonal", "aten:unbind", "aten:split"]
+#   reshaping:
+#     says: "whatever reshapes for you"
+#     rules: ["aten:view", "aten:_unsafe_view", "aten:_reshape_alias", "aten:_reshape_copy", torch.Tensor.reshape, torch.reshape, torch.Tensor.view_as, torch.Tensor.reshape_as, torch.flatten, torch.Tensor.flatten, torch.Tensor.unflatten, torch.unflatten]
 
 # %% [markdown]
 # ## How to work
@@ -123,6 +130,7 @@ predict(..., lambda: x[1, 2:].untyped_storage().nbytes())
 #   item size.
 # leaves out: strides below zero, which PyTorch does not have.
 # off limits: [torch.as_strided, torch.Tensor.as_strided, torch.Tensor.set_, torch.frombuffer, "import:numpy", "import:ctypes"]
+# forbids: "tensors made over memory of your choice"
 
 # %% [markdown]
 # The element at index $(i_0, i_1, \dots)$ begins at byte
@@ -351,6 +359,7 @@ predict(..., lambda: (tuple(torch.Tensor(3).shape), tuple(torch.tensor(3).shape)
 #   where strides come from: sizes, and the order in which the dimensions lie in memory.
 # leaves out: converting a tensor that exists already from one order to another.
 # off limits: [torch.empty_permuted, torch.Tensor.stride, torch._prims_common.make_contiguous_strides_for]
+# forbids: "tensors that tell their strides"
 
 # %% [markdown]
 # A new tensor is **dense**: its elements fill the storage without gaps, each place used once. Which
@@ -438,7 +447,9 @@ grade("dense_stride")
 #   that contiguity is a relation between sizes and strides, with exceptions that decide real cases:
 #   sizes of one, and no elements at all.
 # leaves out: channels_last_3d, and what other formats there are for sparse tensors.
-# off limits: [torch.Tensor.is_contiguous, torch.Tensor.contiguous, torch._prims_common.is_contiguous, torch._prims_common.is_channels_last_contiguous]
+# off limits: [torch.Tensor.is_contiguous, torch.Tensor.contiguous, torch._prims_common.is_contiguous, torch._prims_common.is_channels_last_contiguous, "import:numpy"]
+# forbids: "whatever tells whether a tensor is contiguous"
+# allowed: []
 
 # %% [markdown]
 # Two methods with similar names. `is_contiguous()` looks at sizes and strides and answers.
@@ -563,7 +574,8 @@ grade("is_contiguous")
 #   that transposing, slicing, expanding, taking a diagonal and sliding a window all do the same
 #   thing: write other sizes, strides and offset over the same bytes.
 # leaves out: writing through a view whose elements overlap.
-# off limits: ["aten:transpose", "aten:permute", "aten:t", "aten:numpy_T", "aten:select", "aten:slice", "aten:narrow", "aten:expand", "aten:diagonal", "aten:unfold", "aten:view", "aten:squeeze", "aten:unsqueeze", "aten:unbind", "aten:split", "aten:alias", "import:numpy"]
+# off limits: [view operators, "aten:t", "aten:unfold", "aten:squeeze", "aten:alias", "import:numpy"]
+# forbids: "operators that make views, but `as_strided`; NumPy"
 
 # %% [markdown]
 # `torch.as_strided(x, size, stride, storage_offset)` is the one view of which all others in this chapter
@@ -702,7 +714,8 @@ grade("view_of")
 #   what basic indexing is: numbers, slices, `None` and `...` become sizes, strides and one offset,
 #   and which of them use up a dimension.
 # leaves out: indices that copy (masks, lists and tensors of indices), and assignment.
-# off limits: ["aten:select", "aten:slice", "aten:narrow", "aten:unsqueeze", "aten:view", "aten:transpose", "aten:permute", "aten:expand", "aten:diagonal", "aten:unbind", "aten:split", "import:numpy"]
+# off limits: [view operators, "import:numpy"]
+# forbids: "operators that make views, but `as_strided`; NumPy"
 
 # %% [markdown]
 # Four things may stand between the brackets without causing a copy. Each edits the record in its
@@ -907,7 +920,9 @@ grade("share_memory")
 #   that broadcasting is a view: sizes are matched from the right, and whatever is repeated has
 #   stride 0.
 # leaves out: the strides of an operation's *result*, which PyTorch chooses from those of its inputs.
-# off limits: [torch.broadcast_tensors, torch.broadcast_shapes, torch.broadcast_to, "aten:expand", torch._refs.broadcast_tensors, "import:numpy"]
+# off limits: [torch.broadcast_shapes, torch._refs._broadcast_shapes, "import:numpy"]
+# forbids: functions that broadcast shapes; NumPy
+# allowed: []
 
 # %% [markdown]
 # `a + b` works for a column and a row, and gives a matrix. Nothing is copied to make them fit. Both
@@ -1034,7 +1049,9 @@ grade("broadcast_strides")
 #   the exact rule behind `view`: which dimensions can be merged, which cannot, and why a tensor need
 #   not be contiguous.
 # leaves out: "`x.view(dtype)`, which reads the same bytes as another dtype."
-# off limits: ["aten:view", "aten:_unsafe_view", torch.Tensor.reshape, torch.reshape, torch.Tensor.view_as, torch.flatten, torch.Tensor.flatten, torch.Tensor.unflatten, torch.unflatten, torch._subclasses.fake_impls._compute_stride, "import:numpy"]
+# off limits: [reshaping, torch._subclasses.fake_impls._compute_stride, "import:numpy"]
+# forbids: "whatever reshapes for you; NumPy"
+# allowed: []
 
 # %% [markdown]
 # "`view` only works on contiguous tensors." You will have read it, and the error message seems to say
@@ -1188,7 +1205,8 @@ grade("view_stride")
 # teaches: >-
 #   when `reshape` aliases its input and when it silently stops to, and what the copy costs.
 # leaves out: reshaping tensors that are sparse, nested or quantized.
-# off limits: ["aten:view", "aten:_unsafe_view", "aten:reshape", torch.Tensor.reshape, torch.reshape, torch.Tensor.view_as, torch.Tensor.reshape_as, torch.flatten, torch.Tensor.flatten, torch.Tensor.unflatten, torch.unflatten, torch.ravel, torch.Tensor.ravel, "import:numpy"]
+# off limits: [reshaping, torch.ravel, torch.Tensor.ravel, "import:numpy"]
+# forbids: "whatever reshapes for you; NumPy"
 
 # %% [markdown]
 # `reshape` makes a view if there is one, and a copy if there is none. It does not say which.
@@ -1445,7 +1463,8 @@ predict(..., lambda: cost(a.contiguous))
 # teaches: >-
 #   to tell from the operation and the layout, before anything runs, whether memory will be shared.
 # leaves out: operations that compute something; devices other than the CPU.
-# off limits: [torch.empty_strided, torch.as_strided, torch.Tensor.as_strided, torch.Tensor.set_, "aten:as_strided", "aten:set_", "aten:empty_strided", "import:numpy"]
+# off limits: ["import:numpy"]
+# allowed: []
 
 # %% [markdown]
 # Put the table to use. You are told sizes and strides of a tensor and what somebody is about to do
@@ -1741,6 +1760,7 @@ grade("to_channels_last")
 #   four, and no byte copied.
 # leaves out: gradients through the windows; windows that hang over the edge without padding.
 # off limits: [torch.Tensor.unfold, torch.nn.functional.unfold, torch.nn.Unfold, "aten:unfold", "aten:im2col", "import:numpy"]
+# forbids: "whatever unfolds for you; NumPy"
 
 # %% [markdown]
 # Pooling takes the largest number of each window of an image; convolution takes a weighted sum of
@@ -2453,7 +2473,8 @@ grade("transpose_in_place")
 #   that a tensor is four things, a storage, a size, a stride and an offset, and that indexing,
 #   transposing, expanding and viewing are arithmetic on the last three.
 # leaves out: indexing with lists and masks, negative steps, sizes of -1, arithmetic, autograd.
-# off limits: [torch.as_strided, torch.Tensor.as_strided, torch.empty_strided, torch.Tensor.set_, "aten:as_strided", "aten:as_strided_", "aten:empty_strided", "import:numpy"]
+# off limits: [torch.as_strided, torch.Tensor.as_strided, torch.empty_strided, torch.Tensor.set_, "aten:as_strided", "aten:as_strided_", "aten:empty_strided", "aten:new_empty_strided", "import:numpy"]
+# forbids: "tensors with strides of your choice; NumPy"
 
 # %% [markdown]
 # You know all the parts. Here is the whole: a class that holds a plain Python list of numbers for a

@@ -19,6 +19,16 @@
 #   views around those two. In this chapter you build the views, and you measure what they cost: which
 #   operators ran, which bytes were copied, how many multiplications were spent.
 # preload: [torch._dynamo]
+# off limits:
+#   products:
+#     says: "operators that multiply and sum"
+#     rules: ["aten:mm", "aten:bmm", "aten:mv", "aten:dot", "aten:vdot", "aten:addmm", "aten:addmv", "aten:baddbmm", "aten:addbmm", torch.einsum]
+#   stacked products:
+#     says: "`matmul`, and what else broadcasts products"
+#     rules: [torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.Tensor.__rmatmul__, torch.linalg.matmul, torch.ops.aten.matmul, torch._VF.matmul, torch.einsum, torch.tensordot, torch.inner, torch.Tensor.inner, torch.nn.functional.linear, torch.vmap, "import:numpy"]
+#   attention:
+#     says: "PyTorch's own attention"
+#     rules: [torch.nn.functional.scaled_dot_product_attention, torch.nn.functional.multi_head_attention_forward, torch.nn.MultiheadAttention, "aten:_safe_softmax", "aten:_scaled_dot_product_flash_attention_for_cpu"]
 
 # %% [markdown]
 # ## What to bring
@@ -102,7 +112,9 @@ print(product, type(product).__name__, product.item())
 # teaches: >-
 #   that a matrix product is an elementwise product and a sum, and what that costs in memory.
 # leaves out: the order in which floats are summed, to which we come back.
-# off limits: ["aten:mm", "aten:bmm", "aten:mv", "aten:dot", "aten:vdot", "aten:addmm", "aten:addmv", "aten:baddbmm", "aten:addbmm", "aten:linear", "aten:_int_mm", "aten:convolution", torch.einsum, "import:numpy"]
+# off limits: [products, "import:numpy"]
+# forbids: "operators that multiply and sum; NumPy"
+# allowed: [copies, creation, elementwise, indexing, reductions, views]
 
 # %% [markdown]
 # Element $(i, j)$ of a product is row $i$ of the left matrix times column $j$ of the right one,
@@ -196,7 +208,9 @@ grade("mm_by_hand")
 # teaches: >-
 #   the three rules by which matmul takes operands of any rank, and what it refuses.
 # leaves out: dtypes, and how the product is computed.
-# off limits: [torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.Tensor.__rmatmul__, torch.linalg.matmul, torch.ops.aten.matmul, torch._VF.matmul, torch.broadcast_shapes, torch.broadcast_tensors, torch.Tensor.expand, "import:numpy"]
+# off limits: [torch.broadcast_shapes, torch._refs._broadcast_shapes, "import:numpy"]
+# forbids: functions that broadcast shapes; NumPy
+# allowed: []
 
 # %% [markdown]
 # It is written in many places that `matmul` takes tensors of one to four dimensions. Try six and
@@ -334,7 +348,7 @@ predict(..., lambda: tuple((prediction - target).shape))
 # teaches: >-
 #   that matmul is views around one mm or one bmm, and when those views cost nothing.
 # leaves out: gradients, for which torch.matmul folds more, and copies more.
-# off limits: [torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.Tensor.__rmatmul__, torch.linalg.matmul, torch.ops.aten.matmul, torch._VF.matmul, torch.einsum, torch.tensordot, torch.inner, torch.Tensor.inner, torch.nn.functional.linear, torch.vmap, "import:numpy"]
+# off limits: [stacked products]
 
 # %% [markdown]
 # Two kernels do most of the work: `mm` multiplies two matrices, `bmm` multiplies two batches of
@@ -485,6 +499,7 @@ grade("matmul")
 #   whether it takes seconds or hours.
 # leaves out: memory, and the time that an operation takes, which differs from kernel to kernel.
 # off limits: [torch.linalg.multi_dot, torch.chain_matmul, torch.einsum, "import:numpy", "import:opt_einsum"]
+# forbids: "functions that choose an order; NumPy"
 
 # %% [markdown]
 # A product of an $(m, k)$ and a $(k, n)$ matrix has $m \cdot n$ elements, each a sum of $k$
@@ -604,7 +619,7 @@ grade("best_order")
 #   what a broadcast product costs in memory, and that folding dimensions into rows and columns
 #   avoids it.
 # leaves out: vectors, and which of the two ways is faster.
-# off limits: [torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.Tensor.__rmatmul__, torch.linalg.matmul, torch.ops.aten.matmul, torch._VF.matmul, torch.einsum, torch.tensordot, torch.inner, torch.Tensor.inner, torch.nn.functional.linear, torch.vmap, "import:numpy"]
+# off limits: [stacked products]
 
 # %% [markdown]
 # Broadcasting an addition is free: the kernel steps along a dimension of stride 0 and reads the
@@ -869,7 +884,8 @@ grade("strassen")
 #   why a row of a batch need not have the bits that it has alone, and what it takes that it does;
 #   what it means to accumulate in float32.
 # leaves out: speed, and gradients.
-# off limits: ["aten:mm", "aten:bmm", "aten:mv", "aten:dot", "aten:vdot", "aten:addmm", "aten:addmv", "aten:baddbmm", "aten:addbmm", "aten:addr", "aten:linear", torch.einsum, "cast:torch.float64", "import:numpy"]
+# off limits: [products, "aten:addr", "cast:torch.float64", "import:numpy"]
+# forbids: "operators that multiply and sum, `float64`, NumPy"
 
 # %% [markdown]
 # Row `i` of `A @ B` is `A[i] @ B`. In mathematics, yes. In floating point a sum depends on the
@@ -993,6 +1009,7 @@ grade("steady_matmul")
 #   operands is permute, reshape and one bmm.
 # leaves out: whole numbers, whose sums have a wider dtype; the best order of the pairs.
 # off limits: [torch.einsum, torch.functional.einsum, torch.ops.aten.einsum, torch.ops.aten.einsum.default, torch._C._VariableFunctions.einsum, "import:numpy", "import:opt_einsum"]
+# forbids: "PyTorch's own `einsum`, and others'"
 
 # %% [markdown]
 # In `einsum` each dimension has a letter. A letter that stands in the output is kept. One that
@@ -1195,6 +1212,8 @@ grade("einsum")
 #   padding, dilation and groups do to that view.
 # leaves out: padding with anything but zeros, transposed convolution, Winograd and FFT algorithms.
 # off limits: [torch.nn.functional.conv2d, torch.nn.Conv2d, "aten:convolution", "aten:_convolution", "aten:mkldnn_convolution", "aten:slow_conv_dilated2d", "aten:_slow_conv2d_forward", "aten:im2col"]
+# forbids: "PyTorch's own convolutions"
+# allowed: [copies, creation, elementwise, indexing, matrix products, reductions, views]
 
 # %% [markdown]
 # A convolution slides a small window over an image. At each place it multiplies what it sees with
@@ -1626,7 +1645,7 @@ grade("split_heads")
 #   that attention is two matrix products around a softmax, what masks mean, and why a row with
 #   nothing to look at turns into NaN, forward or backward, unless you see to it.
 # leaves out: dropout, and key and value heads shared by several query heads.
-# off limits: [torch.nn.functional.scaled_dot_product_attention, torch.nn.functional.multi_head_attention_forward, torch.nn.MultiheadAttention, "aten:_safe_softmax", "aten:_scaled_dot_product_flash_attention_for_cpu"]
+# off limits: [attention]
 
 # %% [markdown]
 # $$\text{attention}(Q, K, V) = \text{softmax}\!\left(\frac{Q K^\top}{\sqrt{E}}\right) V$$
@@ -1853,7 +1872,7 @@ grade("relative_shift")
 #   the online softmax: how a softmax over a million keys is computed block by block, in one pass, with
 #   memory for one block.
 # leaves out: the backward pass, which computes the scores again; blocks of queries; fused kernels.
-# off limits: [torch.nn.functional.scaled_dot_product_attention, torch.nn.functional.multi_head_attention_forward, torch.nn.MultiheadAttention, "aten:_safe_softmax", "aten:_scaled_dot_product_flash_attention_for_cpu"]
+# off limits: [attention]
 
 # %% [markdown]
 # The scores of 32 heads over 100,000 tokens would take 1.28 terabytes in `float32`. Nobody

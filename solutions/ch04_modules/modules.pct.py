@@ -20,6 +20,10 @@
 #   weight that is missing, a checkpoint that does not fit) is a walk that went elsewhere than you
 #   thought. In this chapter you write these walks yourself.
 # preload: [torch._decomp.decompositions_for_jvp]
+# off limits:
+#   lists of tensors:
+#     says: "what lists a module's parameters and buffers"
+#     rules: [torch.nn.Module.named_parameters, torch.nn.Module.parameters, torch.nn.Module.named_buffers, torch.nn.Module.buffers, torch.nn.Module._named_members]
 
 # %% [markdown]
 # ## How to work
@@ -158,6 +162,7 @@ print([(type(p).__name__, p.requires_grad) for p in frozen.parameters()])
 #   its first name.
 # leaves out: what is done with the modules that it finds.
 # off limits: [torch.nn.Module.named_modules, torch.nn.Module.modules, torch.nn.Module.named_children, torch.nn.Module.children, torch.nn.Module.named_parameters, torch.nn.Module.get_submodule]
+# forbids: "`nn.Module`'s own walks"
 
 # %% [markdown]
 # A model is drawn as a tree, and is none. A module that has two names is a node with two parents, and
@@ -266,7 +271,8 @@ grade("named_modules")
 #   that parameters and buffers are found by a walk over modules with a second memory, of tensors, and
 #   what counts as the same tensor.
 # leaves out: the walk itself, which may be PyTorch's.
-# off limits: [torch.nn.Module.named_parameters, torch.nn.Module.parameters, torch.nn.Module.named_buffers, torch.nn.Module.buffers, torch.nn.Module.state_dict, torch.nn.Module._named_members, torch.nn.Module.get_parameter, torch.nn.Module.get_buffer]
+# off limits: [lists of tensors, torch.nn.Module.state_dict, torch.nn.Module.get_parameter, torch.nn.Module.get_buffer]
+# forbids: "what lists a module's parameters and buffers, or finds one"
 
 # %% [markdown]
 # Language models often use one matrix twice: to turn words into vectors, and vectors into words. The
@@ -579,6 +585,7 @@ grade("parameter_groups")
 #   `zero_grad` walk over.
 # leaves out: hooks, checkpoints, moving to another device or dtype.
 # off limits: [torch.nn.Module, torch.nn.Sequential, torch.nn.Identity, torch.nn.ModuleList, torch.nn.ModuleDict]
+# forbids: "`nn.Module`, and what inherits from it"
 
 # %% [markdown]
 # Python calls `__setattr__` for **every** assignment to an attribute, and `__getattr__` only when a
@@ -1030,7 +1037,8 @@ print([(type(module).__name__, module.training) for module in frozen_net.modules
 # teaches: >-
 #   what is in a state dict and what is not; that it holds no copies; where the versions are.
 # leaves out: extra state, hooks, writing to a file.
-# off limits: [torch.nn.Module.state_dict, torch.nn.Module._save_to_state_dict, torch.nn.Module.named_parameters, torch.nn.Module.parameters, torch.nn.Module.named_buffers, torch.nn.Module.buffers]
+# off limits: [lists of tensors, torch.nn.Module.state_dict, torch.nn.Module._save_to_state_dict]
+# forbids: "`state_dict`, and what lists a module's parameters and buffers"
 
 # %% [markdown]
 # A checkpoint that is made from `named_parameters()` lacks something, and one notices late:
@@ -1154,6 +1162,7 @@ grade("collect_state")
 #   brought up to date.
 # leaves out: loading by assignment (`assign=True`), extra state, files.
 # off limits: [torch.nn.Module.load_state_dict, torch.nn.Module._load_from_state_dict, torch.nn.Module.state_dict]
+# forbids: "`load_state_dict` and `state_dict`"
 
 # %% [markdown]
 # Three things are commonly wrong with a checkpoint: a name is **missing**, a name is **unexpected**, or
@@ -1711,7 +1720,8 @@ grade("recording")
 #   what a module's call does around `forward`: who sees which arguments, who may replace what, and who
 #   is called even after an error.
 # leaves out: backward hooks, hooks that are registered for all modules, tracing.
-# off limits: [torch.nn.Module.__call__, torch.nn.Module._call_impl, torch.nn.Module._wrapped_call_impl]
+# off limits: ["direct:torch.nn.Module.__call__", "direct:torch.nn.Module._call_impl", "direct:torch.nn.Module._wrapped_call_impl"]
+# forbids: "calling the module; `forward` and what it calls are not"
 
 # %% [markdown]
 # `register_forward_hook` files a function in an ordered dictionary, `_forward_hooks`, under a number,
@@ -1841,6 +1851,7 @@ grade("call_hooked")
 #   what it keeps.
 # leaves out: statistics across devices; fused kernels.
 # off limits: [torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.LazyBatchNorm1d, torch.nn.LazyBatchNorm2d, torch.nn.SyncBatchNorm, torch.nn.modules.batchnorm, torch.nn.functional.batch_norm, torch.batch_norm, torch.nn.functional.instance_norm, torch.instance_norm, torch.native_batch_norm, torch._native_batch_norm_legit, torch._native_batch_norm_legit_no_training, torch.ops.aten._native_batch_norm_legit_functional, torch._batch_norm_impl_index]
+# forbids: "PyTorch's own batch norm and instance norm"
 
 # %% [markdown]
 # Batch norm takes each channel by itself: all numbers of a channel in the batch, whether they lie along
@@ -1979,6 +1990,7 @@ grade("BatchNorm")
 #   over.
 # leaves out: transposed convolutions, linear layers, quantization.
 # off limits: [torch.nn.utils.fusion.fuse_conv_bn_eval, torch.nn.utils.fusion.fuse_conv_bn_weights, torch.nn.utils.fusion, torch.nn.utils.fuse_conv_bn_eval, torch.nn.utils.fuse_conv_bn_weights]
+# forbids: "PyTorch's own fusion"
 
 # %% [markdown]
 # In evaluation all four vectors of a batch norm are constants. With $\sigma = \sqrt{v + \varepsilon}$
@@ -2399,6 +2411,7 @@ print(
 #   tying, and put back whatever happens.
 # leaves out: a buffer that `forward` assigns anew; modules that register something while they run.
 # off limits: [torch.func.functional_call, torch.nn.utils.stateless.functional_call, torch.nn.utils.stateless._functional_call, torch.nn.utils.stateless._reparametrize_module, torch.nn.utils.stateless, torch.nn.utils._named_member_accessor]
+# forbids: "PyTorch's own `functional_call`, and what it is made of"
 
 # %% [markdown]
 # Derivatives of derivatives, a hundred models at once, a step that is tried and taken back: all want

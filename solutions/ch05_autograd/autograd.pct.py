@@ -115,7 +115,9 @@ print(plain.requires_grad)
 #   `clone`, views, in-place changes and the three grad modes.
 # leaves out: >-
 #   in-place changes of tensors that share memory; inference tensors that require grad.
-# off limits: [torch.ones, torch.no_grad, torch.enable_grad, torch.inference_mode, "aten:view", "aten:ones", "aten:clone"]
+# off limits: [torch.no_grad, torch.enable_grad, torch.inference_mode]
+# forbids: "running the program"
+# allowed: []
 
 # %% [markdown]
 # Three questions have an answer for every tensor: does it require grad, is it a leaf, and whose
@@ -267,6 +269,7 @@ grade("predict_flags")
 #   nested, around functions, between the steps of a generator.
 # leaves out: coroutines, and classes as what is decorated.
 # off limits: [torch.no_grad, torch.enable_grad, torch.set_grad_enabled, torch.inference_mode]
+# forbids: "PyTorch's own switches"
 
 # %% [markdown]
 # Grad mode is one flag per thread, and on when a thread begins. `torch.set_grad_enabled(False)` as a
@@ -1221,6 +1224,7 @@ print("where:", x.grad.tolist())
 #   the cross-entropy without overflow.
 # leaves out: forward mode, `vmap`, class weights and label smoothing.
 # off limits: [torch.nn.functional.cross_entropy, torch.nn.functional.nll_loss, torch.nn.functional.log_softmax, torch.nn.functional.softmax, torch.nn.CrossEntropyLoss, torch.nn.LogSoftmax, torch.nn.Softmax, torch.softmax, torch.log_softmax, torch.logsumexp, "aten:_log_softmax", "aten:_softmax", "aten:logsumexp"]
+# forbids: "whatever computes a softmax, its logarithm or the loss"
 
 # %% [markdown]
 # A `torch.autograd.Function` is a node of your own: `forward` computes and saves, `backward` turns the
@@ -1623,7 +1627,8 @@ grade("offloading")
 # leaves out: >-
 #   stopping the second pass early, autocast, other devices, `create_graph`, and arguments that are
 #   changed in place in the meantime.
-# off limits: [torch.utils.checkpoint.checkpoint, torch.utils.checkpoint.CheckpointFunction]
+# off limits: [torch.utils.checkpoint.checkpoint, torch.utils.checkpoint.CheckpointFunction, torch.utils.checkpoint._checkpoint_without_reentrant_generator, torch.utils.checkpoint._CheckpointFrame]
+# forbids: "PyTorch's own checkpoints"
 
 # %% [markdown]
 # Much of the memory of training is what nodes save. **Checkpointing** a part of a network saves nothing of
@@ -1858,7 +1863,8 @@ for name, options in [
 #   what `backward` is: an order of the nodes in which each has all it needs, and a sum wherever roads
 #   meet.
 # leaves out: custom Functions, hooks, `create_graph`, and threads.
-# off limits: [torch.Tensor.backward, torch.autograd.backward, torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward, torch.autograd.Variable._execution_engine.run_backward]
+# off limits: [torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad, torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward, torch.autograd.Variable._execution_engine.run_backward]
+# forbids: "PyTorch's own engine"
 
 # %% [markdown]
 # A node is a function. It takes the gradients of its results and gives those of its inputs, and you may

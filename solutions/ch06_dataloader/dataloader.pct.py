@@ -341,6 +341,7 @@ grade("isolated_rng")
 #   drawn twice.
 # leaves out: faster ways for many draws, such as alias tables and exponential races.
 # off limits: [torch.multinomial, "aten:multinomial", random.choices, numpy.random.choice, torch.utils.data.WeightedRandomSampler, torch.distributions.Categorical]
+# forbids: "functions that draw with weights"
 
 # %% [markdown]
 # Ninety samples of one class, nine of another, one of a third. A model that sees them as they come
@@ -762,6 +763,7 @@ grade("distributed_indices")
 #   dtypes come from.
 # leaves out: samples of different shapes, which is the next exercise; sparse and nested tensors.
 # off limits: [torch.utils.data.default_collate, torch.utils.data._utils.collate.default_collate, torch.utils.data._utils.collate.collate]
+# forbids: "PyTorch's own collate functions"
 
 # %% [markdown]
 # A dataset gives samples one by one, and a model wants a batch. `default_collate` turns a list of
@@ -904,6 +906,7 @@ grade("collate")
 #   how samples of different sizes become one tensor, and why a mask has to come with it.
 # leaves out: packed and nested tensors, which store no padding; masks for attention among positions.
 # off limits: [torch.nn.utils.rnn.pad_sequence, torch._C._nn.pad_sequence, torch.nested.nested_tensor, torch.nested.as_nested_tensor, torch.nested.to_padded_tensor]
+# forbids: "functions and tensors that pad for you"
 
 # %% [markdown]
 # Sentences of different lengths cannot be stacked. One fills the short ones up. Whatever the filling
@@ -1936,6 +1939,7 @@ grade("zero_copy")
 #   random seeds of workers, streams, pinned memory, workers that persist, batches and errors that
 #   cannot be pickled.
 # off limits: [torch.utils.data.DataLoader, torch.multiprocessing.Pool, torch.utils.data._utils.worker._worker_loop, "import:concurrent"]
+# forbids: "PyTorch's own loader and its worker, and pools of workers"
 
 # %% [markdown]
 # You know now what a loader promises. This is how it is built. The main process never touches a

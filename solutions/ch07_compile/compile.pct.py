@@ -30,6 +30,10 @@
 #   - functorch.compile
 #   - networkx
 #   - sympy.combinatorics
+# off limits:
+#   partitioners:
+#     says: "PyTorch's own min-cut partitioner"
+#     rules: [functorch.compile.min_cut_rematerialization_partition, torch._functorch.partitioners.min_cut_rematerialization_partition]
 
 # %% [markdown]
 # ## How to work
@@ -582,7 +586,7 @@ grade("one_graph")
 #   dynamic, why 0 and 1 never do, and what happens at the limit.
 # leaves out: >-
 #   strides, tensors that are passed twice, whole numbers as arguments, and the attributes of modules.
-# off limits: [torch.compile]
+# off limits: [torch.compile, torch._dynamo.optimize]
 
 # %% [markdown]
 # Which facts are conditions? Among others, for a tensor its dtype, its sizes, and whether it requires
@@ -926,7 +930,8 @@ grade("Steady")
 # leaves out: >-
 #   bytecode, graphs before and after a break, dynamic sizes, strides, attributes that are tensors
 #   (`x.T`, `x.grad`), and guards on globals and closures.
-# off limits: [torch.compile, torch.jit.trace, torch.fx.experimental.proxy_tensor.make_fx, torch.fx.symbolic_trace]
+# off limits: [torch.compile, torch._dynamo.optimize, torch.jit.trace, torch.fx.experimental.proxy_tensor.make_fx, torch.fx.symbolic_trace]
+# forbids: "PyTorch's own ways to capture a graph"
 
 # %% [markdown]
 # A `TorchFunctionMode` is shown calls of PyTorch's Python API before they run: functions, methods,
@@ -1331,7 +1336,8 @@ predict(
 # teaches: >-
 #   what a graph is: nodes run one after the other, and values live from their node to their last use.
 # leaves out: default values of placeholders, hooks of the interpreter, errors with a node's name.
-# off limits: [torch.fx.Interpreter, torch.fx.GraphModule, torch.fx.Graph.python_code]
+# off limits: [torch.fx.Interpreter, torch.fx.GraphModule, torch.fx.Graph.python_code, torch.fx.graph.CodeGen._gen_python_code]
+# forbids: "whatever runs a graph, or makes code of it"
 
 # %% [markdown]
 # A graph can be turned into Python text and run, or walked. `fx.Interpreter` walks. It is the base
@@ -1450,6 +1456,7 @@ grade("interpret")
 #   that a call without users may still act, and how an operator's schema tells.
 # leaves out: submodules, and tensors that are written to and then never read.
 # off limits: [torch.fx.Graph.eliminate_dead_code, torch.fx.Node.is_impure, torch._library.utils.is_impure]
+# forbids: "PyTorch's own dead-code elimination"
 
 # %% [markdown]
 # A **pass** is a function that changes a graph and keeps what it computes. The first is the
@@ -2081,6 +2088,7 @@ grade("simplify")
 #   and what happens where matches overlap.
 # leaves out: patterns with several results, and operands that may change places.
 # off limits: [torch.fx.replace_pattern, torch.fx.subgraph_rewriter.replace_pattern, torch.fx.subgraph_rewriter.replace_pattern_with_filters, torch.fx.passes.utils.matcher_utils.SubgraphMatcher]
+# forbids: "PyTorch's own matcher and rewriter"
 
 # %% [markdown]
 # The library has a fast `silu(x)`, and the model says `x * sigmoid(x)`. The rewrite takes a
@@ -2919,7 +2927,8 @@ except RuntimeError as error:
 #   how a forward and a backward graph are made from a joint graph, what must be saved, what may be
 #   recomputed, and why random operators run once.
 # leaves out: choosing what to save; symbolic sizes; operators that change their inputs.
-# off limits: [functorch.compile.default_partition, functorch.compile.min_cut_rematerialization_partition, torch._functorch.partitioners.default_partition, torch._functorch.partitioners.min_cut_rematerialization_partition]
+# off limits: [partitioners, functorch.compile.default_partition, torch._functorch.partitioners.default_partition, torch._functorch.partitioners._extract_fwd_bwd_modules]
+# forbids: "PyTorch's own partitioners"
 
 # %% [markdown]
 # **Write `partition(joint, joint_inputs, *, num_fwd_outputs, may_save)`.** It returns a pair of
@@ -3108,7 +3117,8 @@ print(width, sorted(upper), sorted(lower))
 # leaves out: >-
 #   the time that recomputation costs; operators that return tuples; PyTorch's further rules, which
 #   forbid some recomputation for speed.
-# off limits: [functorch.compile.min_cut_rematerialization_partition, torch._functorch.partitioners.min_cut_rematerialization_partition, torch._functorch.partitioners.solve_min_cut]
+# off limits: [partitioners, torch._functorch.partitioners.solve_min_cut]
+# forbids: "PyTorch's own min-cut partitioner"
 
 # %% [markdown]
 # **Write `min_cut(joint, joint_inputs, *, num_fwd_outputs, heavy)`.** Return a list of the nodes to be

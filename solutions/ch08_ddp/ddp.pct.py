@@ -137,6 +137,7 @@ except Exception as error:
 # leaves out: groups that are made by their members alone, and splitting of NCCL communicators.
 # budget: {processes: 400}
 # off limits: [torch.distributed.init_device_mesh, torch.distributed.device_mesh.init_device_mesh, torch.distributed.device_mesh.DeviceMesh]
+# forbids: "PyTorch's own mesh"
 
 # %% [markdown]
 # Twelve ranks on three machines, four on each: whoever wants the ranks of the own machine, or all
@@ -255,6 +256,7 @@ grade("coordinates")
 #   memory and asks no questions; and how ranks agree before they exchange anything.
 # leaves out: sending many small tensors as one.
 # off limits: [torch.nn.parallel.DistributedDataParallel, torch.distributed.utils._sync_module_states, torch.distributed._broadcast_coalesced, torch.distributed.broadcast_object_list]
+# forbids: "DDP, and the functions by which it begins"
 
 # %% [markdown]
 # Each rank has a copy of the model, a **replica**. If all replicas start from the same numbers and take
@@ -564,7 +566,8 @@ except Exception as error:
 #   how an all-reduce is made of sends and receives, why its cost per rank hardly depends on the number
 #   of ranks, and why all ranks get the same bits.
 # leaves out: trees, and two rings at once.
-# off limits: [torch.distributed.all_reduce, torch.distributed.all_gather, torch.distributed.broadcast, torch.distributed.reduce_scatter, torch.distributed.all_reduce_coalesced, torch.distributed.all_gather_into_tensor, torch.distributed.reduce_scatter_tensor, torch.distributed.all_gather_single, torch.distributed.reduce_scatter_single, torch.distributed.all_to_all]
+# off limits: [torch.distributed.all_reduce, torch.distributed.all_gather, torch.distributed.broadcast, torch.distributed.reduce_scatter, torch.distributed.all_reduce_coalesced, torch.distributed.all_gather_into_tensor, torch.distributed.reduce_scatter_tensor, torch.distributed.all_gather_single, torch.distributed.reduce_scatter_single, torch.distributed.all_to_all, torch.distributed.reduce, torch.distributed.gather, torch.distributed.scatter, torch.distributed.all_to_all_single, torch.distributed.all_gather_object, torch.distributed.gather_object, torch.distributed.broadcast_object_list, torch.distributed.scatter_object_list, torch.distributed.ProcessGroup.allreduce, torch.distributed.ProcessGroup.allgather, torch.distributed.ProcessGroup.broadcast, torch.distributed.ProcessGroup.reduce_scatter]
+# forbids: "collectives, whatever they are called"
 
 # %% [markdown]
 # Four ranks, each with 100 MB of gradients. If all send theirs to rank 0, and it sends the sum to all,
@@ -710,6 +713,7 @@ grade("ring_all_reduce")
 #   fixed before anything is sent.
 # leaves out: gradients that live in the bucket itself; plans that are remade after the first iteration.
 # off limits: [torch.nn.parallel.DistributedDataParallel, torch.nn.parallel.distributed.DistributedDataParallel, torch.distributed.Reducer]
+# forbids: "DDP and its reducer"
 
 # %% [markdown]
 # Averaging after `backward` is right, and slow: the network idles while gradients are computed, then the
@@ -1063,7 +1067,8 @@ grade("accumulate")
 #   why DDP must know before `backward` which gradients will not come, how it finds out from the graph,
 #   and why "unused here" and "unused anywhere" are two different things.
 # leaves out: graphs that never change, for which `static_graph=True` spares the search.
-# off limits: [torch.nn.parallel.DistributedDataParallel, torch.Tensor.backward, torch.autograd.backward, torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward]
+# off limits: [torch.nn.parallel.DistributedDataParallel, torch.Tensor.backward, torch.autograd.backward, torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward, torch.autograd.Variable._execution_engine.run_backward]
+# forbids: "DDP, and running backward"
 
 # %% [markdown]
 # Each bucket waits for all its gradients. If a model takes one of two branches, some never come. Here rank 0
@@ -2226,6 +2231,7 @@ if written("schedule"):
 #   about all ranks, and all have to come to the same answer.
 # leaves out: changing the scale, bfloat16.
 # off limits: [torch.nn.utils.clip_grad_norm_, torch.amp.GradScaler, torch.nn.utils.get_total_norm]
+# forbids: "PyTorch's own clipping and loss scaling"
 
 # %% [markdown]
 # With float16 the loss is multiplied by a **scale**, so that small gradients do not vanish. If one overflows

@@ -28,7 +28,8 @@ def real_box():
 
 
 def load(child, source):
-    return decode(child.ask(encode({"do": "load", "parts": [["cell", source]]})))
+    request = {"do": "load", "parts": [["cell", source]], "judged": [], "off_limits": []}
+    return decode(child.ask(encode(request)))
 
 
 def probe(child, name, **inputs):

@@ -363,7 +363,7 @@ def test_a_rule_that_names_something(rule):
     assert not unresolved(parse_rule(rule))
 
 
-@pytest.mark.parametrize("rule", ["aten:squeeze.dim", "import:concurrent.futures", "torch.ops.qantized", "fsum", "nomodule.fsum"])  # fmt: skip
+@pytest.mark.parametrize("rule", ["aten:squeeze.dimension", "import:concurrent.futures", "torch.ops.qantized", "fsum", "nomodule.fsum"])  # fmt: skip
 def test_a_rule_that_forbids_nothing(rule):
     assert unresolved(parse_rule(rule))
 

@@ -24,6 +24,7 @@ GOOD = {
     "warnings": [],
     "stdout": "",
     "tripped": [],
+    "stray": "",
     "tampered": [],
 }
 

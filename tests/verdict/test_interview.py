@@ -309,6 +309,7 @@ HONEST = {
     "warnings": [],
     "stdout": "",
     "tripped": [],
+    "stray": "",
     "tampered": [],
 }
 LOADED = {"stopped": {}, "stdout": ""}

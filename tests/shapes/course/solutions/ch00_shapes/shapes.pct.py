@@ -35,6 +35,7 @@ from grader import grade
 # teaches: that a transposed tensor is the same storage read with other strides.
 # leaves out: more than two dimensions.
 # off limits: [torch.Tensor.t, torch.Tensor.transpose, torch.Tensor.permute, torch.transpose, torch.permute]
+# forbids: "functions that transpose"
 
 # %% [markdown]
 # Return `x` transposed, without a copy. `x` has two dimensions and any layout.
@@ -68,6 +69,7 @@ grade("transposed")
 # teaches: the difference between changing a tensor and naming another one.
 # leaves out: autograd.
 # off limits: [torch.Tensor.clamp_, torch.Tensor.clamp_min_, torch.Tensor.clamp, torch.clamp, "aten:clamp_min_"]
+# forbids: "functions that clamp"
 
 # %% [markdown]
 # Raise every element of `x` below `low` to `low`, in place, and return `x` itself.
@@ -155,6 +157,7 @@ grade("ActivationRecorder")
 # teaches: that grad mode is a setting of the thread which must be put back as it was.
 # leaves out: use as a decorator.
 # off limits: [torch.no_grad, torch.inference_mode, torch.autograd.no_grad]
+# forbids: "PyTorch's own switches"
 
 # %% [markdown]
 # `with grad_off():` switches grad mode off; afterwards it is what it was before, not simply on.
@@ -314,6 +317,7 @@ grade("OpLister")
 # teaches: that a collective is called by every rank, or waits for ever.
 # leaves out: groups that are not the whole world.
 # off limits: [torch.distributed.all_gather, torch.distributed.gather, torch.distributed.reduce]
+# forbids: "other collectives"
 
 # %% [markdown]
 # Every rank calls `average(x)` with a tensor of its own. Return the mean over all ranks, on every
