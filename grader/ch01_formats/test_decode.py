@@ -38,7 +38,8 @@ def compare(decoded, patterns, dtype, exponent_bits, mantissa_bits):
     """Fail with the simplest pattern whose value differs, cut into its three fields."""
     expected = in_torch(patterns, dtype)
     got = decoded.ask(patterns, exponent_bits, mantissa_bits).value
-    compared(torch.where(got.isnan(), torch.nan, got))  # any NaN is as good as another
+    one_nan = [torch.where(one.isnan(), torch.nan, one) for one in (got, expected)]
+    compared(*one_nan)  # any NaN is as good as another
     wrong = torch.where(expected.isnan(), ~got.isnan(), bits(got) != bits(expected))
     if not bool(wrong.any()):
         return

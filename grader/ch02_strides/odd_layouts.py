@@ -24,7 +24,7 @@ def assert_each(got: list[Any], expected: list[Any], cases: list[dict[str, Any]]
 
     A case says under which name the function was given what; the shortest counts as the simplest.
     """
-    compared(got)
+    compared(got, expected)
     wrong = [number for number in range(len(expected)) if _differ(got[number], expected[number])]
     if not wrong:
         return

@@ -12,8 +12,8 @@ from grader.ch04_modules.probes.mini_module import SCRIPTS
 def compare(mini_script, script):
     """Compare what the script finds, step by step; tensors as lists."""
     got = mini_script.ask(script).value["found"]
-    compared(got)
     expected = SCRIPTS[script](nn.Module)
+    compared(got, expected)
     if not isinstance(got, list | tuple) or len(got) != len(expected):
         raise Mismatch("The script gave something else.", (("got", repr(got)[:200]),))
     for number, (one, other) in enumerate(zip(got, expected, strict=True)):

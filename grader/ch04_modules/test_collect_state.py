@@ -32,11 +32,12 @@ def state_of(graph):
 
 def compare(collected, graphs):
     got = collected.ask(graphs).value
-    compared(got)
+    due = [state_of(one) for one in graphs]
+    compared(got, due)
     wrong = [
         (len(expected), expected, found)
-        for one, found in zip(graphs, got, strict=True)
-        if (expected := state_of(one)) != found
+        for expected, found in zip(due, got, strict=True)
+        if expected != found
     ]
     if wrong:
         _, expected, found = min(wrong, key=lambda case: case[0])

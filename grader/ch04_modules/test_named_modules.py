@@ -16,11 +16,12 @@ def random(rng):
 def compare(walked, graphs, memo=None, **options):
     """Compare graph by graph; of those that differ the smallest is shown."""
     got = walked.ask(graphs, options, memo).value
-    compared(got)
+    due = [modules_of(graph, memo, **options) for graph in graphs]
+    compared(got, due)
     wrong = [
         (len(expected[0]), expected, found)
-        for graph, found in zip(graphs, got, strict=True)
-        if (expected := modules_of(graph, memo, **options)) != tuple(found)
+        for expected, found in zip(due, got, strict=True)
+        if expected != tuple(found)
     ]
     if wrong:
         _, expected, found = min(wrong)

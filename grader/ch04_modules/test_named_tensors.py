@@ -17,12 +17,13 @@ def random(rng):
 def compare(listed, graphs, kind, **options):
     """Compare graph by graph; of those that differ the smallest is shown."""
     got = listed.ask(graphs, kind, options).value
-    compared(got)
     options.pop("frozen", None)
+    due = [tensors_of(one, kind, **options) for one in graphs]
+    compared(got, due)
     wrong = [
         (len(expected), expected, found)
-        for one, found in zip(graphs, got, strict=True)
-        if (expected := tensors_of(one, kind, **options)) != found
+        for expected, found in zip(due, got, strict=True)
+        if expected != found
     ]
     if wrong:
         _, expected, found = min(wrong, key=lambda case: case[0])

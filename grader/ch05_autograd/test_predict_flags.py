@@ -21,7 +21,7 @@ def compare(flags, rng, kinds, modes=(), *, fixed, count=40, longest=14):
     found = flags.ask(programs).value
     for program, got in zip(programs, found, strict=True):
         expected = run(program)
-        compared(got)
+        compared(got, expected)
         wrong = [name for name in expected if got.get(name) != expected[name]] or [""]
         what = f"`{wrong[0]}` is not as PyTorch has it after this program:\n{as_text(program)}"
         assert_equal(got.get(wrong[0]), expected.get(wrong[0]), what)

@@ -5,6 +5,7 @@ Every string that could come from a student is escaped. Nothing here depends on 
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import textwrap
@@ -74,6 +75,9 @@ def to_html(verdict: Verdict, after: Sequence[str] = ()) -> str:
         parts.append(f'<p class="ut-banner">Run without a full sandbox: {escape(verdict.tier)}</p>')
     if verdict.diagnosis:
         parts.append(f'<p class="ut-diagnosis">{inline_code(verdict.diagnosis)}</p>')
+    if verdict.relation:
+        alone = "" if verdict.diagnosis else "ut-diagnosis "
+        parts.append(f'<p class="{alone}ut-relation">{inline_code(verdict.relation)}</p>')
     if verdict.summary:
         parts.append(f'<div class="ut-summary">{_message(verdict.summary)}</div>')
     if verdict.checks:
@@ -107,6 +111,9 @@ def to_text(verdict: Verdict, width: int | None = TEXT_WIDTH) -> str:
     lines = _folded(f"{verdict.outcome}, {points_text(verdict)}: {verdict.title}", width=width)
     if verdict.diagnosis:
         lines += ["", *_folded(verdict.diagnosis, "  ", width=width), ""]
+    if verdict.relation:
+        between = [] if verdict.diagnosis else [""]
+        lines += [*between, *_folded(verdict.relation, "  ", width=width), ""]
     if verdict.summary:
         lines += _message_lines(verdict.summary, "  ", width)
     shares = _shares_differ(verdict)
@@ -152,7 +159,8 @@ def points_text(verdict: Verdict) -> str:
 
 
 def _points(number: float) -> str:
-    return f"{number:g} point{'' if number == 1 else 's'}"
+    shown = f"{round(number, 2):g}"
+    return f"{shown} point{'' if shown == '1' else 's'}"
 
 
 def _tone(verdict: Verdict) -> str:
@@ -170,12 +178,9 @@ def _head(verdict: Verdict) -> str:
 
 
 def _shares_differ(verdict: Verdict) -> bool:
-    """Say whether some checks are worth more than others: else the signs say it all.
-
-    A share that differs by what rounding left is the same.
-    """
+    """Say whether some checks are worth more than others: else the signs say it all."""
     worth = [check.points for check in verdict.checks if check.points]
-    return bool(worth) and max(worth) - min(worth) > 0.01 * len(worth)
+    return bool(worth) and not math.isclose(max(worth), min(worth))
 
 
 def _check(check: CheckResult, folded: bool, shares: bool) -> str:

@@ -61,13 +61,14 @@ class CheckRun:
     """What one run of a check came to. `error` is None if it passed.
 
     `comparisons` are those that it made until it failed, `evidence` those that it could make of all
-    that had been asked for by then: equal if it passed.
+    that had been asked for by then: equal if it passed. `given` are the inputs it asked for last.
     """
 
     check: Check
     error: BaseException | None
     comparisons: tuple[Comparison, ...]
     evidence: tuple[Comparison, ...] = ()
+    given: Mapping[str, Any] | None = None
 
 
 Ask = Callable[[Probe, Mapping[str, Any]], Evidence]
@@ -87,7 +88,7 @@ class Probed:
         given = {**dict(zip(self._probe.inputs, args, strict=False)), **inputs}
         record = recording.get()
         if record is not None:
-            record.given = given
+            record.ask(given)
         return self._ask(self._probe, given)
 
     def __getattr__(self, name: str) -> Any:
@@ -154,9 +155,8 @@ class Suite:
                     # Once more, to see what else differs. Nothing new is asked: that might hang, and
                     # end what comes after.
                     copy_context().run(_recorded, whole, self._file, case, known, _ignored)
-                runs.append(
-                    CheckRun(check, error, tuple(record.comparisons), tuple(whole.comparisons))
-                )
+                seen = tuple(record.comparisons), tuple(whole.comparisons)
+                runs.append(CheckRun(check, error, *seen, record.given))
                 if stop(runs):
                     break
         finally:

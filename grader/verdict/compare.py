@@ -60,6 +60,24 @@ def about(*rows: tuple[str, str], of: str = "") -> Iterator[None]:
         raise
 
 
+@contextmanager
+def free_choice() -> Iterator[None]:
+    """Say that values compared within are the student's own choice, or chance, and no evidence.
+
+    Own permutations, own random numbers, memory that nobody wrote: a diagnosis then sees only which
+    comparisons failed.
+    """
+    record = recording.get()
+    if record is None:
+        yield
+        return
+    was, record.free = record.free, True
+    try:
+        yield
+    finally:
+        record.free = was
+
+
 __tracebackhide__ = True  # pytest shows the check, not the comparison's inside
 
 
@@ -78,7 +96,8 @@ class Comparison:
     """One value as a check saw it, with what decides whether another value counts as the same.
 
     `passed` is None, and `expected` unknown, where the check itself compares. `of` is the input of
-    each element, `given` the probe's inputs; both are for those who look for a reason.
+    each element, `given` the probe's inputs; both are for those who look for a reason. `free` says
+    that the value is a choice of the student's, or chance: only whether it passed is evidence.
     """
 
     kind: str
@@ -88,6 +107,7 @@ class Comparison:
     passed: bool | None = None
     of: torch.Tensor | None = None
     given: Mapping[str, Any] | None = None
+    free: bool = False
 
     def same(self, other: Comparison) -> bool:
         """Say whether `other` is the same evidence, by this comparison's own standard."""
@@ -115,10 +135,25 @@ class Record:
     comparisons: list[Comparison] = field(default_factory=list)
     looks_on: bool = False
     given: Mapping[str, Any] | None = None
+    free: bool = False
+    _fresh: bool = False
+    _mixed: bool = False
+
+    def ask(self, given: Mapping[str, Any]) -> None:
+        """Hear that a check asks for evidence on inputs; what it compares next is about them.
+
+        Where it asks twice before it compares, nobody knows which inputs a comparison is about.
+        """
+        before = self.given or {}
+        again = before.keys() == given.keys() and all(before[name] is given[name] for name in given)
+        self._mixed = self._mixed or (self._fresh and not again)
+        self._fresh = True
+        self.given = None if self._mixed else given
 
     def note(self, comparison: Comparison) -> None:
         """Add a comparison, with the inputs that it is about."""
-        self.comparisons.append(replace(comparison, given=self.given))
+        self._fresh = self._fresh and comparison.kind == "raised"
+        self.comparisons.append(replace(comparison, given=self.given, free=self.free))
 
 
 recording: ContextVar[Record | None] = ContextVar("recording", default=None)

@@ -82,8 +82,7 @@ class Raised:
         The words of one's own `raise` are free, and empty here. Of others' the first line counts:
         behind it a worker's traceback may follow. Addresses and paths of files differ from run to run.
         """
-        said = "" if self.own else _BY_CHANCE.sub("#", self.message.partition("\n")[0])
-        return self.type, said[:_SAID]
+        return self.type, "" if self.own else without_chance(self.message.partition("\n")[0])
 
 
 _OWN = re.compile(r"\b(raise|assert)\b")
@@ -93,6 +92,11 @@ _BY_CHANCE = re.compile(r"(?<![\w.])/[^\s'\"]+|0x[0-9a-f]{8,}|\b127\.0\.0\.1\S*|
 
 _SAID = 300
 """Most characters of what was said that tell one failure from another."""
+
+
+def without_chance(said: str) -> str:
+    """Return what was said, without what differs from run to run, as much as tells failures apart."""
+    return _BY_CHANCE.sub("#", said)[:_SAID]
 
 
 def _clean(text: object, limit: int = NAME_CHARACTERS) -> str:

@@ -1,0 +1,259 @@
+"""For which inputs an answer is wrong: those that have something, which those that it is right for have not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from grader.verdict.pairs import Pair, without_repeats
+
+RIGHT = 4
+"""Fewest inputs that an answer must be right for, before what they lack says anything."""
+
+FEW = 0.25
+"""Most, of the inputs that an answer is right for, that may have what all the wrong ones have."""
+
+PLAIN = ("is empty", "has no elements", "has no dimensions", "holds a NaN", "is None")
+"""What is telling of a single wrong input too. One input differs from all others in many other ways."""
+
+
+def which_inputs(pairs: Sequence[Pair]) -> str:
+    """Return in a sentence what all inputs have that gave wrong results, and few or none of the others."""
+    wrong, right = without_repeats([pair for pair in pairs if pair.given])
+    if any(not pair.right and not pair.given for pair in pairs) or not wrong:
+        return ""
+    if len(right) < RIGHT:
+        return ""
+    theirs = [set(_features(pair.given)) for pair in right]
+    shared = set.intersection(*(set(_features(pair.given)) for pair in wrong))
+    best: tuple[int, int, str] | None = None
+    for feature in shared:
+        among = sum(feature in others for others in theirs)
+        plain = any(feature.endswith(words) for words in PLAIN)
+        if (len(wrong) == 1 and not plain) or among > FEW * len(right):
+            continue
+        rank = among, 0 if plain else 1, feature
+        if best is None or rank < best:
+            best = rank
+    if best is not None:
+        return _told(best[2], len(wrong), best[0], len(right))
+    return _from_a_size_on(wrong, right)
+
+
+def _told(feature: str, wrong: int, among: int, right: int) -> str:
+    inputs = f"Wrong on all {wrong} inputs" if wrong > 1 else "Wrong on the one input"
+    if not among:
+        return f"{inputs} where {feature}, right on the {right} others."
+    where = f"Wherever the result is wrong, {feature}"
+    return f"{where}. Of the {right} inputs with right results that holds for {among}."
+
+
+def _features(given: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in given.items():
+        for feature in _of(value):
+            yield f"`{name}` {feature}"
+
+
+def _of(value: object) -> Iterator[str]:
+    if isinstance(value, torch.Tensor):
+        yield from _of_tensor(value)
+    elif isinstance(value, list | tuple):
+        yield from _of_list(value)
+    elif value is None or isinstance(value, bool | str):
+        yield f"is {value!r}" if value is not None else "is None"
+    elif isinstance(value, int | float):
+        if value < 0:
+            yield "is negative"
+        if value in (0, 1):
+            yield f"is {int(value)}"
+        if isinstance(value, float) and math.isfinite(value) and value != round(value):
+            yield "is no whole number"
+
+
+def _of_tensor(tensor: torch.Tensor) -> Iterator[str]:
+    yield f"is of dtype {str(tensor.dtype).removeprefix('torch.')}"
+    yield f"has {tensor.dim()} dimensions" if tensor.dim() else "has no dimensions"
+    if not tensor.numel():
+        yield "has no elements"
+        return
+    if 1 in tensor.shape:
+        yield "has a dimension of size 1"
+    if tensor.numel() == 1:
+        yield "has one element"
+    if any(
+        step == 0 and size > 1 for size, step in zip(tensor.shape, tensor.stride(), strict=True)
+    ):
+        yield "is expanded"
+    if not tensor.is_contiguous():
+        yield "is not contiguous"
+    if tensor.storage_offset():
+        yield "begins behind the first element of its storage"
+    if tensor.is_floating_point():
+        if bool(tensor.isnan().any()):
+            yield "holds a NaN"
+        if bool(tensor.isinf().any()):
+            yield "holds an infinity"
+    if not tensor.is_complex() and tensor.dtype is not torch.bool and bool((tensor < 0).any()):
+        yield "holds negative numbers"
+
+
+def _of_list(items: Sequence[Any]) -> Iterator[str]:
+    if not items:
+        yield "is empty"
+        return
+    if len(items) == 1:
+        yield "holds one item"
+    plain = [one for one in items if isinstance(one, int | float) and not isinstance(one, bool)]
+    if len(plain) == len(items):
+        for number in (0, 1):
+            if number in plain:
+                yield f"holds a {number}"
+        if any(number < 0 for number in plain):
+            yield "holds a negative number"
+    if any(one is None for one in items):
+        yield "holds a None"
+    if len(items) > 1 and len({repr(one) for one in items}) < len(items):
+        yield "holds the same twice"
+    within = [set(_of(one)) for one in items if isinstance(one, list | tuple | torch.Tensor)]
+    for feature in sorted(set().union(*within)) if within else ():
+        yield f"holds one that {feature}"
+
+
+def _from_a_size_on(wrong: Sequence[Pair], right: Sequence[Pair]) -> str:
+    """Return from which size of a number or of a list on the results are wrong, if they all are."""
+    for name in wrong[0].given:
+        for what, measured in _MEASURES:
+            ours = {measured(pair.given.get(name)) for pair in wrong}
+            theirs = {measured(pair.given.get(name)) for pair in right}
+            if None in ours | theirs or len(ours) < 3 or len(theirs) < 3:
+                continue
+            low, high = (sorted(one for one in some if one is not None) for some in (ours, theirs))
+            if low[0] > high[-1]:
+                return f"Wrong wherever {what} `{name}` is {low[0]:g} or more, right up to {high[-1]:g}."
+            if low[-1] < high[0]:
+                return f"Wrong wherever {what} `{name}` is {low[-1]:g} or less, right from {high[0]:g} on."
+    return ""
+
+
+def _number(value: object) -> float | None:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if plain and math.isfinite(value) else None  # type: ignore[arg-type]
+
+
+def _length(value: object) -> float | None:
+    return float(len(value)) if isinstance(value, list | tuple) else None
+
+
+def _elements(value: object) -> float | None:
+    return float(value.numel()) if isinstance(value, torch.Tensor) else None
+
+
+_MEASURES = (("", _number), ("the length of", _length), ("the number of elements of", _elements))
+
+
+def one_sided(pairs: Sequence[Pair]) -> str:
+    """Return whether all wrong answers are the same of yes and no, though both were due."""
+    known = [pair for pair in pairs if pair.known and isinstance(pair.expected, bool)]
+    wrong = {pair.case: pair.got for pair in known if not pair.right}
+    due = [pair.expected for pair in known if pair.right]
+    if len(wrong) < 3 or len({repr(got) for got in wrong.values()}) > 1:
+        return ""
+    got = next(iter(wrong.values()))
+    if not isinstance(got, bool) or due.count(got) < RIGHT:
+        return ""
+    return (
+        f"Every wrong answer is `{got}` where `{not got}` was expected; the reverse never happens."
+    )
+
+
+def which_elements(wrong: Sequence[Pair]) -> str:
+    """Return in a sentence which elements are wrong, if their inputs or what was due there tells it."""
+    tensors = [pair for pair in wrong if _elementwise(pair)]
+    if not wrong or len(tensors) < len(wrong):
+        return ""
+    masks = [_differing(pair) for pair in tensors]
+    for whose in ("of", "expected"):
+        told = _by_value([getattr(pair, whose) for pair in tensors], masks, whose == "of")
+        if told:
+            return told
+    return _by_place(masks)
+
+
+def _elementwise(pair: Pair) -> bool:
+    ours, theirs = pair.expected, pair.got
+    return (
+        pair.known
+        and isinstance(ours, torch.Tensor)
+        and isinstance(theirs, torch.Tensor)
+        and ours.shape == theirs.shape
+        and not ours.is_complex()
+        and pair.expected_numbers is not None
+        and pair.got_numbers is not None
+    )
+
+
+def _differing(pair: Pair) -> torch.Tensor:
+    expected, got = pair.expected_numbers, pair.got_numbers
+    assert expected is not None and got is not None
+    near = torch.isclose(got, expected, *pair.tolerance, equal_nan=True)
+    return ~near | (pair.bitwise & (got.signbit() != expected.signbit()) & ~expected.isnan())
+
+
+def _by_value(
+    values: Sequence[torch.Tensor | None], masks: Sequence[torch.Tensor], inputs: bool
+) -> str:
+    if any(
+        value is None or value.shape != mask.shape
+        for value, mask in zip(values, masks, strict=True)
+    ):
+        return ""
+    numbers = torch.cat(
+        [value.detach().reshape(-1).double() for value in values if value is not None]
+    )
+    tiny = [
+        (value.detach() != 0) & (value.detach().abs() < torch.finfo(value.dtype).tiny)
+        if value.is_floating_point()
+        else torch.zeros_like(value, dtype=torch.bool)
+        for value in values
+        if value is not None
+    ]
+    wrong = torch.cat([mask.reshape(-1) for mask in masks])
+    kinds = {
+        "NaN": numbers.isnan(),
+        "an infinity": numbers.isinf(),
+        "zero": numbers == 0,
+        "subnormal": torch.cat([one.reshape(-1) for one in tiny]),
+        "negative": numbers < 0,
+        "positive": numbers > 0,
+    }
+    for word, kind in kinds.items():
+        if not bool((wrong & ~kind).any()) and int((~kind).sum()) >= RIGHT:
+            each = "every" if not bool((kind & ~wrong).any()) else ""
+            whose = "inputs that are" if inputs else "places where what was expected is"
+            what = f"Wrong for {each or 'some'} {whose} {word}, and for no other."
+            return what.replace("every inputs", "all inputs").replace("every places", "all places")
+    return ""
+
+
+def _by_place(masks: Sequence[torch.Tensor]) -> str:
+    """Return where in their dimensions the wrong elements lie, if all lie at one end."""
+    dims = {mask.dim() for mask in masks}
+    if len(dims) > 1:
+        return ""
+    for dim in range(dims.pop()):
+        for end, word in ((-1, "last"), (0, "first")):
+            if all(_only_at(mask, dim, end) for mask in masks):
+                along = f" along dimension {dim}" if masks[0].dim() > 1 else ""
+                return f"Only the {word} place{along} is wrong."
+    return ""
+
+
+def _only_at(mask: torch.Tensor, dim: int, end: int) -> bool:
+    size = mask.shape[dim]
+    if size < RIGHT:
+        return False
+    rest = mask.narrow(dim, 0 if end else 1, size - 1)
+    return not bool(rest.any())
