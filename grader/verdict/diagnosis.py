@@ -24,14 +24,16 @@ def diagnose(
     """Return what the mistakes say whose evidence equals the student's wherever a check failed.
 
     `marks` have a failure; a mistake that was not run to its end explains nothing. Of several, those
-    that agree on most of the passed checks too. If these say different things, what they have in
+    that agree on most of what else was seen: by passed checks, and behind the first value that
+    differs. If these say different things, what they have in
     common, or None: nobody knows which of them it is. Spellings of one mistake say the same.
     """
     found: dict[int, list[Answer]] = {}
     for answer, theirs in known:
         if len(theirs) < len(marks) or not may_explain(theirs, marks):
             continue
-        agreement = sum(a.same_evidence(b) for a, b in zip(marks, theirs, strict=True))
+        both = list(zip(marks, theirs, strict=True))
+        agreement = sum(a.same_evidence(b) + (a.rest == b.rest) for a, b in both)
         found.setdefault(agreement, []).append(answer)
     if not found:
         return None

@@ -81,11 +81,21 @@ class Raised:
 
         The words of one's own `raise` are free, and empty here. Of others' the first line counts:
         behind it a worker's traceback may follow. Addresses and paths of files differ from run to run.
+        Of ranks that wait for each other it is the calls at which they do: which rank it was, and how
+        often it had called before, hangs on who was faster. So does whether a rank that was left
+        hears of it first, or the instrument.
         """
+        if self.type == "RanksHung":
+            return self.type, ", ".join(sorted(set(_STOOD.findall(self.message))))
+        if self.type == "RankDied" or ("/gloo/" in self.message and "by peer" in self.message):
+            return "RankDied", ""
         return self.type, "" if self.own else without_chance(self.message.partition("\n")[0])
 
 
 _OWN = re.compile(r"\b(raise|assert)\b")
+
+_STOOD = re.compile(r"(?:had|waited)\b[^,.#]*[^,.# ]")
+"""Where ranks stood, in the words of `on_ranks`, without the number of the call."""
 
 _BY_CHANCE = re.compile(r"(?<![\w.])/[^\s'\"]+|0x[0-9a-f]{8,}|\b127\.0\.0\.1\S*|\b\d+ms\b")
 """What differs from run to run in a message: files, addresses of memory, ports, times."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,10 +18,7 @@ import torch
 from grader.evidence.outcome import Ended
 from grader.verdict.checks import CheckRun
 from grader.verdict.compare import Comparison, Mismatch, bits
-from grader.verdict.interview import Raised, StudentRaised, without_chance
-
-_STOOD = re.compile(r"ranks? [\d, and]+ ((?:had|waited)[^,.]*)")
-"""Where ranks stood that wait for each other, in the words of `on_ranks`."""
+from grader.verdict.interview import StudentRaised, without_chance
 
 _PARTS = 32
 """Into how many parts a tensor is cut for its sums: two that differ in one number differ in a sum."""
@@ -51,12 +47,16 @@ class Failure:
 class Mark:
     """One check's run. `failure` is None if it passed; `seen` is a digest of what it compared.
 
-    `near` are sums of the values that failed a tolerance, and how far each may be off.
+    Of a check that failed, the values until the first that differs, and which of the later ones
+    differ. `near` are sums of that first value where it failed a tolerance, and how far each may be
+    off. `rest` is a digest of the later values: of two mistakes that could have failed so, it tells
+    which is nearer.
     """
 
     seen: str
     failure: Failure | None = None
     near: tuple[tuple[float, float], ...] = ()
+    rest: str = ""
 
     def same_evidence(self, other: Mark) -> bool:
         """Say whether both compared the same values, by the comparisons' own standards."""
@@ -80,16 +80,16 @@ class Mark:
             return self.seen
         one = self.failure
         near = [[_rounded(a, off / 100), _rounded(off, off / 100)] for a, off in self.near]
-        return [self.seen, [one.kind, one.said, one.type, int(one.own), one.on], near]
+        return [self.seen, [one.kind, one.said, one.type, int(one.own), one.on], near, self.rest]
 
     @classmethod
     def from_data(cls, data: Any) -> Mark:
         """Return what `to_data` wrote."""
         if isinstance(data, str):
             return cls(data)
-        seen, (kind, said, type_, own, on), near = data
+        seen, (kind, said, type_, own, on), near, rest = data
         failure = Failure(kind, said, type_, bool(own), on)
-        return cls(seen, failure, tuple((a, off) for a, off in near))
+        return cls(seen, failure, tuple((a, off) for a, off in near), rest)
 
 
 def _rounded(number: float, off: float) -> float:
@@ -101,20 +101,28 @@ def _rounded(number: float, off: float) -> float:
 
 def mark_of(run: CheckRun) -> Mark:
     """Return what is remembered of a check's run."""
-    whole = hashlib.blake2b(digest_size=8)
-    near: list[tuple[float, float]] = []
-    for one in run.evidence:
-        whole.update(f"{one.kind} {one.tolerance} {one.passed} ".encode())
-        if one.free:
-            continue
-        whole.update(f"{type(one.got).__name__} ".encode())
-        failed = one.passed is False
-        for part in _shape(one, apart=failed) if _is_near(one) else _canonical(one.got):
-            whole.update(part)
-        if failed and _is_near(one):
-            near += _sums(one)
+    first = next((n for n, one in enumerate(run.evidence) if one.passed is False), None)
+    until = len(run.comparisons) if first is None else first + 1
+    seen, rest = (hashlib.blake2b(digest_size=8) for _ in range(2))
+    for number, one in enumerate(run.evidence):
+        seen.update(f"{one.kind} {one.tolerance} {one.passed} ".encode())
+        if one.kind == "raised":
+            seen.update(f"{one.got is None} ".encode())
+        if not one.free:
+            whole = seen if number < until else rest
+            whole.update(f"{type(one.got).__name__} ".encode())
+            for part in _parts(one):
+                whole.update(part)
+    near = None if first is None else run.evidence[first]
+    sums = () if near is None or near.free or not _is_near(near) else _sums(near)
     failure = None if run.error is None else failure_of(run.error, run.comparisons)
-    return Mark(whole.hexdigest(), failure, tuple(near))
+    return Mark(seen.hexdigest(), failure, sums, rest.hexdigest() if failure else "")
+
+
+def _parts(one: Comparison) -> Iterator[bytes]:
+    if _is_near(one):
+        return _shape(one, apart=one.passed is False)
+    return _canonical(one.got)
 
 
 def failure_of(error: BaseException, comparisons: Sequence[Comparison] = ()) -> Failure:
@@ -122,32 +130,14 @@ def failure_of(error: BaseException, comparisons: Sequence[Comparison] = ()) -> 
     kind = type(error).__name__
     if isinstance(error, StudentRaised):
         raised = error.raised
-        if (lost := _ranks(raised)) is not None:
-            return Failure(kind, lost, "RanksHung")
         type_, said = raised.cause
         return Failure(kind, said, type_, raised.own, _digest(raised.notes))
     if isinstance(error, Ended):
         return Failure(kind, error.outcome.value)
     if comparisons and comparisons[-1].passed is False:
         return Failure(kind)  # the value that differs is recorded
-    if comparisons and comparisons[-1].passed is None and isinstance(error, Mismatch):
-        return Failure(kind, without_chance(error.what))  # its author recorded what matters
-    return Failure(kind, without_chance(str(error)))
-
-
-def _ranks(raised: Raised) -> str | None:
-    """Return where ranks stood that lost each other, by what they called; None of anything else.
-
-    Which of them it was hangs on who was faster. So does whether one that was left hears of it first,
-    or the instrument.
-    """
-    if raised.type == "RanksHung":
-        return ", ".join(sorted(set(_STOOD.findall(raised.message))))
-    left = "/gloo/" in raised.message and _LEFT.search(raised.message)
-    return "left alone" if raised.type == "RankDied" or left else None
-
-
-_LEFT = re.compile(r"\bpeer\b", re.IGNORECASE)
+    # the sentence: how much too much it was may differ among answers with one cause
+    return Failure(kind, without_chance(error.what if isinstance(error, Mismatch) else str(error)))
 
 
 def _digest(text: str) -> str:

@@ -137,7 +137,9 @@ def times(pair: Pair) -> Holds | None:
         return Holds("", 0) if same(expected, got, pair) else None
     where = int(expected.abs().where(usable, -1.0).reshape(-1).argmax())
     factor = float(got.reshape(-1)[where]) / float(expected.reshape(-1)[where])
-    for k in (round(factor), round(1 / factor) if factor else 0):
+    if not 1e-6 < abs(factor) < 1e6:
+        return None
+    for k in (round(factor), round(1 / factor)):
         if 2 <= abs(k) <= 4096:
             whole = abs(factor) > 1
             if same(expected * k if whole else expected / k, got, pair):
