@@ -137,7 +137,8 @@ class Suite:
         `stop` looks at the runs so far, after each, and says whether they are enough. `on_error` is
         given each error with its traceback while the check's fixtures still live: a debugger.
         """
-        outside, known = self._outside(interview.ask, seed), self._outside(interview.answered, seed)
+        outside = self._outside(lambda probe, inputs: interview.ask(probe, inputs), seed)
+        known = self._outside(lambda probe, inputs: interview.answered(probe, inputs), seed)
         runs: list[CheckRun] = []
         threads = torch.get_num_threads()
         try:

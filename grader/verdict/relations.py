@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import permutations
 
 import torch
 
@@ -206,6 +207,21 @@ def shifted(pair: Pair) -> Holds | None:
     return None
 
 
+def read_in_another_order(pair: Pair) -> Holds | None:
+    """A reshape where dimensions must be exchanged, or the reverse."""
+    both = _same_shape(pair)
+    if both is None or not 2 <= both[0].dim() <= 5:
+        return None
+    expected, got = both
+    for order in permutations(range(expected.dim())):
+        if same(expected.permute(order).reshape(expected.shape), got, pair):
+            if same(expected, got, pair):
+                return None
+            said = f"`expected.permute{order}`, read row by row into the shape of the result"
+            return Holds(f"The numbers are those of {said}.", _distinct(expected))
+    return None
+
+
 def another_order(pair: Pair) -> Holds | None:
     """The same numbers stand in other places."""
     both = _same_shape(pair)
@@ -317,13 +333,12 @@ def an_end_is_missing(pair: Pair) -> Holds | None:
     expected, got = ([repr(item) for item in one] for one in both)
     short, long = sorted((expected, got), key=len)
     rest = len(long) - len(short)
-    many = "one" if rest == 1 else "some"
-    verb = "is" if rest == 1 else "are"
+    many, verb = ("one", "is") if rest == 1 else ("ones", "are")
     missing = len(got) < len(expected)
     for end, kept in (("last", long[: len(short)]), ("first", long[rest:])):
         if kept == short:
             told = f"the {end} {many} {verb} missing"
-            extra = f"{many} more came {'behind' if end == 'last' else 'in front of'} it"
+            extra = f"there is more {'behind' if end == 'last' else 'in front of'} it"
             words = f"What came is what was expected, but {told if missing else extra}."
             return Holds(words, len(set(short)))
     return None
@@ -371,8 +386,8 @@ RELATIONS: tuple[Relation, ...] = (
     times,
     turned_round,
     reversed_list,
-    shifted,
     off_by,
+    shifted,
     partial(rounded, dtype=torch.bfloat16),
     partial(rounded, dtype=torch.float16),
     partial(rounded, dtype=torch.float32),
@@ -380,6 +395,7 @@ RELATIONS: tuple[Relation, ...] = (
     each_twice,
     an_end_is_missing,
     some_are_missing,
+    read_in_another_order,
     another_order,
     same_items,
     keys,

@@ -13,69 +13,77 @@ from grader.verdict.pairs import Pair, without_repeats
 RIGHT = 4
 """Fewest inputs that an answer must be right for, before what they lack says anything."""
 
-FEW = 0.25
-"""Most, of the inputs that an answer is right for, that may have what all the wrong ones have."""
+TELLING = ("is empty", "has no elements", "has no dimensions", "holds a NaN", "is None")
+"""What says something of a single wrong input too. One input differs from all others in many ways."""
 
-PLAIN = ("is empty", "has no elements", "has no dimensions", "holds a NaN", "is None")
-"""What is telling of a single wrong input too. One input differs from all others in many other ways."""
+WORDS = 3
+"""Of so many words that an input may be, the one that it is wherever a result is wrong says something."""
 
 
 def which_inputs(pairs: Sequence[Pair]) -> str:
-    """Return in a sentence what all inputs have that gave wrong results, and few or none of the others."""
+    """Return in a sentence what all inputs have that gave wrong results, and none of the others."""
     wrong, right = without_repeats([pair for pair in pairs if pair.given])
     if any(not pair.right and not pair.given for pair in pairs) or not wrong:
         return ""
     if len(right) < RIGHT:
         return ""
-    theirs = [set(_features(pair.given)) for pair in right]
-    shared = set.intersection(*(set(_features(pair.given)) for pair in wrong))
-    best: tuple[int, int, str] | None = None
-    for feature in shared:
-        among = sum(feature in others for others in theirs)
-        plain = any(feature.endswith(words) for words in PLAIN)
-        if (len(wrong) == 1 and not plain) or among > FEW * len(right):
+    theirs = set().union(*(_features(pair.given) for pair in right))
+    alone = sorted(set.intersection(*(_features(pair.given) for pair in wrong)) - theirs, key=_rank)
+    if len(wrong) == 1:
+        alone = [one for one in alone if one.endswith(TELLING) and "holds one that" not in one]
+    if not alone:
+        return _from_a_size_on(wrong, right) or _always_the_word(wrong, right)
+    inputs = "the one input" if len(wrong) == 1 else f"all {len(wrong)} inputs"
+    return f"Wrong on {inputs} where {alone[0]}, right on the {len(right)} others."
+
+
+def _rank(feature: str) -> tuple[bool, bool, str]:
+    return not feature.endswith(TELLING), "holds one that" in feature, feature
+
+
+def _always_the_word(wrong: Sequence[Pair], right: Sequence[Pair]) -> str:
+    """Return which of many words an input is wherever the result is wrong, though not only there."""
+    for name in wrong[0].given:
+        ours = {
+            repr(pair.given.get(name)) for pair in wrong if isinstance(pair.given.get(name), str)
+        }
+        theirs = {repr(pair.given.get(name)) for pair in right}
+        if len(ours) != 1 or len(theirs | ours) < WORDS or len(wrong) < 2:
             continue
-        rank = among, 0 if plain else 1, feature
-        if best is None or rank < best:
-            best = rank
-    if best is not None:
-        return _told(best[2], len(wrong), best[0], len(right))
-    return _from_a_size_on(wrong, right)
+        if all(isinstance(pair.given.get(name), str) for pair in wrong):
+            word = ours.pop()
+            others = sum(repr(pair.given.get(name)) != word for pair in right)
+            told = f"Wherever the result is wrong, {_title(name)} is {word}"
+            return f"{told}; right on all {others} inputs where it is not."
+    return ""
 
 
-def _told(feature: str, wrong: int, among: int, right: int) -> str:
-    inputs = f"Wrong on all {wrong} inputs" if wrong > 1 else "Wrong on the one input"
-    if not among:
-        return f"{inputs} where {feature}, right on the {right} others."
-    where = f"Wherever the result is wrong, {feature}"
-    return f"{where}. Of the {right} inputs with right results that holds for {among}."
+def _title(name: str) -> str:
+    """Return what an input is called: by name, where it has one of its own."""
+    return "one of the inputs" if name.endswith("]") else f"`{name}`"
 
 
-def _features(given: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in given.items():
-        for feature in _of(value):
-            yield f"`{name}` {feature}"
+def _features(given: Mapping[str, Any]) -> set[str]:
+    return {f"{_title(name)} {feature}" for name, value in given.items() for feature in _of(value)}
 
 
-def _of(value: object) -> Iterator[str]:
+def _of(value: object, *, within: bool = False) -> Iterator[str]:
     if isinstance(value, torch.Tensor):
         yield from _of_tensor(value)
     elif isinstance(value, list | tuple):
-        yield from _of_list(value)
+        yield from _of_list(value, within)
     elif value is None or isinstance(value, bool | str):
-        yield f"is {value!r}" if value is not None else "is None"
+        yield f"is {value!r}"
     elif isinstance(value, int | float):
         if value < 0:
             yield "is negative"
         if value in (0, 1):
             yield f"is {int(value)}"
-        if isinstance(value, float) and math.isfinite(value) and value != round(value):
-            yield "is no whole number"
 
 
 def _of_tensor(tensor: torch.Tensor) -> Iterator[str]:
-    yield f"is of dtype {str(tensor.dtype).removeprefix('torch.')}"
-    yield f"has {tensor.dim()} dimensions" if tensor.dim() else "has no dimensions"
+    if not tensor.dim():
+        yield "has no dimensions"
     if not tensor.numel():
         yield "has no elements"
         return
@@ -100,12 +108,10 @@ def _of_tensor(tensor: torch.Tensor) -> Iterator[str]:
         yield "holds negative numbers"
 
 
-def _of_list(items: Sequence[Any]) -> Iterator[str]:
+def _of_list(items: Sequence[Any], within: bool) -> Iterator[str]:
     if not items:
         yield "is empty"
         return
-    if len(items) == 1:
-        yield "holds one item"
     plain = [one for one in items if isinstance(one, int | float) and not isinstance(one, bool)]
     if len(plain) == len(items):
         for number in (0, 1):
@@ -115,10 +121,12 @@ def _of_list(items: Sequence[Any]) -> Iterator[str]:
             yield "holds a negative number"
     if any(one is None for one in items):
         yield "holds a None"
-    if len(items) > 1 and len({repr(one) for one in items}) < len(items):
-        yield "holds the same twice"
-    within = [set(_of(one)) for one in items if isinstance(one, list | tuple | torch.Tensor)]
-    for feature in sorted(set().union(*within)) if within else ():
+    if within:
+        return
+    deeper = [
+        set(_of(one, within=True)) for one in items if isinstance(one, list | tuple | torch.Tensor)
+    ]
+    for feature in sorted(set().union(*deeper)):
         yield f"holds one that {feature}"
 
 
@@ -128,14 +136,19 @@ def _from_a_size_on(wrong: Sequence[Pair], right: Sequence[Pair]) -> str:
         for what, measured in _MEASURES:
             ours = {measured(pair.given.get(name)) for pair in wrong}
             theirs = {measured(pair.given.get(name)) for pair in right}
-            if None in ours | theirs or len(ours) < 3 or len(theirs) < 3:
+            if None in ours | theirs or len(ours) < 2 or len(theirs) < 2 or len(ours | theirs) < 5:
                 continue
             low, high = (sorted(one for one in some if one is not None) for some in (ours, theirs))
+            whose = f"{what} {_title(name)}".strip()
             if low[0] > high[-1]:
-                return f"Wrong wherever {what} `{name}` is {low[0]:g} or more, right up to {high[-1]:g}."
+                return f"Wrong wherever {whose} is {low[0]:g} or more, right up to {high[-1]:g}."
             if low[-1] < high[0]:
-                return f"Wrong wherever {what} `{name}` is {low[-1]:g} or less, right from {high[0]:g} on."
+                return f"Wrong wherever {whose} is {low[-1]:g} or less, right from {high[0]:g} on."
     return ""
+
+
+def _dimensions(value: object) -> float | None:
+    return float(value.dim()) if isinstance(value, torch.Tensor) else None
 
 
 def _number(value: object) -> float | None:
@@ -151,7 +164,12 @@ def _elements(value: object) -> float | None:
     return float(value.numel()) if isinstance(value, torch.Tensor) else None
 
 
-_MEASURES = (("", _number), ("the length of", _length), ("the number of elements of", _elements))
+_MEASURES = (
+    ("", _number),
+    ("the length of", _length),
+    ("the number of elements of", _elements),
+    ("the number of dimensions of", _dimensions),
+)
 
 
 def one_sided(pairs: Sequence[Pair]) -> str:
@@ -225,29 +243,30 @@ def _by_value(
         "NaN": numbers.isnan(),
         "an infinity": numbers.isinf(),
         "zero": numbers == 0,
-        "subnormal": torch.cat([one.reshape(-1) for one in tiny]),
-        "negative": numbers < 0,
-        "positive": numbers > 0,
+        "a subnormal number": torch.cat([one.reshape(-1) for one in tiny]),
+        "a negative number": numbers < 0,
+        "a positive number": numbers > 0,
     }
     for word, kind in kinds.items():
-        if not bool((wrong & ~kind).any()) and int((~kind).sum()) >= RIGHT:
-            each = "every" if not bool((kind & ~wrong).any()) else ""
-            whose = "inputs that are" if inputs else "places where what was expected is"
-            what = f"Wrong for {each or 'some'} {whose} {word}, and for no other."
-            return what.replace("every inputs", "all inputs").replace("every places", "all places")
+        if bool((wrong & ~kind).any()) or int((~kind).sum()) < RIGHT:
+            continue
+        where = f"the input is {word}" if inputs else f"{word} was expected"
+        if bool(wrong[kind].all()):
+            return f"Wrong wherever {where}, and nowhere else."
+        if word not in ("a negative number", "a positive number"):  # half of all are
+            return f"Wrong only where {where}, and not in all such places."
     return ""
 
 
 def _by_place(masks: Sequence[torch.Tensor]) -> str:
     """Return where in their dimensions the wrong elements lie, if all lie at one end."""
     dims = {mask.dim() for mask in masks}
-    if len(dims) > 1:
+    if len(dims) > 1 or min(dims) < 2:
         return ""
     for dim in range(dims.pop()):
         for end, word in ((-1, "last"), (0, "first")):
             if all(_only_at(mask, dim, end) for mask in masks):
-                along = f" along dimension {dim}" if masks[0].dim() > 1 else ""
-                return f"Only the {word} place{along} is wrong."
+                return f"Only the {word} place along dimension {dim} is wrong."
     return ""
 
 

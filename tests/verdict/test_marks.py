@@ -96,7 +96,13 @@ def test_every_comparison_that_failed_counts_and_how_it_ended():
     assert not mark(one, two).same_failure(mark(one))
     assert not mark(one, two).same_failure(mark(one, passed))
     near, far = (Comparison("close", NUMBERS + n, (1e-5, 1e-8), passed=False) for n in (1, 2))
-    assert not mark(near, near).same_failure(mark(near, far))
+    assert not mark(near, one).same_failure(mark(far, one))
+
+
+def test_values_behind_the_first_that_differs_tell_which_is_nearer():
+    one, two, three = (Comparison("equal", value, passed=False) for value in (1, 2, 3))
+    assert mark(one, two).same_failure(mark(one, three))
+    assert mark(one, two).rest != mark(one, three).rest
 
 
 def test_a_free_choice_counts_as_failed_or_not_alone():

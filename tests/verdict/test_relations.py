@@ -11,6 +11,7 @@ from grader.verdict.relations import relation_of
 CHECK = Check("test_it", "It holds.", 1.0)
 GRID = torch.arange(12.0).reshape(3, 4) + 1
 SQUARE = torch.tensor([[1.0, 2, 3], [4, 5, 6], [7, 8, 10]])
+THIRDS = torch.tensor([1, 2, 5, 7], dtype=torch.float64) / 3
 FINE = torch.tensor([1.001, 2.003, -3.007, 4.013])
 
 
@@ -49,7 +50,7 @@ def said(*comparisons):
             "What came is what was expected, one place later along dimension 1.",
         ),
         (FINE, FINE.bfloat16().float(), "What came is what was expected, rounded to bfloat16."),
-        (FINE.double() / 3, (FINE.double() / 3).float().double(), "rounded to float32."),
+        (THIRDS, THIRDS.float().double(), "rounded to float32."),
         (GRID, torch.zeros(3, 4), "Nothing but zeros came."),
         (GRID, GRID[[1, 0, 2]], "The right numbers came, in the wrong order."),
         (
@@ -58,6 +59,11 @@ def said(*comparisons):
             "The numbers are right; zeros have the wrong sign.",
         ),
         ([3, 1, 2], [2, 1, 3], "What came is what was expected, reversed."),
+        (
+            torch.arange(24.0).reshape(2, 3, 4).transpose(1, 2),
+            torch.arange(24.0).reshape(2, 4, 3),
+            "`expected.permute(0, 2, 1)`, read row by row into the shape of the result.",
+        ),
         (["a", "b", "c"], ["c", "b", "a"], "What came is what was expected, last first."),
         (["a", "b", "c"], ["b", "a", "c"], "The right items came, in the wrong order."),
         (["a", "b", "c"], ["a", "a", "b", "b", "c", "c"], "Everything came 2 times."),
@@ -153,7 +159,7 @@ def test_an_error_on_an_empty_input_counts():
 
 
 def test_from_a_size_on():
-    some = [asked(n, n < 9, "n") for n in (2, 5, 8, 9, 12, 31)]
+    some = [asked(n, n < 9, "n") for n in (2, 5, 7, 8, 9, 12, 31)]
     assert said(*some) == "Wrong wherever `n` is 9 or more, right up to 8."
 
 
@@ -170,7 +176,7 @@ def test_cases_of_one_question_have_inputs_of_their_own():
 def test_elements_whose_inputs_are_of_a_kind():
     x = torch.tensor([1.0, -2.0, 3.0, -4.0, 5.0, 6.0])
     got = torch.where(x < 0, 7.5, x)
-    words = "Wrong for all inputs that are negative, and for no other."
+    words = "Wrong wherever the input is a negative number, and nowhere else."
     assert said(compared(x.clone(), got, of=x)) == words
 
 
