@@ -5,7 +5,6 @@ Every string that could come from a student is escaped. Nothing here depends on 
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import textwrap
@@ -75,7 +74,7 @@ def to_html(verdict: Verdict, after: Sequence[str] = ()) -> str:
         parts.append(f'<p class="ut-banner">Run without a full sandbox: {escape(verdict.tier)}</p>')
     if verdict.diagnosis:
         parts.append(f'<p class="ut-diagnosis">{inline_code(verdict.diagnosis)}</p>')
-    if verdict.relation:
+    if shows_relation(verdict):
         alone = "" if verdict.diagnosis else "ut-diagnosis "
         parts.append(f'<p class="{alone}ut-relation">{inline_code(verdict.relation)}</p>')
     if verdict.summary:
@@ -111,7 +110,7 @@ def to_text(verdict: Verdict, width: int | None = TEXT_WIDTH) -> str:
     lines = _folded(f"{verdict.outcome}, {points_text(verdict)}: {verdict.title}", width=width)
     if verdict.diagnosis:
         lines += ["", *_folded(verdict.diagnosis, "  ", width=width), ""]
-    if verdict.relation:
+    if shows_relation(verdict):
         between = [] if verdict.diagnosis else [""]
         lines += [*between, *_folded(verdict.relation, "  ", width=width), ""]
     if verdict.summary:
@@ -128,6 +127,14 @@ def to_text(verdict: Verdict, width: int | None = TEXT_WIDTH) -> str:
     for note in verdict.notes:
         lines += _folded(note, "  ", width=width)
     return "\n".join(lines)
+
+
+def shows_relation(verdict: Verdict) -> bool:
+    """Say whether a verdict tells how what came is related to what was expected.
+
+    A known mistake says why. Where it is one of several, the relation helps to tell which.
+    """
+    return bool(verdict.relation) and not verdict.mistake
 
 
 def _folded(
@@ -178,9 +185,12 @@ def _head(verdict: Verdict) -> str:
 
 
 def _shares_differ(verdict: Verdict) -> bool:
-    """Say whether some checks are worth more than others: else the signs say it all."""
+    """Say whether some checks are worth more than others: else the signs say it all.
+
+    Kept verdicts may have shares that were rounded to the hundredth.
+    """
     worth = [check.points for check in verdict.checks if check.points]
-    return bool(worth) and not math.isclose(max(worth), min(worth))
+    return bool(worth) and max(worth) - min(worth) > 0.01 * len(worth)
 
 
 def _check(check: CheckResult, folded: bool, shares: bool) -> str:

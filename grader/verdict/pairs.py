@@ -53,11 +53,6 @@ class Pair:
         """Whether it was compared without tolerance."""
         return self.tolerance == (0.0, 0.0)
 
-    @cached_property
-    def case(self) -> bytes:
-        """What is equal for results of equal inputs."""
-        return encode(dict(self.given))
-
     def parts(self) -> Iterator[Pair]:
         """Yield what differs within, if both are containers of the same build; else the pair itself."""
         ours, theirs = self.expected, self.got
@@ -244,6 +239,10 @@ def same(ours: torch.Tensor, theirs: torch.Tensor, pair: Pair) -> bool:
 
 def without_repeats(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
     """Return the wrong and the right cases, each once; a case with one wrong result is wrong."""
-    wrong = {pair.case: pair for pair in pairs if not pair.right}
-    right = {pair.case: pair for pair in pairs if pair.right and pair.case not in wrong}
-    return list(wrong.values()), list(right.values())
+    codes: dict[int, bytes] = {}  # many results are of the very same inputs
+    for pair in pairs:
+        if id(pair.given) not in codes:
+            codes[id(pair.given)] = encode(dict(pair.given))
+    wrong = {codes[id(pair.given)]: pair for pair in pairs if not pair.right}
+    right = {codes[id(pair.given)]: pair for pair in pairs if pair.right}
+    return list(wrong.values()), [right[code] for code in right.keys() - wrong.keys()]

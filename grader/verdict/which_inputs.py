@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from grader.verdict.pairs import Pair, without_repeats
+from grader.verdict.pairs import Pair, numbers_in, without_repeats
 
 RIGHT = 4
 """Fewest inputs that an answer must be right for, before what they lack says anything."""
@@ -20,21 +20,45 @@ WORDS = 3
 """Of so many words that an input may be, the one that it is wherever a result is wrong says something."""
 
 
-def which_inputs(pairs: Sequence[Pair]) -> str:
-    """Return in a sentence what all inputs have that gave wrong results, and none of the others."""
-    wrong, right = without_repeats([pair for pair in pairs if pair.given])
-    if any(not pair.right and not pair.given for pair in pairs) or not wrong:
+def which_inputs(failed: Sequence[Pair], passed: Sequence[Pair]) -> str:
+    """Return in a sentence what all inputs have that gave wrong results, and none of the others.
+
+    `failed` are the results of the checks that failed. What other checks asked, `passed`, differs
+    from these in many ways, so it counts only for what is telling anyway.
+    """
+    if any(not pair.right and not pair.given for pair in failed):
         return ""
-    if len(right) < RIGHT:
+    telling = _alone(failed, passed, lambda feature: feature.endswith(TELLING))
+    if telling:
+        return telling
+    wrong, right = _by_case(failed)
+    if len(wrong) < 2 or len(right) < RIGHT:
+        return ""
+    return (
+        _alone(failed, (), lambda feature: True)
+        or _from_a_size_on(wrong, right)
+        or _always_the_word(wrong, right)
+    )
+
+
+def _by_case(pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
+    return without_repeats([pair for pair in pairs if pair.given])
+
+
+def _alone(failed: Sequence[Pair], passed: Sequence[Pair], may: Callable[[str], bool]) -> str:
+    """Return what all wrong inputs have and no right one has, of the features that `may` be said."""
+    wrong, right = _by_case([*failed, *passed])
+    if not wrong or len(right) < RIGHT:
         return ""
     theirs = set().union(*(_features(pair.given) for pair in right))
-    alone = sorted(set.intersection(*(_features(pair.given) for pair in wrong)) - theirs, key=_rank)
+    alone = set.intersection(*(_features(pair.given) for pair in wrong)) - theirs
     if len(wrong) == 1:
-        alone = [one for one in alone if one.endswith(TELLING) and "holds one that" not in one]
-    if not alone:
-        return _from_a_size_on(wrong, right) or _always_the_word(wrong, right)
+        alone = {feature for feature in alone if "holds one that" not in feature}
+    said = sorted(filter(may, alone), key=_rank)
+    if not said:
+        return ""
     inputs = "the one input" if len(wrong) == 1 else f"all {len(wrong)} inputs"
-    return f"Wrong on {inputs} where {alone[0]}, right on the {len(right)} others."
+    return f"Wrong on {inputs} where {said[0]}, right on the {len(right)} others."
 
 
 def _rank(feature: str) -> tuple[bool, bool, str]:
@@ -99,12 +123,13 @@ def _of_tensor(tensor: torch.Tensor) -> Iterator[str]:
         yield "is not contiguous"
     if tensor.storage_offset():
         yield "begins behind the first element of its storage"
-    if tensor.is_floating_point():
-        if bool(tensor.isnan().any()):
-            yield "holds a NaN"
-        if bool(tensor.isinf().any()):
-            yield "holds an infinity"
-    if not tensor.is_complex() and tensor.dtype is not torch.bool and bool((tensor < 0).any()):
+    if (numbers := numbers_in(tensor)) is None:
+        return
+    if bool(numbers.isnan().any()):
+        yield "holds a NaN"
+    if bool(numbers.isinf().any()):
+        yield "holds an infinity"
+    if bool((numbers < 0).any()):
         yield "holds negative numbers"
 
 
@@ -175,11 +200,11 @@ _MEASURES = (
 def one_sided(pairs: Sequence[Pair]) -> str:
     """Return whether all wrong answers are the same of yes and no, though both were due."""
     known = [pair for pair in pairs if pair.known and isinstance(pair.expected, bool)]
-    wrong = {pair.case: pair.got for pair in known if not pair.right}
+    wrong = [pair.got for pair in without_repeats(known)[0]]
     due = [pair.expected for pair in known if pair.right]
-    if len(wrong) < 3 or len({repr(got) for got in wrong.values()}) > 1:
+    if len(wrong) < WORDS or len(set(map(repr, wrong))) > 1:
         return ""
-    got = next(iter(wrong.values()))
+    got = wrong[0]
     if not isinstance(got, bool) or due.count(got) < RIGHT:
         return ""
     return (
@@ -232,7 +257,7 @@ def _by_value(
         [value.detach().reshape(-1).double() for value in values if value is not None]
     )
     tiny = [
-        (value.detach() != 0) & (value.detach().abs() < torch.finfo(value.dtype).tiny)
+        (value.double() != 0) & (value.double().abs() < torch.finfo(value.dtype).tiny)
         if value.is_floating_point()
         else torch.zeros_like(value, dtype=torch.bool)
         for value in values

@@ -189,3 +189,19 @@ def test_the_end_of_a_dimension():
 def test_where_nothing_failed_nothing_is_said():
     assert relation_of([]) == ""
     assert said(compared(GRID, GRID, right=True)) == ""
+
+
+DTYPES = (torch.bool, torch.uint8, torch.int64, torch.float16, torch.bfloat16, torch.float64)
+FEW = (torch.float8_e4m3fn, torch.float8_e5m2, torch.complex64)
+
+
+@pytest.mark.parametrize("dtype", DTYPES + FEW)
+def test_no_value_ends_a_verdict(dtype):
+    x = torch.tensor([[3.0, 0, 1], [1, 2, 2], [0, 1, 4]])
+    for shape in ((3, 3), (9,), (3, 1, 3)):
+        one, other = x.reshape(shape).to(dtype), x.mT.reshape(shape).to(dtype)
+        given = {"x": one, "sizes": [1, None, "a", (2, float("nan"))], "k": 10**400}
+        relation_of([run(compared(one, other, given))])
+        relation_of([run(compared([one, "a"], [other, 3], given))])
+        relation_of([run(compared(one, None, given)), run(compared({1: one}, {1: other}))])
+    relation_of([run(*(compared(10**n, float("inf"), {"n": 10**n}) for n in range(300, 312)))])
