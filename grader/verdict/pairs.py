@@ -103,10 +103,16 @@ def _all_pairs(evidence: Sequence[Comparison]) -> list[Pair]:
         whole = [one for one in about if _cases(one, one.given or {}) is not None]
         given = about[0].given if about else None
         many = [] if whole or not given else _list_of(given, len(about))
-        for number, one in enumerate(whole or about):
+        if whole:
+            pairs += [pair for one in whole for pair in _pairs(one)]
+            known = {repr((pair.expected, pair.got)) for pair in pairs}
+            about = [one for one in about if repr((one.expected, one.got)) not in known]
+        for number, one in enumerate(about):
+            if any(one is other for other in whole):
+                continue
             if many and len(about) >= ENOUGH_IN_ORDER:
                 one = replace(one, given=many[number])
-            elif not whole and len(about) > 1 and _is_batch(given or {}):
+            elif len(about) > 1 and _is_batch(given or {}):
                 one = replace(one, given=None)  # about one of many inputs, and nobody knows which
             pairs += _pairs(one)
     return pairs
