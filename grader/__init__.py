@@ -64,6 +64,7 @@ _CHECKS = {
     "draw_one": "grader.verdict.inputs",
     "draw_order": "grader.verdict.inputs",
     "Evidence": "grader.verdict.interview",
+    "free_choice": "grader.verdict.compare",
     "gate": "grader.verdict.checks",
     "layout_of": "grader.evidence.layout",
     "Mismatch": "grader.verdict.compare",

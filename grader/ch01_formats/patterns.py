@@ -37,7 +37,7 @@ def awkward(x: torch.Tensor) -> list[torch.Tensor]:
 def assert_all_nan(got: torch.Tensor, *, of: torch.Tensor) -> None:
     """Fail unless every element of `got` is a NaN. `of` holds the float32 input of each."""
     found = got.isnan()
-    compared(found)
+    compared(found, torch.ones_like(found))
     if bool(found.all()):
         return
     where = int((~found).reshape(-1).nonzero()[0])

@@ -49,7 +49,8 @@ def compare(decoded, patterns):
 def judge(got, patterns, exponent_bits, mantissa_bits):
     """Fail with the simplest pattern whose value differs, cut into its three fields."""
     expected = by_rule(patterns, exponent_bits, mantissa_bits)
-    compared(torch.where(got.isnan(), torch.nan, got))  # any NaN is as good as another
+    one_nan = [torch.where(one.isnan(), torch.nan, one) for one in (got, expected)]
+    compared(*one_nan)  # any NaN is as good as another
     wrong = torch.where(expected.isnan(), ~got.isnan(), bits(got) != bits(expected))
     if not bool(wrong.any()):
         return

@@ -69,7 +69,7 @@ def compare(limits, formats, keys):
         named = NAMED.get(tuple(widths))
         values = in_torch(named) if named else by_rule(*widths)
         expected.append([values[key] for key in keys])
-    compared(got)
+    compared(got, expected)
     wrong = [
         (widths, key, theirs, ours)
         for widths, row, right in zip(formats, got, expected, strict=True)

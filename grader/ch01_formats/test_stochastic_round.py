@@ -42,7 +42,7 @@ def go_up(by_chance, x, noise, spare=1):
     step = got.view(torch.int16) - (bits >> 16).to(torch.int16)[:, None]
     up, stay = (step == 1).sum(1).tolist(), (step == 0).sum(1).tolist()
     lower = (bits & 0xFFFF).tolist()
-    compared([up, stay])
+    compared([up, stay], [lower, [NOISES - k for k in lower]])
     wrong = [i for i, k in enumerate(lower) if abs(up[i] - k) > spare or up[i] + stay[i] != NOISES]
     if not wrong:
         return

@@ -59,7 +59,7 @@ def assert_each(got: list[Any], expected: list[Any], cases: list[dict[str, Any]]
     A case has rows that show it: a call, or names and what they stand for. The shortest counts as the
     simplest.
     """
-    compared(got)
+    compared(got, expected)
     wrong = [number for number in range(len(expected)) if _differ(got[number], expected[number])]
     if not wrong:
         return

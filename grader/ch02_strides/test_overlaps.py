@@ -22,7 +22,7 @@ def compare(overlap_answers, layouts, answers=None):
     got = overlap_answers.ask(layouts).value
     if answers is None:
         answers = [truth(size, stride) for size, stride in layouts]
-    compared(got)  # all answers: which of them are wrong tells why
+    compared(got, answers)  # all answers: which of them are wrong tells why
     for (size, stride), said, right in zip(layouts, got, answers, strict=True):
         with about(("call", f"overlaps({size}, {stride})")):
             assert_equal(said, right, "Whether two indices meet is answered wrongly.")

@@ -17,10 +17,10 @@ def sizes(rng):
 def compare(shaped, pairs):
     """Compare all pairs with torch; show the pair with the fewest dimensions."""
     got = shaped.ask([(list(a), list(b)) for a, b in pairs]).value
-    compared(got)
+    due = [true_shape(a, b) for a, b in pairs]
+    compared(got, due)
     wrong = []
-    for (a, b), shape in zip(pairs, got, strict=True):
-        expected = true_shape(a, b)
+    for (a, b), shape, expected in zip(pairs, got, due, strict=True):
         right = isinstance(shape, list | tuple | str) and type(shape) is not bool
         if not right or (shape if isinstance(shape, str) else tuple(shape)) != expected:
             wrong.append((len(a) + len(b), sum(a) + sum(b), a, b, expected, shape))

@@ -11,8 +11,8 @@ from grader.ch04_modules.probes.mini_module import lines, outcomes
 def compare(mini_script, script):
     """Compare what each line comes to; show the first that differs, and the lines that lead there."""
     got = mini_script.ask(script).value["found"]
-    compared(got)
     expected, text = outcomes(script, nn.Module), lines(script)
+    compared(got, expected)
     if not isinstance(got, list) or len(got) != len(expected):
         raise Mismatch("The script gave something else.", (("got", repr(got)[:200]),))
     for number, (one, other) in enumerate(zip(got, expected, strict=True)):

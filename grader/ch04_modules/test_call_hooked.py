@@ -19,15 +19,16 @@ def random(rng):
 def compare(hooked_calls, cases):
     """Compare case by case; of those that differ the one with the fewest hooks is shown."""
     got = hooked_calls.ask(cases).value
-    compared(got)
-    wrong = []
+    wrong, due = [], []
     for case, one in zip(cases, got, strict=True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of errors that are dropped
             expected = hooked_run(lambda model, *a, **k: model(*a, **k), nn.Module, *case)
+        due.append(expected)
         differs = [key for key in expected if _plain(expected[key]) != _plain(one[key])]
         if differs:
             wrong.append((len(case[0]), case, differs[0], expected[differs[0]], one[differs[0]]))
+    compared(got, due)
     if wrong:
         _, case, what, expected, found = min(wrong, key=lambda one: one[0])
         show = _shown_events if what == "events" else repr

@@ -35,11 +35,12 @@ def state_of(graph):
 def compare(collected, graphs):
     """Compare graph by graph; of those that differ the one with the fewest entries is shown."""
     got = collected.ask(graphs).value
-    compared(got)
+    due = [state_of(one) for one in graphs]
+    compared(got, due)
     wrong = [
         (len(expected), one, expected, found)
-        for one, found in zip(graphs, got, strict=True)
-        if (expected := state_of(one)) != found
+        for one, expected, found in zip(graphs, due, got, strict=True)
+        if expected != found
     ]
     if wrong:
         _, graph, expected, found = min(wrong, key=lambda case: case[0])

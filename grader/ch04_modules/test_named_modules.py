@@ -25,11 +25,12 @@ def random(rng):
 def compare(walked, graphs, memo=None, **options):
     """Compare graph by graph; of those that differ the one with the shortest walk is shown."""
     got = walked.ask(graphs, options, memo).value
-    compared(got)
+    due = [modules_of(graph, memo, **options) for graph in graphs]
+    compared(got, due)
     wrong = [
         (len(expected[0]), graph, expected, found)
-        for graph, found in zip(graphs, got, strict=True)
-        if (expected := modules_of(graph, memo, **options)) != tuple(found)
+        for graph, expected, found in zip(graphs, due, got, strict=True)
+        if expected != tuple(found)
     ]
     if wrong:
         _, graph, (pairs, after), (found, memo_found) = min(wrong, key=lambda one: one[0])

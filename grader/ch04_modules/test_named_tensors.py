@@ -32,12 +32,13 @@ def random(rng):
 def compare(listed, graphs, kind, **options):
     """Compare graph by graph; of those that differ the one with the fewest tensors is shown."""
     got = listed.ask(graphs, kind, options).value
-    compared(got)
     frozen = options.pop("frozen", False)
+    due = [tensors_of(one, kind, **options) for one in graphs]
+    compared(got, due)
     wrong = [
         (len(expected), one, expected, found)
-        for one, found in zip(graphs, got, strict=True)
-        if (expected := tensors_of(one, kind, **options)) != found
+        for one, expected, found in zip(graphs, due, got, strict=True)
+        if expected != found
     ]
     if wrong:
         _, graph, expected, found = min(wrong, key=lambda case: case[0])

@@ -21,7 +21,7 @@ def compare(flags, rng, kinds, modes=(), *, fixed, count=40, longest=14):
     found = flags.ask(programs).value
     for program, got in zip(programs, found, strict=True):
         expected = run(program)
-        compared(got)
+        compared(got, expected)
         wrong = [name for name in expected if got.get(name) != expected[name]] or [""]
         what = f"`{wrong[0]}` is not as PyTorch has it: (requires_grad, is_leaf, owner)."
         with about(("program", as_text(program))):

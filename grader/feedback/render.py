@@ -74,6 +74,9 @@ def to_html(verdict: Verdict, after: Sequence[str] = ()) -> str:
         parts.append(f'<p class="ut-banner">Run without a full sandbox: {escape(verdict.tier)}</p>')
     if verdict.diagnosis:
         parts.append(f'<p class="ut-diagnosis">{inline_code(verdict.diagnosis)}</p>')
+    if shows_relation(verdict):
+        alone = "" if verdict.diagnosis else "ut-diagnosis "
+        parts.append(f'<p class="{alone}ut-relation">{inline_code(verdict.relation)}</p>')
     if verdict.summary:
         parts.append(f'<div class="ut-summary">{_message(verdict.summary)}</div>')
     if verdict.checks:
@@ -107,6 +110,9 @@ def to_text(verdict: Verdict, width: int | None = TEXT_WIDTH) -> str:
     lines = _folded(f"{verdict.outcome}, {points_text(verdict)}: {verdict.title}", width=width)
     if verdict.diagnosis:
         lines += ["", *_folded(verdict.diagnosis, "  ", width=width), ""]
+    if shows_relation(verdict):
+        between = [] if verdict.diagnosis else [""]
+        lines += [*between, *_folded(verdict.relation, "  ", width=width), ""]
     if verdict.summary:
         lines += _message_lines(verdict.summary, "  ", width)
     shares = _shares_differ(verdict)
@@ -121,6 +127,14 @@ def to_text(verdict: Verdict, width: int | None = TEXT_WIDTH) -> str:
     for note in verdict.notes:
         lines += _folded(note, "  ", width=width)
     return "\n".join(lines)
+
+
+def shows_relation(verdict: Verdict) -> bool:
+    """Say whether a verdict tells how what came is related to what was expected.
+
+    A known mistake says why. Where it is one of several, the relation helps to tell which.
+    """
+    return bool(verdict.relation) and not verdict.mistake
 
 
 def _folded(
@@ -152,7 +166,8 @@ def points_text(verdict: Verdict) -> str:
 
 
 def _points(number: float) -> str:
-    return f"{number:g} point{'' if number == 1 else 's'}"
+    shown = f"{round(number, 2):g}"
+    return f"{shown} point{'' if shown == '1' else 's'}"
 
 
 def _tone(verdict: Verdict) -> str:
@@ -172,7 +187,7 @@ def _head(verdict: Verdict) -> str:
 def _shares_differ(verdict: Verdict) -> bool:
     """Say whether some checks are worth more than others: else the signs say it all.
 
-    A share that differs by what rounding left is the same.
+    Kept verdicts may have shares that were rounded to the hundredth.
     """
     worth = [check.points for check in verdict.checks if check.points]
     return bool(worth) and max(worth) - min(worth) > 0.01 * len(worth)

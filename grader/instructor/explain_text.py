@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.feedback.render import to_text
+from grader.feedback.render import shows_relation, to_text
 from grader.instructor.explain import Asked, Explanation, Step
 
 _SIGNS = {"passed": "✓", "failed": "✗", "not run": "–"}
@@ -29,6 +29,8 @@ def explanation_text(found: Explanation) -> str:
     ]
     if found.verdict.mistake:
         lines.append(f"  known mistake: {found.verdict.mistake}")
+    if found.verdict.relation and not shows_relation(found.verdict):
+        lines.append(f"  relation: {found.verdict.relation}")
     for step in found.steps:
         lines += ["", *_step(step)]
     if found.trouble:

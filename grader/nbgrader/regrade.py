@@ -177,7 +177,7 @@ def differences(before: Verdict, after: Verdict) -> tuple[str, ...]:
             said.append(f"new check {name}: {check.state.value}")
         elif check.state is not old[name].state:
             said.append(f"{name}: {check.state.value}, was {old[name].state.value}")
-        elif check.points != old[name].points:
+        elif abs(check.points - old[name].points) > 0.01 * len(new):  # they were rounded once
             said.append(f"{name}: worth {check.points:g}, was {old[name].points:g}")
     said += [f"check {name} is gone" for name in old if name not in new]
     if before.mistake != after.mistake:

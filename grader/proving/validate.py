@@ -132,7 +132,7 @@ class _Judge:
                 )
         elif verdict.outcome in (Outcome.PASSED, Outcome.BLOCKED, Outcome.NOT_ATTEMPTED):
             yield Problem(where, f"is {verdict.outcome}", "write a check that it fails")
-        elif verdict.mistake != answer.name:
+        elif verdict.diagnosis != answer.explanation:  # a mistake may have several spellings
             other = f"that of {verdict.mistake}" if verdict.mistake else "none"
             yield Problem(
                 where,

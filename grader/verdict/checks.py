@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from grader.course.parameters import Values, render
+from grader.evidence.outcome import Ended
 from grader.inside.probe import Probe
 from grader.verdict.cases import MalformedChecks
 from grader.verdict.collect import collect
@@ -57,26 +58,38 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckRun:
-    """What one run of a check came to. `error` is None if it passed."""
+    """What one run of a check came to. `error` is None if it passed.
+
+    `comparisons` are those that it made until it failed, `evidence` those that it could make of all
+    that had been asked for by then: equal if it passed. `given` are the inputs it asked for last.
+    """
 
     check: Check
     error: BaseException | None
     comparisons: tuple[Comparison, ...]
+    evidence: tuple[Comparison, ...] = ()
+    given: Mapping[str, Any] | None = None
+
+
+Ask = Callable[[Probe, Mapping[str, Any]], Evidence]
+"""Brings the evidence of a probe on inputs."""
 
 
 class Probed:
     """What a check receives for a probe's name: evidence, asked for when it is first looked at."""
 
-    def __init__(self, probe: Probe, interview: Interview, value_of: ValueOf) -> None:
+    def __init__(self, probe: Probe, ask: Ask, value_of: ValueOf) -> None:
         self._probe = probe
-        self._interview = interview
+        self._ask = ask
         self._value_of = value_of
 
     def ask(self, *args: Any, **inputs: Any) -> Evidence:
         """Run the probe on other inputs, given in order or by name."""
-        return self._interview.ask(
-            self._probe, {**dict(zip(self._probe.inputs, args, strict=False)), **inputs}
-        )
+        given = {**dict(zip(self._probe.inputs, args, strict=False)), **inputs}
+        record = recording.get()
+        if record is not None:
+            record.ask(given)
+        return self._ask(self._probe, given)
 
     def __getattr__(self, name: str) -> Any:
         inputs = {name: self._value_of(name) for name in self._probe.inputs}
@@ -124,7 +137,8 @@ class Suite:
         `stop` looks at the runs so far, after each, and says whether they are enough. `on_error` is
         given each error with its traceback while the check's fixtures still live: a debugger.
         """
-        outside = self._outside(interview, seed)
+        outside = self._outside(lambda probe, inputs: interview.ask(probe, inputs), seed)
+        known = self._outside(lambda probe, inputs: interview.answered(probe, inputs), seed)
         runs: list[CheckRun] = []
         threads = torch.get_num_threads()
         try:
@@ -135,24 +149,36 @@ class Suite:
                 # in a context of its own, which is gone with what was set in it
                 record = Record()
                 error = copy_context().run(_recorded, record, self._file, case, outside, on_error)
-                runs.append(CheckRun(check, error, tuple(record.comparisons)))
+                whole = Record(looks_on=True)
+                if error is None or isinstance(error, Ended):
+                    whole = record
+                else:
+                    # Once more, to see what else differs. Nothing new is asked: that might hang, and
+                    # end what comes after.
+                    copy_context().run(_recorded, whole, self._file, case, known, _ignored)
+                seen = tuple(record.comparisons), tuple(whole.comparisons)
+                runs.append(CheckRun(check, error, *seen, record.given))
                 if stop(runs):
                     break
         finally:
             torch.set_num_threads(threads)
         return runs
 
-    def _outside(self, interview: Interview, seed: int) -> Outside:
+    def _outside(self, ask: Ask, seed: int) -> Outside:
         """Return what a check may ask for beside the fixtures of its file, for one run."""
 
         def probed(probe: Probe) -> Callable[[ValueOf], Probed]:
-            return lambda value_of: Probed(probe, interview, value_of)
+            return lambda value_of: Probed(probe, ask, value_of)
 
         return {
             "rng": lambda value_of: generator_for(seed, self._exercise),
             "parameters": lambda value_of: dict(self._values),
             **{name: probed(probe) for name, probe in self._probes.items()},
         }
+
+
+def _ignored(error: BaseException) -> None:
+    """Hear of an error that has been told already."""
 
 
 def _recorded(

@@ -6,10 +6,10 @@ the same comparison with the same value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -51,22 +51,63 @@ def about(*rows: tuple[str, str], of: str = "") -> Iterator[None]:
     """Say what comparisons within are about: `of` before the sentence of one that fails, `rows` before its rows."""
     try:
         yield
-    except Mismatch as mismatch:
-        mismatch.what = f"{of}{mismatch.what}"
-        mismatch.rows = (*rows, *mismatch.rows)
+    except AssertionError as error:
+        if looking_on():
+            return  # the next case has evidence of its own
+        if isinstance(error, Mismatch):
+            error.what = f"{of}{error.what}"
+            error.rows = (*rows, *error.rows)
         raise
+
+
+@contextmanager
+def free_choice() -> Iterator[None]:
+    """Say that values compared within are the student's own choice, or chance, and no evidence.
+
+    Own permutations, own random numbers, memory that nobody wrote: a diagnosis then sees only which
+    comparisons failed.
+    """
+    record = recording.get()
+    if record is None:
+        yield
+        return
+    was, record.free = record.free, True
+    try:
+        yield
+    finally:
+        record.free = was
 
 
 __tracebackhide__ = True  # pytest shows the check, not the comparison's inside
 
 
+class _Unknown:
+    """What was expected, where a check did not say."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN = _Unknown()
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """One value as a check saw it, with what decides whether another value counts as the same."""
+    """One value as a check saw it, with what decides whether another value counts as the same.
+
+    `passed` is None, and `expected` unknown, where the check itself compares. `of` is the input of
+    each element, `given` the probe's inputs; both are for those who look for a reason. `free` says
+    that the value is a choice of the student's, or chance: only whether it passed is evidence.
+    """
 
     kind: str
     got: Any
     tolerance: tuple[float, float] = (0.0, 0.0)
+    expected: Any = UNKNOWN
+    passed: bool | None = None
+    of: torch.Tensor | None = None
+    given: Mapping[str, Any] | None = None
+    free: bool = False
 
     def same(self, other: Comparison) -> bool:
         """Say whether `other` is the same evidence, by this comparison's own standard."""
@@ -85,23 +126,61 @@ class Comparison:
 
 @dataclass
 class Record:
-    """The comparisons that one check made, in order."""
+    """The comparisons that one check made, in order.
+
+    `looks_on` says that the check has failed already and is run once more for its evidence: a value
+    that differs does not stop it then. `given` are the inputs of the evidence asked for last.
+    """
 
     comparisons: list[Comparison] = field(default_factory=list)
+    looks_on: bool = False
+    given: Mapping[str, Any] | None = None
+    free: bool = False
+    _fresh: bool = False
+    _mixed: bool = False
+
+    def ask(self, given: Mapping[str, Any]) -> None:
+        """Hear that a check asks for evidence on inputs; what it compares next is about them.
+
+        Where it asks twice before it compares, nobody knows which inputs a comparison is about.
+        """
+        before = self.given or {}
+        again = before.keys() == given.keys() and all(before[name] is given[name] for name in given)
+        self._mixed = self._mixed or (self._fresh and not again)
+        self._fresh = True
+        self.given = None if self._mixed else given
+
+    def note(self, comparison: Comparison) -> None:
+        """Add a comparison, with the inputs that it is about."""
+        self._fresh = self._fresh and comparison.kind == "raised"
+        self.comparisons.append(replace(comparison, given=self.given, free=self.free))
 
 
 recording: ContextVar[Record | None] = ContextVar("recording", default=None)
 
 
-def _note(kind: str, got: object, tolerance: tuple[float, float] = (0.0, 0.0)) -> None:
+def looking_on() -> bool:
+    """Say whether the check that runs has failed already, and is run for the rest of its evidence."""
+    record = recording.get()
+    return record is not None and record.looks_on
+
+
+def note(comparison: Comparison) -> None:
+    """Record a comparison, if a check is being recorded."""
     record = recording.get()
     if record is not None:
-        record.comparisons.append(Comparison(kind, got, tolerance))
+        record.note(comparison)
 
 
-def compared(got: object) -> None:
+def fails(mismatch: Mismatch) -> None:
+    """End the check, but where it looks on: what comes after a value that differs may be asked too."""
+    if not looking_on():
+        raise mismatch
+
+
+def compared(got: object, expected: object = UNKNOWN) -> None:
     """Record what a check of your own compares bit by bit, so that a diagnosis can match it."""
-    _note("bits", got)
+    note(Comparison("bits", got, expected=expected))
 
 
 _WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -142,7 +221,13 @@ def assert_tensor(
     shape: torch.Size | tuple[int, ...] | None = None,
 ) -> None:
     """Fail unless `got` is a tensor of that dtype and shape."""
-    _note("kind", _kind(got))
+    right = (
+        isinstance(got, torch.Tensor)
+        and dtype in (None, got.dtype)
+        and (shape is None or tuple(got.shape) == tuple(shape))
+    )
+    asked_for = UNKNOWN if dtype is None or shape is None else Kind(dtype, tuple(shape))
+    note(Comparison("kind", _kind(got), expected=asked_for, passed=right))
     if got is None:
         raise Mismatch(NOTHING)
     if not isinstance(got, torch.Tensor):
@@ -170,9 +255,10 @@ def assert_same_bits(
     """
     assert_tensor(got, dtype=expected.dtype, shape=expected.shape)
     assert isinstance(got, torch.Tensor)
-    _note("bits", got)
     wrong = (bits(got) != bits(expected)).reshape(-1)
-    if not bool(wrong.any()):
+    right = not bool(wrong.any())
+    note(Comparison("bits", got, expected=expected, passed=right, of=of))
+    if right:
         return
     where = _simplest(wrong, of)
     rows = [
@@ -184,7 +270,7 @@ def assert_same_bits(
         rows.insert(0, ("input", show(chosen)))
         link = link.format(bits=pattern(chosen)[2:].lower())
     count = int(wrong.sum())
-    raise Mismatch(f"{count} of {wrong.numel()} results differ. The simplest:", tuple(rows), link)
+    fails(Mismatch(f"{count} of {wrong.numel()} results differ. The simplest:", tuple(rows), link))
 
 
 def _simplest(wrong: torch.Tensor, of: torch.Tensor | None) -> int:
@@ -210,18 +296,21 @@ def assert_close(
     """
     assert_tensor(got, dtype=expected.dtype, shape=expected.shape)
     assert isinstance(got, torch.Tensor)
-    _note("close", got, (rtol, atol))
     wrong = ~torch.isclose(got.detach(), expected.detach(), rtol, atol, equal_nan=True).reshape(-1)
-    if not bool(wrong.any()):
+    right = not bool(wrong.any())
+    note(Comparison("close", got, (rtol, atol), expected, right))
+    if right:
         return
     where = int(wrong.nonzero()[0])
-    raise Mismatch(
-        f"{int(wrong.sum())} of {wrong.numel()} results are too far off.",
-        (
-            ("expected", f"{float(expected.reshape(-1)[where]):.9g}"),
-            ("got", f"{float(got.detach().reshape(-1)[where]):.9g}"),
-            ("allowed", f"{rtol:g} relative + {atol:g} absolute: {because}"),
-        ),
+    fails(
+        Mismatch(
+            f"{int(wrong.sum())} of {wrong.numel()} results are too far off.",
+            (
+                ("expected", f"{float(expected.reshape(-1)[where]):.9g}"),
+                ("got", f"{float(got.detach().reshape(-1)[where]):.9g}"),
+                ("allowed", f"{rtol:g} relative + {atol:g} absolute: {because}"),
+            ),
+        )
     )
 
 
@@ -233,14 +322,15 @@ def assert_same_layout(got: object, expected: torch.Tensor) -> None:
     exercise, compare `stride()` by `assert_equal`. Values, dtype and whose storage it is are not
     compared; `facts(got).aliases` tells the last.
     """
-    _note("kind", type(got).__name__)
+    note(Comparison("kind", type(got).__name__, passed=isinstance(got, torch.Tensor)))
     if got is None:
         raise Mismatch(NOTHING)
     if not isinstance(got, torch.Tensor):
         raise Mismatch(f"Expected a torch.Tensor, got {_a(got)}.")
     ours, theirs = layout_of(expected, 0), layout_of(got, 1)
-    _note("equal", effective(theirs))
-    if effective(ours) == effective(theirs):
+    right = effective(ours) == effective(theirs)
+    note(Comparison("equal", effective(theirs), expected=effective(ours), passed=right))
+    if right:
         return
     parts = [
         ("size", ours.size, theirs.size),
@@ -254,11 +344,13 @@ def assert_same_layout(got: object, expected: torch.Tensor) -> None:
         for name, *values in wrong
         for who, value in zip(("expected", "got"), values, strict=True)
     ]
-    raise Mismatch(
-        f"The layout is not the one asked for: {names} {'differs' if len(wrong) == 1 else 'differ'}.",
-        tuple(rows),
-        _explored(theirs),
-        (("expected", ours), ("got", theirs)),
+    fails(
+        Mismatch(
+            f"The layout is not the one asked for: {names} {'differs' if len(wrong) == 1 else 'differ'}.",
+            tuple(rows),
+            _explored(theirs),
+            (("expected", ours), ("got", theirs)),
+        )
     )
 
 
@@ -288,12 +380,14 @@ def assert_equal(
 
     `graphs` are drawn in the verdict: pairs of a label and what `graph_facts` gave.
     """
-    _note("equal", got)
-    if got is None and expected is not None and what == DIFFERS:
+    right = not isinstance(got, torch.Tensor) and _equal(got, expected)
+    note(Comparison("equal", got, expected=expected, passed=right))
+    if right:
+        return
+    if got is None and what == DIFFERS:
         raise Mismatch(NOTHING)  # a check with words of its own may compare a part of the answer
-    if isinstance(got, torch.Tensor) or not _equal(got, expected):
-        rows = (("expected", _short(expected)), ("got", _short(got)))
-        raise Mismatch(what, rows, graphs=graphs)
+    rows = (("expected", _short(expected)), ("got", _short(got)))
+    fails(Mismatch(what, rows, graphs=graphs))
 
 
 def assert_holds(holds: bool, what: str, *rows: tuple[str, str]) -> None:
@@ -301,9 +395,9 @@ def assert_holds(holds: bool, what: str, *rows: tuple[str, str]) -> None:
 
     For what a comparison would tell as "expected True, got False".
     """
-    _note("equal", holds)
+    note(Comparison("equal", holds, passed=bool(holds)))
     if not holds:
-        raise Mismatch(what, rows)
+        fails(Mismatch(what, rows))
 
 
 def _equal(left: object, right: object) -> bool:
@@ -320,6 +414,14 @@ def _equal(left: object, right: object) -> bool:
             and torch.equal(bits(left), bits(right))
         )
     return bool(left == right)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The dtype and shape that a tensor was to have."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
 
 
 def _kind(got: object) -> tuple[str, ...]:

@@ -24,12 +24,20 @@ from grader.submission.reasons import Reason
 from grader.submission.scan import scan
 from grader.verdict.checks import CheckRun, Suite
 from grader.verdict.compare import NOTHING, Mismatch
-from grader.verdict.diagnosis import diagnose, may_explain
+from grader.verdict.diagnosis import Diagnosis, diagnose, may_explain
 from grader.verdict.interview import Interview, StudentRaised
 from grader.verdict.known import PRACTICE_SEED, line_key, made_on, read_known, rests_on
 from grader.verdict.marks import Mark, mark_of
+from grader.verdict.relations import relation_of
 from grader.verdict.torch_internals import other_torch
-from grader.verdict.verdict import Message, Verdict, raised_message, score, without_checks
+from grader.verdict.verdict import (
+    Message,
+    Verdict,
+    earned_points,
+    raised_message,
+    score,
+    without_checks,
+)
 
 OpenTransport = Callable[[], Transport]
 
@@ -191,7 +199,7 @@ class ExerciseGrader:
         return Verdict(
             self.exercise.id,
             self.exercise.title,
-            0.0 if _gate_failed(runs) else round(sum(check.earned for check in checks), 2),
+            0.0 if _gate_failed(runs) else earned_points(self.exercise, checks),
             self.exercise.points,
             outcome,
             _summary(self.exercise, runs, interview),
@@ -209,17 +217,18 @@ class ExerciseGrader:
         open_known: OpenTransport,
         clock: Clock | None,
     ) -> Verdict:
-        """Return the verdict with the diagnosis, where a known mistake fails alike."""
+        """Return the verdict with the diagnosis, where a known mistake fails alike, and the relation."""
+        verdict = replace(verdict, relation=_relation(runs))
         marks = [mark_of(run) for run in runs]
-        mistake = self._prepared_diagnosis(marks) if seed == PRACTICE_SEED else None
-        if mistake is None:
-            mistake = diagnose(marks, self._known_marks(marks, seed, open_known, clock))
-        if mistake is None:
+        found = self._prepared_diagnosis(marks) if seed == PRACTICE_SEED else None
+        if found is None:
+            found = diagnose(marks, self._known_marks(marks, seed, open_known, clock))
+        if found is None:
             return verdict
-        return replace(verdict, diagnosis=mistake.explanation, mistake=mistake.name)
+        return replace(verdict, diagnosis=found.words, mistake=found.mistake)
 
-    def _prepared_diagnosis(self, marks: list[Mark]) -> Answer | None:
-        """Return the mistake that explains `marks`, of those whose marks were made beforehand.
+    def _prepared_diagnosis(self, marks: list[Mark]) -> Diagnosis | None:
+        """Return what explains `marks`, of the mistakes whose marks were made beforehand.
 
         Where they were made on such a processor as this one, they need not be made again.
         """
@@ -332,6 +341,16 @@ class ExerciseGrader:
         words = ", ".join(describe_rule(rule) for rule, _ in broken)
         review = f"Used what is off limits: {words}."
         return without_checks(self.exercise, Outcome.BLOCKED, message, review)
+
+
+def _relation(runs: Sequence[CheckRun]) -> str:
+    """Return how what came is related to what was expected. No verdict fails for want of it."""
+    try:
+        return relation_of(runs)
+    except (RuntimeError, TypeError, ValueError, ArithmeticError, LookupError):
+        return (
+            ""  # what came may be anything: a dtype that can do little, numbers beyond all bounds
+        )
 
 
 def _outcome(runs: Sequence[CheckRun], interview: Interview) -> Outcome:

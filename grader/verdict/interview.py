@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -19,7 +20,7 @@ from grader.evidence.wire.codec import decode, decode_with_storages, encode
 from grader.evidence.wire.tensors import Malformed, facts, storage_from
 from grader.inside.probe import Probe
 from grader.submission.program import Program, judged_lines
-from grader.verdict.compare import Comparison, Mismatch, recording
+from grader.verdict.compare import Comparison, Mismatch, fails, note
 
 REPLIES_LIMIT = 256 * 2**20
 """Most bytes of all replies of one interview, which are kept until it is judged."""
@@ -69,6 +70,44 @@ class Raised:
         """Say whether the exception is, or descends from, the class of that name."""
         return name in self.kinds
 
+    @property
+    def own(self) -> bool:
+        """Whether a `raise` or an `assert` of the student's own raised it."""
+        return bool(self.where) and _OWN.search(self.where[-1][2]) is not None
+
+    @property
+    def cause(self) -> tuple[str, str]:
+        """What tells one cause from another: the class, and what Python or PyTorch said.
+
+        The words of one's own `raise` are free, and empty here. Of others' the first line counts:
+        behind it a worker's traceback may follow. Addresses and paths of files differ from run to run.
+        Of ranks that wait for each other it is the calls at which they do: which rank it was, and how
+        often it had called before, hangs on who was faster. So does whether a rank that was left
+        hears of it first, or the instrument.
+        """
+        if self.type == "RanksHung":
+            return self.type, ", ".join(sorted(set(_STOOD.findall(self.message))))
+        if self.type == "RankDied" or ("/gloo/" in self.message and "by peer" in self.message):
+            return "RankDied", ""
+        return self.type, "" if self.own else without_chance(self.message.partition("\n")[0])
+
+
+_OWN = re.compile(r"\b(raise|assert)\b")
+
+_STOOD = re.compile(r"(?:had|waited)\b[^,.#]*[^,.# ]")
+"""Where ranks stood, in the words of `on_ranks`, without the number of the call."""
+
+_BY_CHANCE = re.compile(r"(?<![\w.])/[^\s'\"]+|0x[0-9a-f]{8,}|\b127\.0\.0\.1\S*|\b\d+ms\b")
+"""What differs from run to run in a message: files, addresses of memory, ports, times."""
+
+_SAID = 300
+"""Most characters of what was said that tell one failure from another."""
+
+
+def without_chance(said: str) -> str:
+    """Return what was said, without what differs from run to run, as much as tells failures apart."""
+    return _BY_CHANCE.sub("#", said)[:_SAID]
+
 
 def _clean(text: object, limit: int = NAME_CHARACTERS) -> str:
     """Return text without what a terminal obeys, turns around, or no file can hold."""
@@ -98,19 +137,25 @@ class Evidence:
     @property
     def raised(self) -> Raised | None:
         """The exception that the student's code raised, or None."""
-        data = self._reply["raised"]
-        raised = None if data is None else Raised.from_data(data)
-        record = recording.get()
-        if record is not None:
-            record.comparisons.append(Comparison("raised", raised and raised.type))
+        raised = self._raised
+        note(Comparison("raised", raised and raised.cause))
         return raised
 
-    @cached_property
+    @property
+    def _raised(self) -> Raised | None:
+        data = self._reply["raised"]
+        return None if data is None else Raised.from_data(data)
+
+    @property
     def value(self) -> Any:
         """What the probe returned. Fails the check if there is no such value, or at a price."""
         raised = self.raised
         if raised is not None:
             raise StudentRaised(raised)
+        return self._value
+
+    @cached_property
+    def _value(self) -> Any:
         if self._reply["refused"] is not None:
             what = _clean(self._reply["refused"])
             raise Mismatch(f"Your code gave {what}, where plain data is needed.")
@@ -178,10 +223,12 @@ def assert_raises(
     `what` is the sentence where it did not, `rows` say on what.
     """
     kinds = (kinds,) if isinstance(kinds, str) else kinds
-    raised = evidence.raised
-    if raised is None or not any(map(raised.is_a, kinds)):
+    raised = evidence._raised
+    right = raised is not None and any(map(raised.is_a, kinds))
+    note(Comparison("raised", raised and raised.cause, passed=right))
+    if not right:
         got = str(raised or "nothing was raised")
-        raise Mismatch(what, (*rows, ("expected", " or ".join(kinds)), ("got", got)))
+        fails(Mismatch(what, (*rows, ("expected", " or ".join(kinds)), ("got", got))))
 
 
 @cache
@@ -257,6 +304,10 @@ class Interview:
             else (rule, "while it ran")
             for rule in self.tripped
         ]
+
+    def answered(self, probe: Probe, inputs: Mapping[str, Any]) -> Evidence:
+        """Return what `ask` brought back before. Raises `LookupError` if that was never asked."""
+        return self._cache[probe.name, hashlib.sha256(encode(dict(inputs))).hexdigest()]
 
     def run_plain(self, source: str) -> Raised | None:
         """Run a test cell of plain asserts; return what it raised."""

@@ -30,6 +30,9 @@ being mended. A graded run draws its own."""
 
 FILE = "known.json"
 
+FORMAT = 2
+"""Of the marks in a file. Those of another are not read: what is compared changed."""
+
 
 def made_on() -> str:
     """Return what the last bits of a result may depend on: the kind of processor, as torch uses it."""
@@ -54,6 +57,8 @@ def line_key(rests: str, program: Program) -> str:
 def read_known(chapter: Chapter, exercise: str) -> tuple[str, dict[str, tuple[Mark, ...]]]:
     """Return where the marks of an exercise's mistakes were made, and the marks by `line_key`."""
     made = _read(chapter.graders / FILE).get(exercise, {})
+    if made.get("format") != FORMAT:
+        return "", {}
     lines: Mapping[str, Sequence[Any]] = made.get("marks", {})
     marks = {key: tuple(map(Mark.from_data, line)) for key, line in lines.items()}
     return made.get("made on", ""), marks
@@ -65,7 +70,7 @@ def write_known(
     """Put an exercise's marks, by `line_key`, into its chapter's file."""
     path = chapter.graders / FILE
     lines = {key: [mark.to_data() for mark in line] for key, line in marks.items()}
-    everything = _read(path) | {exercise: {"made on": where, "marks": lines}}
+    everything = _read(path) | {exercise: {"made on": where, "format": FORMAT, "marks": lines}}
     blocks = [
         f"{json.dumps(one.id)}: {_block(everything[one.id])}"
         for one in chapter.exercises
@@ -80,7 +85,8 @@ def _block(made: Mapping[str, Any]) -> str:
         f"  {json.dumps(key)}: {json.dumps(line, separators=(',', ':'))}"
         for key, line in made["marks"].items()
     ]
-    return f'{{"made on": {json.dumps(made["made on"])}, "marks": {{\n' + ",\n".join(lines) + "\n}}"
+    head = {name: value for name, value in made.items() if name != "marks"}
+    return f'{json.dumps(head)[:-1]}, "marks": {{\n' + ",\n".join(lines) + "\n}}"
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,17 +17,8 @@ import torch
 
 from grader.evidence.outcome import Ended
 from grader.verdict.checks import CheckRun
-from grader.verdict.compare import Comparison, bits
-from grader.verdict.interview import Raised, StudentRaised
-
-_NUMBER = re.compile(r"/\S+|0x[0-9a-f]+|\d+")
-"""What differs from run to run in a message: paths, such as those of temporary files, and numbers."""
-_OWN = re.compile(r"\b(raise|assert)\b")
-_CHANCE = re.compile(r"\b(peer|rank|worker)\b", re.IGNORECASE)
-"""Words of a process that lost another one: which of them it says hangs on who was faster."""
-
-_SAID = 300
-"""Most characters of what was said that tell one failure from another."""
+from grader.verdict.compare import Comparison, Mismatch, bits
+from grader.verdict.interview import StudentRaised, without_chance
 
 _PARTS = 32
 """Into how many parts a tensor is cut for its sums: two that differ in one number differ in a sum."""
@@ -39,49 +29,34 @@ _GOLDEN = 0.6180339887498949
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a check failed, as far as it tells causes apart.
+    """Why a check failed, as far as it tells causes apart; two that are equal have one cause.
 
-    `kind` is the error's class, `said` None where it is not known who said it. Of an exception of the
-    student's code, `type` is its class, `own` says that a `raise` of their own raised it, `lost` that
-    their process lost another one.
+    `kind` is the error's class. `said` is what Python or PyTorch said of an exception, or the check of
+    a value that it did not record. `type` is the class of an exception of the student's code, `own`
+    says that a `raise` of their own raised it: its words are free. `on` is the input that it was on.
     """
 
     kind: str
-    said: str | None = None
+    said: str = ""
     type: str = ""
     own: bool = False
-    lost: bool = False
-
-    def same(self, other: Failure) -> bool:
-        """Say whether two failures have one cause, as far as that can be seen.
-
-        What one's own `raise` says is free, and what an instrument says of several processes depends
-        on who noticed first. What Python or PyTorch says tells what went wrong: a `RuntimeError` about
-        a view explains none about sizes. Paths and numbers in it may differ. Where one process lost
-        another, who noticed first decides the type too: the process that was left, or the instrument.
-        """
-        if self.kind != other.kind:
-            return False
-        if self.lost and other.lost:
-            return True
-        if self.type != other.type or self.own != other.own:
-            return False
-        if self.own or self.said is None or other.said is None or self.said == other.said:
-            return True
-        return bool(self.type and _CHANCE.search(self.said) and _CHANCE.search(other.said))
+    on: str = ""
 
 
 @dataclass(frozen=True)
 class Mark:
     """One check's run. `failure` is None if it passed; `seen` is a digest of what it compared.
 
-    `near` are sums of the value at which it failed, if that was compared within a tolerance, and how
-    far each may be off.
+    Of a check that failed, the values until the first that differs, and which of the later ones
+    differ. `near` are sums of that first value where it failed a tolerance, and how far each may be
+    off. `rest` is a digest of the later values: of two mistakes that could have failed so, it tells
+    which is nearer.
     """
 
     seen: str
     failure: Failure | None = None
     near: tuple[tuple[float, float], ...] = ()
+    rest: str = ""
 
     def same_evidence(self, other: Mark) -> bool:
         """Say whether both compared the same values, by the comparisons' own standards."""
@@ -95,9 +70,9 @@ class Mark:
 
     def same_failure(self, other: Mark) -> bool:
         """Say whether both failed, with the same evidence, for one cause."""
-        if self.failure is None or other.failure is None or not self.failure.same(other.failure):
-            return False
-        return self.failure.kind == Ended.__name__ or self.same_evidence(other)
+        return (
+            self.failure is not None and self.failure == other.failure and self.same_evidence(other)
+        )
 
     def to_data(self) -> Any:
         """Return it as JSON holds it: of a check that passed, the digest alone."""
@@ -105,16 +80,16 @@ class Mark:
             return self.seen
         one = self.failure
         near = [[_rounded(a, off / 100), _rounded(off, off / 100)] for a, off in self.near]
-        return [self.seen, [one.kind, one.said, one.type, int(one.own), int(one.lost)], near]
+        return [self.seen, [one.kind, one.said, one.type, int(one.own), one.on], near, self.rest]
 
     @classmethod
     def from_data(cls, data: Any) -> Mark:
         """Return what `to_data` wrote."""
         if isinstance(data, str):
             return cls(data)
-        seen, (kind, said, type_, own, lost), near = data
-        failure = Failure(kind, said, type_, bool(own), bool(lost))
-        return cls(seen, failure, tuple((a, off) for a, off in near))
+        seen, (kind, said, type_, own, on), near, rest = data
+        failure = Failure(kind, said, type_, bool(own), on)
+        return cls(seen, failure, tuple((a, off) for a, off in near), rest)
 
 
 def _rounded(number: float, off: float) -> float:
@@ -126,42 +101,47 @@ def _rounded(number: float, off: float) -> float:
 
 def mark_of(run: CheckRun) -> Mark:
     """Return what is remembered of a check's run."""
-    last = run.comparisons[-1] if run.comparisons else None
-    near = last if run.error is not None and last is not None and _is_near(last) else None
-    whole = hashlib.blake2b(digest_size=8)
-    for one in run.comparisons:
-        whole.update(f"{one.kind} {one.tolerance} {type(one.got).__name__} ".encode())
-        for part in _shape(one, apart=one is near) if _is_near(one) else _canonical(one.got):
-            whole.update(part)
-    failure = None if run.error is None else failure_of(run.error, bool(run.comparisons))
-    return Mark(whole.hexdigest(), failure, () if near is None else _sums(near))
+    first = next((n for n, one in enumerate(run.evidence) if one.passed is False), None)
+    until = len(run.comparisons) if first is None else first + 1
+    seen, rest = (hashlib.blake2b(digest_size=8) for _ in range(2))
+    for number, one in enumerate(run.evidence):
+        seen.update(f"{one.kind} {one.tolerance} {one.passed} ".encode())
+        if one.kind == "raised":
+            seen.update(f"{one.got is None} ".encode())
+        if not one.free:
+            whole = seen if number < until else rest
+            whole.update(f"{type(one.got).__name__} ".encode())
+            for part in _parts(one):
+                whole.update(part)
+    near = None if first is None else run.evidence[first]
+    sums = () if near is None or near.free or not _is_near(near) else _sums(near)
+    failure = None if run.error is None else failure_of(run.error, run.comparisons)
+    return Mark(seen.hexdigest(), failure, sums, rest.hexdigest() if failure else "")
 
 
-def failure_of(error: BaseException, compared: bool) -> Failure:
-    """Return why a check failed; `compared` says that its comparisons tell the rest."""
+def _parts(one: Comparison) -> Iterator[bytes]:
+    if _is_near(one):
+        return _shape(one, apart=one.passed is False)
+    return _canonical(one.got)
+
+
+def failure_of(error: BaseException, comparisons: Sequence[Comparison] = ()) -> Failure:
+    """Return why a check failed, having made these comparisons."""
     kind = type(error).__name__
     if isinstance(error, StudentRaised):
         raised = error.raised
-        said = _said(raised) if raised.where else None
-        return Failure(kind, said, raised.type, _is_own(raised), _lost_another(raised))
+        type_, said = raised.cause
+        return Failure(kind, said, type_, raised.own, _digest(raised.notes))
     if isinstance(error, Ended):
         return Failure(kind, error.outcome.value)
-    return Failure(kind, None if compared else str(error)[:_SAID])
+    if comparisons and comparisons[-1].passed is False:
+        return Failure(kind)  # the value that differs is recorded
+    # the sentence: how much too much it was may differ among answers with one cause
+    return Failure(kind, without_chance(error.what if isinstance(error, Mismatch) else str(error)))
 
 
-def _said(raised: Raised) -> str:
-    """Return an exception's first line; behind it a worker's traceback may follow."""
-    return _NUMBER.sub("#", raised.message.partition("\n")[0])[:_SAID]
-
-
-def _is_own(raised: Raised) -> bool:
-    return bool(raised.where) and _OWN.search(raised.where[-1][2]) is not None
-
-
-def _lost_another(raised: Raised) -> bool:
-    if raised.type == "RankDied":
-        return True
-    return "/gloo/" in raised.message and _CHANCE.search(_said(raised)) is not None
+def _digest(text: str) -> str:
+    return text and hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
 
 
 def _is_near(one: Comparison) -> bool:
@@ -171,7 +151,7 @@ def _is_near(one: Comparison) -> bool:
 def _shape(one: Comparison, apart: bool) -> Iterator[bytes]:
     """Yield what is the same in two values within a tolerance: dtype, shape, what is no number.
 
-    A value that passed is near the right one, and so is whatever else passed. Where the check failed,
+    A value that passed is near the right one, and so is whatever else passed. Where it differs,
     `apart`, infinities and NaN must lie in the same places.
     """
     yield f"{one.got.dtype} {tuple(one.got.shape)}".encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
@@ -52,7 +53,8 @@ class CheckResult:
 @dataclass(frozen=True)
 class Verdict:
     """The verdict on one exercise. `review` is why a person should look at it, if one should;
-    `chapter` is where the exercise stands, empty for a test cell of a teacher's own.
+    `chapter` is where the exercise stands, empty for a test cell of a teacher's own. `relation` is
+    how what came is related to what was expected: a fact, whoever's mistake it was.
     """
 
     exercise: str
@@ -68,6 +70,7 @@ class Verdict:
     review: str = ""
     tier: str = ""
     chapter: str = ""
+    relation: str = ""
 
     def to_data(self) -> dict[str, Any]:
         """Return the verdict as JSON data."""
@@ -141,14 +144,18 @@ def score(exercise: Exercise, runs: Sequence[CheckRun]) -> tuple[CheckResult, ..
 
 
 def _shares(points: float, checks: Sequence[Check]) -> list[float]:
-    """Split `points` by weight, to the hundredth; the last share takes what rounding left."""
+    """Split `points` by weight: equal checks are worth the same, so nothing is rounded here."""
     total = sum(check.weight for check in checks)
     if not total:
         raise ValueError("an exercise needs a check that is not a gate")
-    shares = [round(points * check.weight / total, 2) for check in checks]
-    last = max(index for index, check in enumerate(checks) if check.weight)
-    shares[last] = round(points - sum(shares[:last]) - sum(shares[last + 1 :]), 2)
-    return shares
+    return [points * check.weight / total for check in checks]
+
+
+def earned_points(exercise: Exercise, checks: Sequence[CheckResult]) -> float:
+    """Return the points of all checks together, rounded once, to the hundredth."""
+    if all(check.earned == check.points for check in checks):
+        return exercise.points
+    return round(math.fsum(check.earned for check in checks), 2)
 
 
 def message_for(error: BaseException, stub: str = "") -> Message:

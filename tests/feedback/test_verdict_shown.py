@@ -1,6 +1,7 @@
 """A verdict where its style is taken away, and as text in 80 columns."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -78,3 +79,15 @@ def test_as_text_it_fits_eighty_columns():
 def test_what_a_check_is_worth_is_said_where_they_differ(points, said):
     for shown in (to_text(verdict(*points)), to_html(verdict(*points))):
         assert (re.search(r"\bpoints?\b(?=\)|</span></li>|</span><div)", shown) is not None) == said
+
+
+def test_a_relation_stands_where_no_mistake_is_named():
+    words = "What came is the transpose of `x`."
+    told = replace(verdict(1, 2), relation=words)
+    assert words.replace("`", "<code>", 1).replace("`", "</code>") in to_html(told)
+    assert words in to_text(told)
+    unnamed = replace(told, diagnosis="")
+    assert f'<p class="ut-diagnosis ut-relation">{words[:12]}' in to_html(unnamed)
+    assert to_text(unnamed).splitlines()[1:3] == ["", f"  {words}"]
+    named = replace(told, mistake="copies")
+    assert words not in to_text(named) and "ut-relation" not in to_html(named)
