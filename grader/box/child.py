@@ -9,6 +9,7 @@ from typing import Self
 from grader.box.ended import explain, out_of_time
 from grader.box.tiers import BoxUnavailable
 from grader.evidence.outcome import Ended, Outcome
+from grader.evidence.record import Record
 from grader.evidence.wire.channel import (
     FRAME_LIMIT,
     ChannelError,
@@ -43,6 +44,7 @@ class Child:
         self._patience = budget.waiting_seconds
         self._ended: Ended | None = None
         self._ending: Ending | None = None
+        self._record: Record | None = None
 
     def ask(self, request: bytes) -> bytes:
         """Send one request, return its reply.
@@ -83,8 +85,13 @@ class Child:
         try:
             self._channel.settimeout(max(patience, 0.001))  # 0 would mean: do not wait at all
             with interrupts.let_through():
-                send_frame(self._channel, request)
-                return receive_frame(self._channel, started + patience)
+                if self._record is None:
+                    self._record = Record()
+                    send_frame(self._channel, request, self._record.descriptor)
+                else:
+                    send_frame(self._channel, request)
+                reply = receive_frame(self._channel, started + patience)
+            return self._record.added(reply)
         finally:
             self._patience -= time.monotonic() - started
 
@@ -133,6 +140,8 @@ class Child:
             self._ending = self._last_word(patience)
             self._channel.close()
             self._leash.close()
+            if self._record is not None:
+                self._record.close()
         return self._ending
 
     def _last_word(self, patience: float) -> Ending:

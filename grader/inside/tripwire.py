@@ -18,6 +18,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from grader.evidence.wire.trace import TRIPPED
+from grader.inside import witness
+
 Trip = Callable[[int], None]
 """Told the number of the rule that was broken."""
 
@@ -39,6 +42,8 @@ class Tripwire:
         return [number for number, _, _ in self._rules if self._broken[number]]
 
     def _trip(self, number: int) -> None:
+        if not self._broken[number]:
+            witness.mark(f"{TRIPPED} {number}")
         self._broken[number] = 1
 
     def _of(self, kind: str) -> dict[str, int]:

@@ -14,7 +14,7 @@ from grader.course.cells import Cell, Kind
 from grader.course.course import Chapter, Exercise, read_reference
 from grader.course.parameters import phrase, public_values
 from grader.course.reference import public_answer
-from grader.course.rules import Rule, describe_rule
+from grader.course.rules import Rule, RuleKind, describe_rule
 from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.wire.channel import Transport
 from grader.inside.probe import Probe
@@ -132,7 +132,7 @@ class ExerciseGrader:
         interview = Interview(open_transport(), exercise.off_limits, seed)
         try:
             if not attempt.loaded:
-                interview.load(attempt.program)
+                interview.load(attempt.program, watch=self._has_second_witness)
             runs = self.suite.run(interview, seed)
         except Ended as ended:
             summary = Message(ended.detail)
@@ -143,6 +143,12 @@ class ExerciseGrader:
         if verdict.checks and verdict.outcome is not Outcome.PASSED:
             verdict = self._explained(verdict, runs, seed, open_known, clock)
         return verdict, interview.replies
+
+    @cached_property
+    def _has_second_witness(self) -> bool:
+        """Say whether anything rests on what was observed: a rule, or a check that is claimed."""
+        rules = any(rule.kind is not RuleKind.IMPORT for rule in self.exercise.off_limits)
+        return rules or any(check.claimed for check in self.suite.checks)
 
     def _judge(self, runs: list[CheckRun], interview: Interview) -> Verdict:
         if interview.tripped:
@@ -318,10 +324,15 @@ def _of_a_stub(error: BaseException | None) -> bool:
 
 
 def _review(interview: Interview) -> str:
-    """Say what the code replaced. It gains nothing by that; a person should know."""
-    if not interview.tampered:
-        return ""
-    return f"While it ran, the code replaced {', '.join(interview.tampered)}."
+    """Say what a person should know: what the code replaced, and what only the second witness saw."""
+    found = []
+    if interview.tampered:
+        found.append(f"While it ran, the code replaced {', '.join(interview.tampered)}.")
+    if unseen := [rule for rule in interview.unseen if rule not in interview.tripped]:
+        words = ", ".join(describe_rule(rule) for rule in unseen)
+        found.append(f"Off limits, and run where the usual watch does not see it: {words}.")
+    found += [f"While it ran, {words}." for words in interview.trouble]
+    return " ".join(found)
 
 
 def _notes(runs: Sequence[CheckRun], interview: Interview) -> tuple[str, ...]:

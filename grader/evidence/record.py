@@ -1,0 +1,292 @@
+"""What the second witness wrote of a process: the trace of its operators, read on the grader's side.
+
+The trace is that of PyTorch's execution trace observer, a line or four for each operator and for each
+function that is recorded, in every thread (see `grader.inside.witness`). Whoever runs student code
+gives its process a file for it, and reads there what was appended since the last reply.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import torch
+
+from grader.evidence.wire.codec import decode, encode
+from grader.evidence.wire.tensors import Malformed
+from grader.evidence.wire.trace import (
+    BEGIN,
+    END,
+    FLUSH,
+    NOTED,
+    PRISTINE,
+    SWITCH,
+    TOLD,
+    TRIPPED,
+    fingerprint,
+)
+
+READ_LIMIT = 64 * 2**20
+"""Bytes of a trace that are read for one reply: sixty thousand operators. What a process may write is
+bounded by its budget for one file."""
+
+Call = tuple[str, bool, tuple[str, ...], tuple[str, ...], bool]
+"""An operator without its namespace and overload ("view"), whether Python called it directly, the dtypes
+of the tensors that it read and of those that it gave, and whether a number with a value was among them."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the second witness saw for one reply: calls, how often each; and what speaks against it."""
+
+    calls: Mapping[Call, int] = field(default_factory=dict)
+    trouble: tuple[str, ...] = ()
+    tripped: tuple[int, ...] = ()
+    """Numbers of the rules that the first witness saw broken, as it told them."""
+    pristine: tuple[str, ...] = ()
+    """Fingerprints of what the grader leans on: all alike if nothing was replaced."""
+
+
+class Record:
+    """The file of one process's trace."""
+
+    def __init__(self) -> None:
+        self.descriptor = os.memfd_create("record", os.MFD_CLOEXEC)
+        self._read = 0
+
+    def added(self, reply: bytes) -> bytes:
+        """Return the reply together with what was appended since the last one, if anything was."""
+        size = os.fstat(self.descriptor).st_size
+        if size == self._read == 0:
+            return reply
+        text = os.pread(self.descriptor, min(max(0, size - self._read), READ_LIMIT), self._read)
+        self._read = size
+        return encode({"reply": reply, "seen": _to_data(read_trace(text.decode("utf-8", "replace")))})
+
+    def close(self) -> None:
+        """Forget the file."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+def parted(answer: bytes) -> tuple[Any, Seen | None]:
+    """Return a decoded reply, and what the second witness saw if it was there."""
+    data = decode(answer)
+    if not isinstance(data, dict) or set(data) != {"reply", "seen"}:
+        return data, None
+    return decode(data["reply"]), _from_data(data["seen"])
+
+
+def _to_data(seen: Seen) -> list[object]:
+    calls = [
+        [name, direct, list(read), list(given), number, times]
+        for (name, direct, read, given, number), times in seen.calls.items()
+    ]
+    return [calls, list(seen.trouble), list(seen.tripped), list(seen.pristine)]
+
+
+def _from_data(data: Any) -> Seen:
+    try:
+        calls, trouble, tripped, pristine = data
+        found = {
+            (str(name), bool(direct), tuple(read), tuple(given), bool(number)): int(times)
+            for name, direct, read, given, number, times in calls
+        }
+        words, numbers = tuple(map(str, trouble)), tuple(map(int, tripped))
+        return Seen(found, words, numbers, tuple(map(str, pristine)))
+    except (TypeError, ValueError):
+        raise Malformed("what the second witness saw cannot be read") from None
+
+
+_NODE = re.compile(
+    r'"id": (\d+), "name": "([^"\n]*)", "ctrl_deps": (\d+),\n'
+    r' +"inputs": \{"values": (.*?), "shapes": .*?, "types": \[(.*?)\], "strides": .*\n'
+    r' +"outputs": .*?, "types": \[(.*?)\], "strides": .*\n'
+    r' +"attrs": .*?"name": "scope", "type": "uint64", "value": (\d+)\}.*?"name": "tid", "type": "uint64",'
+    r' "value": (\d+)\}.*?"name": "op_schema", "type": "string", "value": "([^"\n]*)"'
+)
+
+
+@dataclass
+class _Node:
+    """One call: `operator` is its name with overload, empty for what is no operator."""
+
+    name: str
+    values: str
+    read: str
+    given: str
+    backward: bool
+    thread: str
+    operator: str
+    parent: _Node | None = None
+    moded: bool = False
+    """Whether a dispatch mode saw it, or what it is made of."""
+    way: str = ""
+    """How it was called, once that is known."""
+
+
+def read_trace(text: str) -> Seen:
+    """Return what a part of a trace says."""
+    nodes = _nodes(text)
+    names = [node.name for node in nodes]
+    trouble = []
+    if SWITCH in names:
+        trouble.append("a switch of the second witness was used")
+    if not any(name.startswith(FLUSH) for name in names):
+        trouble.append("the second witness's record has no end")
+    if _differ(names):
+        trouble.append("what an instrument had noted was changed")
+    calls = Counter(_call(node) for node in _within(nodes) if _counts(node))
+    numbers = {words for words in _after(TRIPPED, names) if words.isdigit()}
+    return Seen(calls, tuple(trouble), tuple(map(int, numbers)), tuple(_after(PRISTINE, names)))
+
+
+def _after(mark: str, names: Iterable[str]) -> list[str]:
+    """Return what stands behind a mark, for each that there is."""
+    return [name.removeprefix(f"{mark} ") for name in names if name.startswith(f"{mark} ")]
+
+
+def _nodes(text: str) -> list[_Node]:
+    """Return the calls in the order in which they ended, each with the one that it was made in.
+
+    A call ends before the one that it was made in: that is the next of its number. Forks go on with
+    the numbers of their parent, so a number is not enough.
+    """
+    nodes, waiting = [], defaultdict[str, list[_Node]](list)
+    for found in _NODE.finditer(text):
+        number, name, parent, values, read, given, scope, thread, schema = found.groups()
+        operator = schema.partition("(")[0]
+        node = _Node(name, values, read, given, scope == "1", thread, operator)
+        for child in waiting.pop(number, ()):
+            child.parent = node
+        waiting[parent].append(node)
+        nodes.append(node)
+    for node in nodes:
+        above = node.parent if node.name == "PythonDispatchMode" else None
+        while above is not None and not above.moded:
+            above.moded, above = True, above.parent
+    return nodes
+
+
+def _differ(names: Iterable[str]) -> bool:
+    """Say whether what an instrument told as it saw it is not what it had noted at its end."""
+    told = defaultdict[str, list[str]](list)
+    noted: dict[str, str] = {}
+    for name in names:
+        if name.startswith(TOLD):
+            key, _, what = name.removeprefix(f"{TOLD} ").partition(" ")
+            told[key].append(what)
+        elif name.startswith(NOTED):
+            key, _, sum_ = name.removeprefix(f"{NOTED} ").partition(" ")
+            noted[key] = sum_
+    return any(fingerprint(told[key]) != sum_ for key, sum_ in noted.items())
+
+
+def _within(nodes: list[_Node]) -> list[_Node]:
+    """Return what ran between the marks of a probe, and what other threads ran meanwhile.
+
+    While a program is loaded nobody sets marks, and everything counts.
+    """
+    places = [place for place, node in enumerate(nodes) if node.name in (BEGIN, END)]
+    if not places:
+        return nodes
+    thread = nodes[places[0]].thread
+    last = places[-1] if len(places) > 1 else len(nodes)
+    return [n for at, n in enumerate(nodes) if places[0] < at < last or n.thread != thread]
+
+
+_DIRECT, _WITHIN, _KERNEL = "from Python", "from a composite or from autograd", "from a kernel"
+
+
+def _counts(node: _Node) -> bool:
+    """Say whether a node is an operator that a dispatch mode in every thread would have seen.
+
+    What a kernel does within itself is its own business: a mode does not see it either. A composite
+    operator is seen as its parts, what a subclass or a mode calls as what it is.
+    """
+    return bool(node.operator) and _way(node) is not _KERNEL and not is_composite(node.operator)
+
+
+def _way(node: _Node) -> str:
+    """Return how a call was made."""
+    chain: list[_Node] = []
+    at: _Node | None = node
+    while at is not None and not at.way:
+        chain.append(at)
+        at = at.parent
+    for one in reversed(chain):
+        one.way = _way_from(one, one.parent)
+    return node.way
+
+
+def _way_from(node: _Node, parent: _Node | None) -> str:
+    """Return how a call was made, where that is known of the one that it was made in."""
+    if parent is None or parent.name == "PythonSubclass":
+        return _DIRECT
+    if parent.name == "PythonDispatchMode":
+        caller = parent.parent
+        while caller is not None and not caller.operator:
+            caller = caller.parent
+        # a mode that lets the operator go on calls it once more
+        return _KERNEL if caller is not None and caller.operator == node.operator else _DIRECT
+    if parent.backward or parent.name.startswith("autograd::"):
+        return _WITHIN
+    if not parent.operator:
+        return parent.way
+    if parent.name.partition("::")[0] not in _IN_CPP:
+        return _DIRECT  # an operator that somebody wrote in Python
+    return _WITHIN if parent.way is not _KERNEL and is_composite(parent.operator) else _KERNEL
+
+
+_IN_CPP = frozenset({"aten", "prim", "prims", "c10d", "_c10d_functional", "quantized"})
+"""Namespaces of operators whose kernels are torch's own."""
+
+
+@cache
+def is_composite(operator: str) -> bool:
+    """Say whether an operator, with its overload, is made of others and has no kernel."""
+    try:
+        return torch._C._dispatch_has_kernel_for_dispatch_key(operator, "CompositeImplicitAutograd")
+    except RuntimeError:  # there is none of that name here
+        return False
+
+
+def _call(node: _Node) -> Call:
+    return (
+        node.name.partition("::")[2],
+        _way(node) is _DIRECT,
+        _dtypes(node.read),
+        _dtypes(node.given),
+        '"Double"' in node.read and bool(_NUMBER.search(node.values)),
+    )
+
+
+_NUMBER = re.compile(r"(?<![\w.\[\"])-?(?!0\.0+[,\]])\d+\.\d+")
+"""A number that is not zero, and finite."""
+
+_TENSOR = re.compile(r"Tensor\((?:c10::)?([\w ]+(?:<\w+>)?)\)")
+
+_NAMES = {
+    "float": "float32",
+    "double": "float64",
+    "Half": "float16",
+    "int": "int32",
+    "long int": "int64",
+    "short int": "int16",
+    "signed char": "int8",
+    "unsigned char": "uint8",
+    "complex<float>": "complex64",
+    "complex<double>": "complex128",
+}
+"""Names of dtypes as the trace has them, where they are not torch's own in capitals."""
+
+
+def _dtypes(types: str) -> tuple[str, ...]:
+    found = dict.fromkeys(_TENSOR.findall(types))
+    return tuple(_NAMES.get(name, name.lower()) for name in found)
