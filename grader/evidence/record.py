@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -23,11 +23,14 @@ from grader.evidence.wire.trace import (
     BEGIN,
     END,
     FLUSH,
+    FORK,
+    JOIN,
     NOTED,
     PRISTINE,
     SWITCH,
     TOLD,
     TRIPPED,
+    WATCHES,
     fingerprint,
 )
 
@@ -66,7 +69,7 @@ class Record:
             return reply
         text = os.pread(self.descriptor, min(max(0, size - self._read), READ_LIMIT), self._read)
         self._read = size
-        return encode({"reply": reply, "seen": _to_data(read_trace(text.decode("utf-8", "replace")))})
+        return encode({"reply": reply, "seen": _to_data(read_trace(text))})
 
     def close(self) -> None:
         """Forget the file."""
@@ -131,20 +134,25 @@ class _Node:
     """How it was called, once that is known."""
 
 
-def read_trace(text: str) -> Seen:
-    """Return what a part of a trace says."""
-    nodes = _nodes(text)
-    names = [node.name for node in nodes]
+def read_trace(text: bytes) -> Seen:
+    """Return what a part of a trace says, of a process and of its forks."""
+    own, *forks = _processes(text)
+    traces = [_nodes(own), *map(_nodes, forks)]
+    names = [[node.name for node in nodes] for nodes in traces]
     trouble = []
-    if SWITCH in names:
+    if any(SWITCH in one for one in names):
         trouble.append("a switch of the second witness was used")
-    if not any(name.startswith(FLUSH) for name in names):
+    if not any(name.startswith(FLUSH) for name in names[0]):
         trouble.append("the second witness's record has no end")
-    if _differ(names):
+    if any(map(_differ, names)):
         trouble.append("what an instrument had noted was changed")
-    calls = Counter(_call(node) for node in _within(nodes) if _counts(node))
-    numbers = {words for words in _after(TRIPPED, names) if words.isdigit()}
-    return Seen(calls, tuple(trouble), tuple(map(int, numbers)), tuple(_after(PRISTINE, names)))
+    if hidden := [name for nodes in traces for name in _hidden(nodes)]:
+        trouble.append(f"{_listed(hidden)} ran where the instruments do not see it")
+    ran = [_within(traces[0]), *traces[1:]]
+    calls = Counter(_call(node) for nodes in ran for node in nodes if _counts(node))
+    numbers = {words for one in names for words in _after(TRIPPED, one) if words.isdigit()}
+    tripped = tuple(sorted(map(int, numbers)))
+    return Seen(calls, tuple(trouble), tripped, tuple(_after(PRISTINE, names[0])))
 
 
 def _after(mark: str, names: Iterable[str]) -> list[str]:
@@ -152,11 +160,35 @@ def _after(mark: str, names: Iterable[str]) -> list[str]:
     return [name.removeprefix(f"{mark} ") for name in names if name.startswith(f"{mark} ")]
 
 
+def _listed(names: Iterable[str]) -> str:
+    found = list(dict.fromkeys(names))
+    more = f" and {len(found) - _NAMED} more" if found[_NAMED:] else ""
+    return ", ".join(f"`{name}`" for name in found[:_NAMED]) + more
+
+
+_NAMED = 4
+"""Operators named in a note."""
+
+
+def _processes(text: bytes) -> list[str]:
+    """Return the traces of a process and of its forks, its own first."""
+    found: list[list[bytes]] = [[]]
+    open_ = [0]
+    for part in re.split(b"(%s|%s)" % (FORK, JOIN), text):
+        if part == FORK:
+            open_.append(len(found))
+            found.append([])
+        elif part != JOIN:
+            found[open_[-1]].append(part)
+        elif len(open_) > 1:
+            open_.pop()
+    return [b"".join(parts).decode("utf-8", "replace") for parts in found]
+
+
 def _nodes(text: str) -> list[_Node]:
     """Return the calls in the order in which they ended, each with the one that it was made in.
 
-    A call ends before the one that it was made in: that is the next of its number. Forks go on with
-    the numbers of their parent, so a number is not enough.
+    A call ends before the one that it was made in.
     """
     nodes, waiting = [], defaultdict[str, list[_Node]](list)
     for found in _NODE.finditer(text):
@@ -172,6 +204,17 @@ def _nodes(text: str) -> list[_Node]:
         while above is not None and not above.moded:
             above.moded, above = True, above.parent
     return nodes
+
+
+def _hidden(nodes: Iterable[_Node]) -> Iterator[str]:
+    """Yield the operators that ran while an instrument watched, and that no mode saw."""
+    watching: set[str] = set()
+    for node in nodes:
+        if node.name.startswith((WATCHES, NOTED)):
+            key = node.name.split(" ")[2]
+            (watching.add if node.name.startswith(WATCHES) else watching.discard)(key)
+        elif watching and not node.moded and _counts(node):
+            yield node.name
 
 
 def _differ(names: Iterable[str]) -> bool:

@@ -11,14 +11,25 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
+from typing import BinaryIO
 
 import torch
 import torch.profiler.profiler
 
-from grader.evidence.wire.trace import FLUSH, NOTED, SWITCH, TOLD, fingerprint
+from grader.evidence.wire.trace import (
+    FLUSH,
+    FORK,
+    JOIN,
+    NOTED,
+    SWITCH,
+    TOLD,
+    WATCHES,
+    fingerprint,
+)
 
 _ROOM = "." * 2**13
 """A mark as long as the buffer of the trace's file leaves nothing in that buffer."""
@@ -35,24 +46,33 @@ _SWITCHES = {
 _numbers = itertools.count()
 _enter = torch._C._autograd._record_function_with_args_enter
 _exit = torch._C._autograd._record_function_with_args_exit
-_on = False
+_file: int | None = None
+"""The descriptor of the trace's file, once there is one."""
+
+_forks: list[BinaryIO] = []
+"""Files for the traces of forks: two processes in one file would be told apart by nobody."""
+
+_MOST_FORKS = 64
 
 
 def begin(descriptor: int) -> None:
     """Write a trace into the file from now on: of all threads, and of forks. There is no end."""
-    global _on
+    global _file
     with _silent():  # it says on stderr that it begins
         path = f"/proc/self/fd/{descriptor}"
-        _on = torch._C._profiler._add_execution_trace_observer(path)
+        _file = os.dup(descriptor)  # the lowest number that is free, which the trace gets next
+        os.close(_file)
+        torch._C._profiler._add_execution_trace_observer(path)
         torch._C._profiler._enable_execution_trace_observer()
     os.close(descriptor)
+    os.register_at_fork(before=_before_fork, after_in_child=_in_fork)
     for name, part in _SWITCHES.items():
         _take_out(name, getattr(torch._C, part), torch.profiler.profiler, torch.autograd)
 
 
 def mark(words: str) -> None:
     """Put words of ours into the trace."""
-    if _on:
+    if _file is not None:
         _exit(_enter(words))
 
 
@@ -65,21 +85,51 @@ class Account:
 
     def __init__(self) -> None:
         self._key = f"{os.getpid()}.{next(_numbers)}"
+        mark(f"{WATCHES} {self._key}")
 
     def tell(self, *what: object) -> None:
         """Tell what was just seen."""
-        if _on:
+        if _file is not None:
             mark(f"{TOLD} {self._key} {' '.join(map(str, what))}")
 
     def close(self, all_told: Iterable[object]) -> None:
         """Say what was told in all, by the instrument's own notes."""
-        if _on:
+        if _file is not None:
             mark(f"{NOTED} {self._key} {fingerprint(map(str, all_told))}")
 
 
 def flush() -> None:
-    """Hand over all that ran so far to whoever reads the file."""
+    """Hand over all that ran so far, in forks too, to whoever reads the file."""
     mark(FLUSH + _ROOM)
+    _gather()
+
+
+def _before_fork() -> None:
+    if len(_forks) == _MOST_FORKS:
+        _gather()
+    mark(_ROOM)  # the fork has a copy of the buffer, and would write it once more
+    _forks.append(tempfile.TemporaryFile())
+
+
+def _in_fork() -> None:
+    if _file is not None:
+        os.dup2(_forks[-1].fileno(), _file)
+    for file in _forks:
+        file.close()
+    _forks.clear()
+
+
+def _gather() -> None:
+    """Put what forks have written behind what this process has."""
+    if _file is None:
+        return
+    for file in _forks:
+        file.seek(0)
+        text = file.read()
+        file.close()
+        if text:
+            os.write(_file, FORK + text + JOIN)
+    _forks.clear()
 
 
 def _take_out(name: str, *homes: ModuleType) -> None:

@@ -23,13 +23,21 @@ TRIPPED = PREFIX + "tripped"
 PRISTINE = PREFIX + "pristine"
 """What the grader leans on beside the student's code, as a fingerprint: before, and after each probe."""
 
+WATCHES = PREFIX + "watches"
+"""An instrument that is a dispatch mode begins: its key."""
+
 TOLD = PREFIX + "told"
 """An instrument saw something: its key, what it saw."""
 
 NOTED = PREFIX + "noted"
-"""An instrument is done: its key, the fingerprint of its notes."""
+"""It is done: its key, the fingerprint of its notes."""
 
 
 def fingerprint(lines: Iterable[str]) -> str:
     """Return a short sum of what was told, in order."""
     return f"{zlib.crc32(chr(10).join(lines).encode()):08x}"
+
+
+FORK = b"\n@@ undertorch fork\n"
+JOIN = b"\n@@ undertorch join\n"
+"""Around the trace of a fork, which may hold those of its own forks."""
