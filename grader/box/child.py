@@ -46,7 +46,7 @@ class Child:
         self._ending: Ending | None = None
         self._record: Record | None = None
 
-    def ask(self, request: bytes) -> bytes:
+    def ask(self, request: bytes, watch: bool = False) -> bytes:
         """Send one request, return its reply.
 
         Raises `Ended` when the child is gone or goes over its budget, and again on every later
@@ -59,7 +59,7 @@ class Child:
                 f"a request of {len(request)} bytes is over the limit of {FRAME_LIMIT}"
             )
         try:
-            return self._exchange(request)
+            return self._exchange(request, watch)
         except (ChannelTimeout, TimeoutError):
             self._ended = self._reason(0.0, out_of_time(self._budget, self._patience))
         except FrameTooLarge as error:
@@ -77,7 +77,7 @@ class Child:
             raise
         raise self._ended
 
-    def _exchange(self, request: bytes) -> bytes:
+    def _exchange(self, request: bytes, watch: bool) -> bytes:
         started = time.monotonic()
         patience = min(self._budget.wall_seconds, self._patience)
         if self._spoke_unasked():
@@ -85,13 +85,13 @@ class Child:
         try:
             self._channel.settimeout(max(patience, 0.001))  # 0 would mean: do not wait at all
             with interrupts.let_through():
-                if self._record is None:
+                if watch and self._record is None:
                     self._record = Record()
                     send_frame(self._channel, request, self._record.descriptor)
                 else:
                     send_frame(self._channel, request)
                 reply = receive_frame(self._channel, started + patience)
-            return self._record.added(reply)
+            return self._record.added(reply) if watch and self._record else reply
         finally:
             self._patience -= time.monotonic() - started
 

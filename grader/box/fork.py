@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from grader.box.ended import explain, out_of_time
 from grader.evidence.outcome import Ended, Outcome
-from grader.evidence.record import Record
+from grader.evidence.record import Record, with_seen
 from grader.evidence.wire.channel import ChannelError, ChannelTimeout, receive_frame, send_frame
 from grader.inside import interrupts, serve
 from grader.inside.probe import Probe
@@ -66,13 +66,13 @@ class Fork:
         self._tree = _tree(self._pid, before)
         self._record: Record | None = None
 
-    def ask(self, request: bytes) -> bytes:
+    def ask(self, request: bytes, watch: bool = False) -> bytes:
         """Send the request to the fork. Raises `Ended` when it is gone or goes over its budget."""
         if self._ended is None:
             started = time.monotonic()
             try:
                 with interrupts.let_through():
-                    return self._exchange(request, started)
+                    return self._exchange(request, started, watch)
             except Ended as ended:
                 self._ended = ended
             except ChannelTimeout:
@@ -84,9 +84,9 @@ class Fork:
         self.close()
         raise self._ended
 
-    def _exchange(self, request: bytes, started: float) -> bytes:
+    def _exchange(self, request: bytes, started: float, watch: bool) -> bytes:
         deadline = started + max(0.0, min(self._budget.wall_seconds, self._patience))
-        if self._record is None and sys.platform == "linux":
+        if watch and self._record is None and sys.platform == "linux":
             self._record = Record()
             send_frame(self._socket, request, self._record.descriptor)
         else:
@@ -98,7 +98,9 @@ class Fork:
             if over:
                 raise explain(over, self._budget)
         reply = receive_frame(self._socket, deadline)
-        return self._record.added(reply) if self._record else reply
+        if not watch:
+            return reply
+        return self._record.added(reply) if self._record else with_seen(reply, None)
 
     def _own_end(self) -> Ended:
         """Return how the fork ended by itself; if it lives on, it has closed its end of the channel."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -63,13 +63,11 @@ class Record:
         self._read = 0
 
     def added(self, reply: bytes) -> bytes:
-        """Return the reply together with what was appended since the last one, if anything was."""
+        """Return the reply together with what was appended since the last one."""
         size = os.fstat(self.descriptor).st_size
-        if size == self._read == 0:
-            return reply
         text = os.pread(self.descriptor, min(max(0, size - self._read), READ_LIMIT), self._read)
         self._read = size
-        return encode({"reply": reply, "seen": _to_data(read_trace(text))})
+        return with_seen(reply, read_trace(text))
 
     def close(self) -> None:
         """Forget the file."""
@@ -78,12 +76,17 @@ class Record:
             self.descriptor = -1
 
 
-def parted(answer: bytes) -> tuple[Any, Seen | None]:
-    """Return a decoded reply, and what the second witness saw if it was there."""
+def with_seen(reply: bytes, seen: Seen | None) -> bytes:
+    """Return a reply together with what the second witness saw, None where there is none."""
+    return encode({"reply": reply, "seen": None if seen is None else _to_data(seen)})
+
+
+def parted(answer: bytes) -> tuple[bytes, Seen | None]:
+    """Return the reply and what the second witness saw: the two that `with_seen` put together."""
     data = decode(answer)
-    if not isinstance(data, dict) or set(data) != {"reply", "seen"}:
-        return data, None
-    return decode(data["reply"]), _from_data(data["seen"])
+    if not isinstance(data, dict) or not isinstance(data.get("reply"), bytes):
+        raise Malformed("a reply without a second witness")
+    return data["reply"], None if data.get("seen") is None else _from_data(data["seen"])
 
 
 def _to_data(seen: Seen) -> list[object]:
@@ -110,10 +113,13 @@ def _from_data(data: Any) -> Seen:
 _NODE = re.compile(
     r'"id": (\d+), "name": "([^"\n]*)", "ctrl_deps": (\d+),\n'
     r' +"inputs": \{"values": (.*?), "shapes": .*?, "types": \[(.*?)\], "strides": .*\n'
-    r' +"outputs": .*?, "types": \[(.*?)\], "strides": .*\n'
+    r' +"outputs": \{"values": (.*?), "shapes": .*?, "types": \[(.*?)\], "strides": .*\n'
     r' +"attrs": .*?"name": "scope", "type": "uint64", "value": (\d+)\}.*?"name": "tid", "type": "uint64",'
     r' "value": (\d+)\}.*?"name": "op_schema", "type": "string", "value": "([^"\n]*)"'
 )
+
+
+_META = '"meta"'
 
 
 @dataclass
@@ -124,6 +130,7 @@ class _Node:
     values: str
     read: str
     given: str
+    meta: bool
     backward: bool
     thread: str
     operator: str
@@ -192,9 +199,10 @@ def _nodes(text: str) -> list[_Node]:
     """
     nodes, waiting = [], defaultdict[str, list[_Node]](list)
     for found in _NODE.finditer(text):
-        number, name, parent, values, read, given, scope, thread, schema = found.groups()
+        number, name, parent, values, read, results, given, scope, thread, schema = found.groups()
         operator = schema.partition("(")[0]
-        node = _Node(name, values, read, given, scope == "1", thread, operator)
+        is_meta = _META in values or _META in results
+        node = _Node(name, values, read, given, is_meta, scope == "1", thread, operator)
         for child in waiting.pop(number, ()):
             child.parent = node
         waiting[parent].append(node)
@@ -206,15 +214,31 @@ def _nodes(text: str) -> list[_Node]:
     return nodes
 
 
-def _hidden(nodes: Iterable[_Node]) -> Iterator[str]:
-    """Yield the operators that ran while an instrument watched, and that no mode saw."""
-    watching: set[str] = set()
+def _hidden(nodes: Sequence[_Node]) -> Iterator[str]:
+    """Yield the operators that ran while an instrument watched, and that no mode saw.
+
+    Those on the meta device have no bytes, and fake tensors run them where no mode is.
+    Where a rank talks to others, only those of the threads that instruments are in: gloo works in
+    threads of its own, and calls back from them.
+    """
+    watching: dict[str, str] = {}
+    is_rank = any(node.name.startswith("c10d::") for node in nodes)
     for node in nodes:
-        if node.name.startswith((WATCHES, NOTED)):
-            key = node.name.split(" ")[2]
-            (watching.add if node.name.startswith(WATCHES) else watching.discard)(key)
-        elif watching and not node.moded and _counts(node):
+        if node.name.startswith(WATCHES):
+            watching[node.name.split(" ")[2]] = node.thread
+        elif node.name.startswith(NOTED):
+            watching.pop(node.name.split(" ")[2], None)
+        elif not watching or node.moded or node.meta or not _counts(node):
+            continue
+        elif node.thread in watching.values():
+            if node.name not in _OF_PYTHON_DATA:
+                yield node.name
+        elif not is_rank:
             yield node.name
+
+
+_OF_PYTHON_DATA = frozenset({"aten::empty", "aten::detach_"})
+"""`torch.tensor([1.0])` runs these below all modes; it shows itself to them as `lift_fresh`."""
 
 
 def _differ(names: Iterable[str]) -> bool:

@@ -23,6 +23,7 @@ from grader.submission.scan import scan
 from grader.verdict.checks import CheckRun, Suite
 from grader.verdict.compare import NOTHING, Mismatch
 from grader.verdict.diagnosis import diagnose, may_explain
+from grader.verdict.hearing import hear_again
 from grader.verdict.interview import Interview, StudentRaised
 from grader.verdict.known import PRACTICE_SEED, line_key, made_on, read_known, rests_on
 from grader.verdict.marks import Mark, mark_of
@@ -132,7 +133,7 @@ class ExerciseGrader:
         interview = Interview(open_transport(), exercise.off_limits, seed)
         try:
             if not attempt.loaded:
-                interview.load(attempt.program, watch=self._has_second_witness)
+                interview.load(attempt.program)
             runs = self.suite.run(interview, seed)
         except Ended as ended:
             summary = Message(ended.detail)
@@ -142,10 +143,13 @@ class ExerciseGrader:
         verdict = self._judge(runs, interview)
         if verdict.checks and verdict.outcome is not Outcome.PASSED:
             verdict = self._explained(verdict, runs, seed, open_known, clock)
-        return verdict, interview.replies
+        if attempt.loaded or not verdict.points or verdict.review or not self._has_claims:
+            return verdict, interview.replies
+        heard = hear_again(attempt.program, interview.asked, open_transport, exercise.off_limits, seed)
+        return replace(verdict, review=heard.review), {**interview.replies, **heard.replies}
 
     @cached_property
-    def _has_second_witness(self) -> bool:
+    def _has_claims(self) -> bool:
         """Say whether anything rests on what was observed: a rule, or a check that is claimed."""
         rules = any(rule.kind is not RuleKind.IMPORT for rule in self.exercise.off_limits)
         return rules or any(check.claimed for check in self.suite.checks)
@@ -324,15 +328,10 @@ def _of_a_stub(error: BaseException | None) -> bool:
 
 
 def _review(interview: Interview) -> str:
-    """Say what a person should know: what the code replaced, and what only the second witness saw."""
-    found = []
-    if interview.tampered:
-        found.append(f"While it ran, the code replaced {', '.join(interview.tampered)}.")
-    if unseen := [rule for rule in interview.unseen if rule not in interview.tripped]:
-        words = ", ".join(describe_rule(rule) for rule in unseen)
-        found.append(f"Off limits, and run where the usual watch does not see it: {words}.")
-    found += [f"While it ran, {words}." for words in interview.trouble]
-    return " ".join(found)
+    """Say what the code replaced. It gains nothing by that; a person should know."""
+    if not interview.tampered:
+        return ""
+    return f"While it ran, the code replaced {', '.join(interview.tampered)}."
 
 
 def _notes(runs: Sequence[CheckRun], interview: Interview) -> tuple[str, ...]:

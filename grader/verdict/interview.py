@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +13,6 @@ import torch
 
 from grader.course.rules import Rule
 from grader.evidence.outcome import Ended, Outcome
-from grader.evidence.record import Seen, parted
 from grader.evidence.reply import checked_reply
 from grader.evidence.transcript import ENDED, TRANSCRIPT_LIMIT, request_key
 from grader.evidence.wire.channel import Transport
@@ -21,7 +21,6 @@ from grader.evidence.wire.tensors import Malformed, facts, storage_from
 from grader.inside.probe import Probe
 from grader.submission.program import Program
 from grader.verdict.compare import Comparison, Mismatch, recording
-from grader.verdict.witness import broken_in
 
 REPLIES_LIMIT = 256 * 2**20
 """Most bytes of all replies of one interview, which are kept until it is judged."""
@@ -186,7 +185,12 @@ def assert_raises(
         raise Mismatch(what, (*rows, ("expected", " or ".join(kinds)), ("got", got)))
 
 
-_SILENT = "what the grader leans on was replaced, and nothing beside it told so"
+@dataclass(frozen=True)
+class Asked:
+    """A question that was answered: the request, and the seconds until its reply."""
+
+    request: Mapping[str, Any]
+    seconds: float
 
 
 class Interview:
@@ -205,23 +209,14 @@ class Interview:
         self.ended: Ended | None = None
         self.tripped: list[Rule] = []
         self.tampered: list[str] = []
-        self.unseen: list[Rule] = []
-        """Rules that only the second witness saw broken."""
-        self._pristine: set[str] = set()
-        self.trouble: list[str] = []
-        """What speaks against the second witness's record."""
         self.printed = False
         self.stopped: dict[str, Raised] = {}
         self.replies: dict[str, bytes] = {}
+        self.asked: list[Asked] = []
 
-    def load(self, program: Program, *, watch: bool = False) -> None:
-        """Run the program's parts. What stops a part is remembered, not raised.
-
-        watch: whether there is to be a second witness of what runs, from here on
-        """
-        request = {"do": "load", "parts": [list(part) for part in program.parts]}
-        reply, seen = self._exchange({**request, "watch": True} if watch else request)
-        self._hear(seen)
+    def load(self, program: Program) -> None:
+        """Run the program's parts. What stops a part is remembered, not raised."""
+        reply = self._exchange({"do": "load", "parts": [list(part) for part in program.parts]})
         self.stopped = {
             str(label): Raised.from_data(data) for label, data in reply["stopped"].items()
         }
@@ -238,40 +233,28 @@ class Interview:
                 "off_limits": [(rule.kind.value, rule.name) for rule in self._off_limits],
                 "seed": self._seed,
             }
-            reply, seen = self._exchange(request)
+            start = time.monotonic()
+            reply = self._exchange(request)
+            self.asked.append(Asked(request, time.monotonic() - start))
             # what is told to a person are our own words, not the sender's
             tripped = [rule for n, rule in enumerate(self._off_limits) if n in reply["tripped"]]
             self.tripped += [rule for rule in tripped if rule not in self.tripped]
             tampered = map(_clean, reply["tampered"][:20])
             self.tampered = list(dict.fromkeys([*self.tampered, *tampered]))[:20]
-            self._hear(seen)
             self.printed = self.printed or bool(reply["stdout"].strip())
             self._cache[key] = Evidence(probe, data, reply)
         return self._cache[key]
 
     def run_plain(self, source: str) -> Raised | None:
         """Run a test cell of plain asserts; return what it raised."""
-        reply, _ = self._exchange({"do": "plain", "source": source})
+        reply = self._exchange({"do": "plain", "source": source})
         return None if reply["raised"] is None else Raised.from_data(reply["raised"])
 
     def close(self) -> None:
         """End the process."""
         self._transport.close()
 
-    def _hear(self, seen: Seen | None) -> None:
-        """Note what only the second witness tells."""
-        if seen is None:
-            return
-        told = [rule for n, rule in enumerate(self._off_limits) if n in seen.tripped]
-        for rule in [*told, *broken_in(seen, self._off_limits)]:
-            if rule not in self.tripped and rule not in self.unseen:
-                self.unseen.append(rule)
-        self._pristine |= set(seen.pristine)
-        silent = len(self._pristine) > 1 and not self.tampered
-        found = [*seen.trouble, *([_SILENT] if silent else [])]
-        self.trouble += [words for words in found if words not in self.trouble]
-
-    def _exchange(self, request: dict[str, Any]) -> tuple[dict[str, Any], Seen | None]:
+    def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
         if self.ended is not None:
             raise self.ended
         message = encode(request)
@@ -279,8 +262,7 @@ class Interview:
         try:
             reply = self._transport.ask(message)
             self._keep(key, reply)
-            data, seen = parted(reply)
-            return checked_reply(data, request["do"]), seen
+            return checked_reply(decode(reply), request["do"])
         except Ended as ended:
             self.ended = ended
         except Malformed:

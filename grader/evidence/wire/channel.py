@@ -28,8 +28,12 @@ class FrameTooLarge(ChannelError):
 class Transport(Protocol):
     """Carries requests to the process that holds the student's code and brings replies back."""
 
-    def ask(self, request: bytes) -> bytes:
-        """Send one request, return its reply. Raises `Ended` when the process is gone."""
+    def ask(self, request: bytes, watch: bool = False) -> bytes:
+        """Send one request, return its reply. Raises `Ended` when the process is gone.
+
+        watch: the process has a second witness, and what that one saw comes with the reply (see
+            `grader.evidence.record`)
+        """
         ...
 
     def close(self) -> None:
