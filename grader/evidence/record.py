@@ -12,7 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import torch
@@ -34,9 +34,12 @@ from grader.evidence.wire.trace import (
     fingerprint,
 )
 
-READ_LIMIT = 64 * 2**20
-"""Bytes of a trace that are read for one reply: sixty thousand operators. What a process may write is
-bounded by its budget for one file."""
+READ_LIMIT = 16 * 2**20
+"""Bytes of a trace that are read for one reply, its first ones: some ten thousand operators. Reading
+takes 10 µs each; a process may write more, up to its budget for one file."""
+
+_TAIL = 2**16
+"""Bytes at the end of a longer one, where the mark stands that it was handed over."""
 
 Call = tuple[str, bool, tuple[str, ...], tuple[str, ...], bool]
 """An operator without its namespace and overload ("view"), whether Python called it directly, the dtypes
@@ -64,10 +67,12 @@ class Record:
 
     def added(self, reply: bytes) -> bytes:
         """Return the reply together with what was appended since the last one."""
-        size = os.fstat(self.descriptor).st_size
-        text = os.pread(self.descriptor, min(max(0, size - self._read), READ_LIMIT), self._read)
+        start, size = self._read, os.fstat(self.descriptor).st_size
         self._read = size
-        return with_seen(reply, read_trace(text))
+        text = os.pread(self.descriptor, min(max(0, size - start), READ_LIMIT), start)
+        is_cut = size - start > READ_LIMIT
+        tail = os.pread(self.descriptor, _TAIL, size - _TAIL) if is_cut else text
+        return with_seen(reply, read_trace(text, is_cut, tail))
 
     def close(self) -> None:
         """Forget the file."""
@@ -110,30 +115,19 @@ def _from_data(data: Any) -> Seen:
         raise Malformed("what the second witness saw cannot be read") from None
 
 
-_NODE = re.compile(
-    r'"id": (\d+), "name": "([^"\n]*)", "ctrl_deps": (\d+),\n'
-    r' +"inputs": \{"values": (.*?), "shapes": .*?, "types": \[(.*?)\], "strides": .*\n'
-    r' +"outputs": \{"values": (.*?), "shapes": .*?, "types": \[(.*?)\], "strides": .*\n'
-    r' +"attrs": .*?"name": "scope", "type": "uint64", "value": (\d+)\}.*?"name": "tid", "type": "uint64",'
-    r' "value": (\d+)\}.*?"name": "op_schema", "type": "string", "value": "([^"\n]*)"'
-)
-
-
-_META = '"meta"'
-
-
-@dataclass
+@dataclass(slots=True)
 class _Node:
     """One call: `operator` is its name with overload, empty for what is no operator."""
 
     name: str
-    values: str
-    read: str
-    given: str
-    meta: bool
-    backward: bool
     thread: str
-    operator: str
+    operator: str = ""
+    read: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
+    number: bool = False
+    """Whether a number that is not zero was among what it read."""
+    meta: bool = False
+    backward: bool = False
     parent: _Node | None = None
     moded: bool = False
     """Whether a dispatch mode saw it, or what it is made of."""
@@ -141,25 +135,38 @@ class _Node:
     """How it was called, once that is known."""
 
 
-def read_trace(text: bytes) -> Seen:
-    """Return what a part of a trace says, of a process and of its forks."""
+def read_trace(text: bytes, is_cut: bool = False, tail: bytes | None = None) -> Seen:
+    """Return what a part of a trace says, of a process and of its forks.
+
+    Whoever wrote it may be hostile: each line is looked at once, from its ends.
+
+    is_cut: whether `text` is but the beginning, and `tail` the end
+    """
     own, *forks = _processes(text)
     traces = [_nodes(own), *map(_nodes, forks)]
     names = [[node.name for node in nodes] for nodes in traces]
     trouble = []
     if any(SWITCH in one for one in names):
         trouble.append("a switch of the second witness was used")
-    if not any(name.startswith(FLUSH) for name in names[0]):
+    if FLUSH.encode() not in (text if tail is None else tail):
         trouble.append("the second witness's record has no end")
-    if any(map(_differ, names)):
+    if not is_cut and any(map(_differ, names)):
         trouble.append("what an instrument had noted was changed")
+    if is_cut:
+        traces[-1] = traces[-1][:-_LAST]
     if hidden := [name for nodes in traces for name in _hidden(nodes)]:
         trouble.append(f"{_listed(hidden)} ran where the instruments do not see it")
     ran = [_within(traces[0]), *traces[1:]]
     calls = Counter(_call(node) for nodes in ran for node in nodes if _counts(node))
-    numbers = {words for one in names for words in _after(TRIPPED, one) if words.isdigit()}
+    numbers = {words for one in names for words in _after(TRIPPED, one) if words in _NUMBERS}
     tripped = tuple(sorted(map(int, numbers)))
     return Seen(calls, tuple(trouble), tripped, tuple(_after(PRISTINE, names[0])))
+
+
+_LAST = 1000
+"""Calls before a cut: those that they were made in ended behind it."""
+
+_NUMBERS = frozenset(map(str, range(1000)))
 
 
 def _after(mark: str, names: Iterable[str]) -> list[str]:
@@ -168,13 +175,16 @@ def _after(mark: str, names: Iterable[str]) -> list[str]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    found = list(dict.fromkeys(names))
+    found = list(dict.fromkeys(name if _PLAIN.fullmatch(name) else "another" for name in names))
     more = f" and {len(found) - _NAMED} more" if found[_NAMED:] else ""
     return ", ".join(f"`{name}`" for name in found[:_NAMED]) + more
 
 
 _NAMED = 4
 """Operators named in a note."""
+
+_PLAIN = re.compile(r"[\w:.]{1,80}")
+"""A name that may stand in a note: who wrote it may be hostile."""
 
 
 def _processes(text: bytes) -> list[str]:
@@ -197,21 +207,66 @@ def _nodes(text: str) -> list[_Node]:
 
     A call ends before the one that it was made in.
     """
-    nodes, waiting = [], defaultdict[str, list[_Node]](list)
-    for found in _NODE.finditer(text):
-        number, name, parent, values, read, results, given, scope, thread, schema = found.groups()
-        operator = schema.partition("(")[0]
-        is_meta = _META in values or _META in results
-        node = _Node(name, values, read, given, is_meta, scope == "1", thread, operator)
+    nodes: list[_Node] = []
+    waiting = defaultdict[str, list[_Node]](list)
+    start = text.find(_START)
+    while start >= 0:
+        end = text.find(_START, start + 1)
+        lines = text[start + len(_START) : end if end >= 0 else len(text)].split("\n", 4)
+        start = end
+        if len(lines) < 4:
+            continue
+        number, _, rest = lines[0].partition(_NAME)
+        name, _, parent = rest.rpartition('", "ctrl_deps": ')
+        node = _node(name, *lines[1:4])
         for child in waiting.pop(number, ()):
             child.parent = node
-        waiting[parent].append(node)
+        waiting[parent.rstrip(",")].append(node)
         nodes.append(node)
     for node in nodes:
         above = node.parent if node.name == "PythonDispatchMode" else None
         while above is not None and not above.moded:
             above.moded, above = True, above.parent
     return nodes
+
+
+_START = '\n        "id": '
+_NAME = ', "name": "'
+_META = '"meta"'
+
+
+def _node(name: str, inputs: str, outputs: str, attributes: str) -> _Node:
+    """Return the call of four lines of the trace, without its first."""
+    thread = _value(attributes, "tid")
+    operator = _value(attributes, "op_schema").strip('"').partition("(")[0]
+    if not operator:
+        return _Node(name, thread, backward=_value(attributes, "scope") == "1")
+    read, given = _types(inputs), _types(outputs)
+    return _Node(
+        name,
+        thread,
+        operator,
+        _dtypes(read),
+        _dtypes(given),
+        '"Double"' in read and _NUMBER.search(inputs[:_LINE]) is not None,
+        _META in inputs or _META in outputs,
+    )
+
+
+_LINE = 4096
+"""Characters of a line in which a number is looked for."""
+
+
+def _value(attributes: str, name: str) -> str:
+    """Return the value of an attribute of a call, as it stands there."""
+    _, _, rest = attributes.partition(f'{{"name": "{name}", "type": ')
+    value, _, _ = rest.partition(' "value": ')[2].partition("}")
+    return value
+
+
+def _types(line: str) -> str:
+    """Return the types in a line of inputs or outputs."""
+    return line.rpartition('"types": [')[2].rpartition('], "strides"')[0]
 
 
 def _hidden(nodes: Sequence[_Node]) -> Iterator[str]:
@@ -225,9 +280,9 @@ def _hidden(nodes: Sequence[_Node]) -> Iterator[str]:
     is_rank = any(node.name.startswith("c10d::") for node in nodes)
     for node in nodes:
         if node.name.startswith(WATCHES):
-            watching[node.name.split(" ")[2]] = node.thread
+            watching[node.name.removeprefix(f"{WATCHES} ")] = node.thread
         elif node.name.startswith(NOTED):
-            watching.pop(node.name.split(" ")[2], None)
+            watching.pop(node.name.removeprefix(f"{NOTED} ").partition(" ")[0], None)
         elif not watching or node.moded or node.meta or not _counts(node):
             continue
         elif node.thread in watching.values():
@@ -315,22 +370,28 @@ _IN_CPP = frozenset({"aten", "prim", "prims", "c10d", "_c10d_functional", "quant
 """Namespaces of operators whose kernels are torch's own."""
 
 
-@cache
 def is_composite(operator: str) -> bool:
     """Say whether an operator, with its overload, is made of others and has no kernel."""
-    try:
-        return torch._C._dispatch_has_kernel_for_dispatch_key(operator, "CompositeImplicitAutograd")
-    except RuntimeError:  # there is none of that name here
-        return False
+    return operator in _operators() and _is_composite(operator)
+
+
+@cache
+def _operators() -> frozenset[str]:
+    return frozenset(torch._C._dispatch_get_all_op_names())
+
+
+@cache
+def _is_composite(operator: str) -> bool:
+    return torch._C._dispatch_has_kernel_for_dispatch_key(operator, "CompositeImplicitAutograd")
 
 
 def _call(node: _Node) -> Call:
     return (
         node.name.partition("::")[2],
         _way(node) is _DIRECT,
-        _dtypes(node.read),
-        _dtypes(node.given),
-        '"Double"' in node.read and bool(_NUMBER.search(node.values)),
+        node.read,
+        node.given,
+        node.number,
     )
 
 
@@ -354,6 +415,7 @@ _NAMES = {
 """Names of dtypes as the trace has them, where they are not torch's own in capitals."""
 
 
+@lru_cache(4096)
 def _dtypes(types: str) -> tuple[str, ...]:
     found = dict.fromkeys(_TENSOR.findall(types))
     return tuple(_NAMES.get(name, name.lower()) for name in found)

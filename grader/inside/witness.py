@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import BinaryIO
 
@@ -108,7 +108,7 @@ def _before_fork() -> None:
     if len(_forks) == _MOST_FORKS:
         _gather()
     mark(_ROOM)  # the fork has a copy of the buffer, and would write it once more
-    _forks.append(tempfile.TemporaryFile())
+    _forks.append(tempfile.TemporaryFile())  # noqa: SIM115 (as long as the fork lives)
 
 
 def _in_fork() -> None:
@@ -128,7 +128,8 @@ def _gather() -> None:
         text = file.read()
         file.close()
         if text:
-            os.write(_file, FORK + text + JOIN)
+            with suppress(OSError):  # no room is left
+                os.write(_file, FORK + text + JOIN)
     _forks.clear()
 
 

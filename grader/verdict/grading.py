@@ -145,7 +145,9 @@ class ExerciseGrader:
             verdict = self._explained(verdict, runs, seed, open_known, clock)
         if attempt.loaded or not verdict.points or verdict.review or not self._has_claims:
             return verdict, interview.replies
-        heard = hear_again(attempt.program, interview.asked, open_transport, exercise.off_limits, seed)
+        heard = hear_again(
+            attempt.program, interview.asked, open_transport, exercise.off_limits, seed
+        )
         return replace(verdict, review=heard.review), {**interview.replies, **heard.replies}
 
     @cached_property

@@ -10,7 +10,7 @@ about points. What the second one brings to light is for a person to look at.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,13 +52,13 @@ class Heard:
 def hear_again(
     program: Program,
     asked: Sequence[Asked],
-    open_transport: Any,
+    open_transport: Callable[[], Transport],
     rules: Sequence[Rule],
     seed: int,
 ) -> Heard:
     """Load the program in a fresh process under the second witness, and put some questions again."""
     heard = Heard()
-    transport: Transport = open_transport()
+    transport = open_transport()
     try:
         _hear(heard, transport, program, asked, rules, seed)
     except Ended as ended:
@@ -81,13 +81,13 @@ def _hear(
 ) -> None:
     load = encode({"do": "load", "parts": [list(part) for part in program.parts], "watch": True})
     answer = transport.ask(load, watch=True)
-    kept = decode(answer).get("chosen")
-    chosen = _chosen(asked, seed) if kept is None else [asked[int(n)] for n in kept]
-    numbers = [n for n, one in enumerate(asked) if one in chosen]
     reply, seen = parted(answer)
     if seen is None:  # nothing watches here
         return
-    heard.replies[request_key(load)] = encode({**decode(answer), "chosen": numbers})
+    kept = decode(answer).get("chosen")  # by a transcript
+    chosen = [one for one in asked if one.key in kept] if kept else _chosen(asked, seed)
+    keys = [one.key for one in chosen]
+    heard.replies[request_key(load)] = encode({**decode(answer), "chosen": keys})
     pristine = _take(heard, checked_reply(decode(reply), "load"), seen, rules)
     for one in chosen:
         request = encode({**one.request, "watch": True})
@@ -96,12 +96,12 @@ def _hear(
         data = checked_reply(decode(reply), "probe")
         pristine |= _take(heard, data, seen or Seen(), rules)
         if len(pristine) != 1 and not data["tampered"]:
-            heard.trouble["what the grader leans on was replaced, and nothing beside it told so"] = None
+            heard.trouble[
+                "what the grader leans on was replaced, and nothing beside it told so"
+            ] = None
 
 
-def _take(
-    heard: Heard, reply: Mapping[str, Any], seen: Seen, rules: Sequence[Rule]
-) -> set[str]:
+def _take(heard: Heard, reply: Mapping[str, Any], seen: Seen, rules: Sequence[Rule]) -> set[str]:
     """Note what a reply and the second witness tell; return the fingerprints that were told."""
     numbers = {*reply.get("tripped", ()), *seen.tripped}
     told = [rule for n, rule in enumerate(rules) if n in numbers]
@@ -114,7 +114,7 @@ def _chosen(asked: Sequence[Asked], seed: int) -> list[Asked]:
     """Return the questions to put again, in their order."""
 
     def draw(one: Asked) -> str:
-        return hashlib.sha256(f"hearing/{seed}/{request_key(encode(dict(one.request)))}".encode()).hexdigest()
+        return hashlib.sha256(f"hearing/{seed}/{one.key}".encode()).hexdigest()
 
     chosen: dict[str, Asked] = {}
     for one in sorted(asked, key=lambda one: one.seconds):

@@ -192,6 +192,11 @@ class Asked:
     request: Mapping[str, Any]
     seconds: float
 
+    @cached_property
+    def key(self) -> str:
+        """What tells the question from others."""
+        return request_key(encode(dict(self.request)))
+
 
 class Interview:
     """Asks one process about one program, remembers every answer, and counts what was broken.

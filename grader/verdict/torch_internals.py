@@ -14,12 +14,17 @@ VERIFIED = "2.13.0"
 
 NAMES = {
     "torch._C._autograd._pop_saved_tensors_default_hooks": "hooks that student code left behind",
+    "torch._C._autograd._record_function_with_args_enter": "marks of ours in the second witness's trace",
+    "torch._C._autograd._record_function_with_args_exit": "the same",
     "torch._C._autograd._top_saved_tensors_default_hooks": "the same",
+    "torch._C._dispatch_has_kernel_for_dispatch_key": "an operator that is made of others",
     "torch._C._dispatch_get_all_op_names": "a rule of what is off limits names an operator that is there",
     "torch._C._distributed_c10d.FileStore": "ranks meet through a file: no port, no server",
     "torch._C._functorch.is_functorch_wrapped_tensor": "tensors under vmap or grad have no storage to look at",
     "torch._C._len_torch_dispatch_stack": "a dispatch mode that student code left behind",
     "torch._C._len_torch_function_stack": "a function mode that student code left behind",
+    "torch._C._profiler._add_execution_trace_observer": "the second witness, which sees all threads",
+    "torch._C._profiler._enable_execution_trace_observer": "the same",
     "torch._C._set_grad_enabled": "sets a mode where the public function is off limits",
     "torch._amp_update_scale_": "the truth of a loss scale: GradScaler's own kernel",
     "torch._dynamo.backends.common.aot_autograd": "makes a backend of a partitioner",
@@ -45,6 +50,8 @@ CONVENTIONS = {
     "AOTAutograd calls partition_fn(joint, (primals, tangents), *, num_fwd_outputs)": "ch07 capture_joint",
     "a joint graph's placeholders for gradients are called tangents…": "show_graph",
     "torch._dynamo.config.recompile_limit is 8": "ch07 guard_rules",
+    "the execution trace names a mode's call PythonDispatchMode, a subclass's PythonSubclass": "record.py",
+    "the execution trace opens one file, whose buffer holds 8 KiB": "witness.py",
     "gloo's thread that polls its sockets is called gloo_tcp_loop": "ranks that hang are seen early",
 }
 """What no name shows: a habit of torch that the grader counts on, and where it does."""

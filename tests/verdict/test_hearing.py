@@ -53,9 +53,10 @@ def test_a_copy_in_a_thread():
         x.view(-1)[:] = found.pop()
         return x.view(-1).view(columns, rows)
     """
-    assert "ran where the instruments do not see it" in graded(
-        "ch02_strides", "transpose_in_place", source
-    ).review
+    assert (
+        "ran where the instruments do not see it"
+        in graded("ch02_strides", "transpose_in_place", source).review
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,8 +92,8 @@ def seen(name, *, direct=True, read=(), given=(), number=False):
     [
         ("aten:mm", seen("mm", direct=False), True),
         ("aten:mm", seen("addmm"), False),
-        ("torch.matmul", seen("matmul"), True),
-        ("torch.matmul", seen("matmul", direct=False), False),
+        ("torch.mm", seen("mm"), True),
+        ("torch.mm", seen("mm", direct=False), False),
         ("torch.Tensor.view", seen("view"), True),
         ("torch.nn.functional.relu", seen("relu"), False),
         ("import:struct", seen("struct"), False),
