@@ -150,6 +150,8 @@ def read_trace(text: bytes, is_cut: bool = False, tail: bytes | None = None) -> 
         trouble.append("a switch of the second witness was used")
     if FLUSH.encode() not in (text if tail is None else tail):
         trouble.append("the second witness's record has no end")
+    if b"\0" in text:  # a hole, where something was cut off before
+        trouble.append("the second witness's record was changed")
     if not is_cut and any(map(_differ, names)):
         trouble.append("what an instrument had noted was changed")
     if is_cut:

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from types import ModuleType
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 import torch
 import torch.profiler.profiler
@@ -46,6 +46,7 @@ _SWITCHES = {
 _numbers = itertools.count()
 _enter = torch._C._autograd._record_function_with_args_enter
 _exit = torch._C._autograd._record_function_with_args_exit
+_exit_now = os._exit
 _file: int | None = None
 """The descriptor of the trace's file, once there is one."""
 
@@ -66,6 +67,7 @@ def begin(descriptor: int) -> None:
         torch._C._profiler._enable_execution_trace_observer()
     os.close(descriptor)
     os.register_at_fork(before=_before_fork, after_in_child=_in_fork)
+    os._exit = _exit_flushed
     for name, part in _SWITCHES.items():
         _take_out(name, getattr(torch._C, part), torch.profiler.profiler, torch.autograd)
 
@@ -102,6 +104,14 @@ def flush() -> None:
     """Hand over all that ran so far, in forks too, to whoever reads the file."""
     mark(FLUSH + _ROOM)
     _gather()
+
+
+def _exit_flushed(status: int) -> NoReturn:
+    """End the process as `os._exit` does: so forks end, and what they ran last stands in a buffer."""
+    try:
+        flush()
+    finally:
+        _exit_now(status)
 
 
 def _before_fork() -> None:

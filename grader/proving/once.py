@@ -41,7 +41,7 @@ class Once:
         """Return a transport to a process that was asked nothing yet."""
         return _Asking(self)
 
-    def reply(self, requests: list[bytes], keys: list[bytes], watch: bool) -> bytes:
+    def reply(self, requests: list[bytes], keys: list[bytes], watch: bool = False) -> bytes:
         """Return the reply to the last of the requests. Raises `Ended` where the process ended.
 
         `keys[n]` tells the first n requests from all others; a process has a second witness from its
@@ -54,7 +54,9 @@ class Once:
                 transport, asked = self._open(), 0
             for request, key in zip(requests[asked:], keys[asked + 1 :], strict=True):
                 try:
-                    self._replies[key] = transport.ask(request, watch)
+                    self._replies[key] = (
+                        transport.ask(request, watch) if watch else transport.ask(request)
+                    )
                 except Ended as ended:
                     self._replies[key] = ended
             self._waiting[keys[-1]] = transport

@@ -273,7 +273,8 @@ def test_a_record_that_is_cut_is_found_out():
     def f():
         torch.ones(3).exp()
         for name in os.listdir("/proc/self/fd"):
-            if "record" in os.readlink(f"/proc/self/fd/{name}"):
+            where = f"/proc/self/fd/{name}"
+            if os.path.lexists(where) and "record" in os.readlink(where):
                 os.ftruncate(int(name), 0)
     """
-    assert heard(dedent(source))[2].trouble
+    assert heard(dedent(source))[2].trouble == ("the second witness's record was changed",)
