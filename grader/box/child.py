@@ -9,6 +9,7 @@ from typing import Self
 from grader.box.ended import explain, out_of_time
 from grader.box.tiers import BoxUnavailable
 from grader.evidence.outcome import Ended, Outcome
+from grader.evidence.record import Record
 from grader.evidence.wire.channel import (
     FRAME_LIMIT,
     ChannelError,
@@ -43,8 +44,9 @@ class Child:
         self._patience = budget.waiting_seconds
         self._ended: Ended | None = None
         self._ending: Ending | None = None
+        self._record: Record | None = None
 
-    def ask(self, request: bytes) -> bytes:
+    def ask(self, request: bytes, watch: bool = False) -> bytes:
         """Send one request, return its reply.
 
         Raises `Ended` when the child is gone or goes over its budget, and again on every later
@@ -57,7 +59,7 @@ class Child:
                 f"a request of {len(request)} bytes is over the limit of {FRAME_LIMIT}"
             )
         try:
-            return self._exchange(request)
+            return self._exchange(request, watch)
         except (ChannelTimeout, TimeoutError):
             self._ended = self._reason(0.0, out_of_time(self._budget, self._patience))
         except FrameTooLarge as error:
@@ -75,7 +77,7 @@ class Child:
             raise
         raise self._ended
 
-    def _exchange(self, request: bytes) -> bytes:
+    def _exchange(self, request: bytes, watch: bool) -> bytes:
         started = time.monotonic()
         patience = min(self._budget.wall_seconds, self._patience)
         if self._spoke_unasked():
@@ -83,8 +85,13 @@ class Child:
         try:
             self._channel.settimeout(max(patience, 0.001))  # 0 would mean: do not wait at all
             with interrupts.let_through():
-                send_frame(self._channel, request)
-                return receive_frame(self._channel, started + patience)
+                if watch and self._record is None:
+                    self._record = Record()
+                    send_frame(self._channel, request, self._record.descriptor)
+                else:
+                    send_frame(self._channel, request)
+                reply = receive_frame(self._channel, started + patience)
+            return self._record.added(reply) if watch and self._record else reply
         finally:
             self._patience -= time.monotonic() - started
 
@@ -133,6 +140,8 @@ class Child:
             self._ending = self._last_word(patience)
             self._channel.close()
             self._leash.close()
+            if self._record is not None:
+                self._record.close()
         return self._ending
 
     def _last_word(self, patience: float) -> Ending:

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from grader.box.ended import explain, out_of_time
 from grader.evidence.outcome import Ended, Outcome
+from grader.evidence.record import Record, with_seen
 from grader.evidence.wire.channel import ChannelError, ChannelTimeout, receive_frame, send_frame
 from grader.inside import interrupts, serve
 from grader.inside.probe import Probe
@@ -63,14 +64,15 @@ class Fork:
         theirs.close()
         self._socket = ours
         self._tree = _tree(self._pid, before)
+        self._record: Record | None = None
 
-    def ask(self, request: bytes) -> bytes:
+    def ask(self, request: bytes, watch: bool = False) -> bytes:
         """Send the request to the fork. Raises `Ended` when it is gone or goes over its budget."""
         if self._ended is None:
             started = time.monotonic()
             try:
                 with interrupts.let_through():
-                    return self._exchange(request, started)
+                    return self._exchange(request, started, watch)
             except Ended as ended:
                 self._ended = ended
             except ChannelTimeout:
@@ -82,16 +84,23 @@ class Fork:
         self.close()
         raise self._ended
 
-    def _exchange(self, request: bytes, started: float) -> bytes:
+    def _exchange(self, request: bytes, started: float, watch: bool) -> bytes:
         deadline = started + max(0.0, min(self._budget.wall_seconds, self._patience))
-        send_frame(self._socket, request)
+        if watch and self._record is None and sys.platform == "linux":
+            self._record = Record()
+            send_frame(self._socket, request, self._record.descriptor)
+        else:
+            send_frame(self._socket, request)
         while not select.select([self._socket], [], [], LOOK_EVERY)[0]:
             if time.monotonic() > deadline:
                 raise ChannelTimeout
             over = self._tree and breach(self._tree, self._budget)
             if over:
                 raise explain(over, self._budget)
-        return receive_frame(self._socket, deadline)
+        reply = receive_frame(self._socket, deadline)
+        if not watch:
+            return reply
+        return self._record.added(reply) if self._record else with_seen(reply, None)
 
     def _own_end(self) -> Ended:
         """Return how the fork ended by itself; if it lives on, it has closed its end of the channel."""
@@ -109,6 +118,8 @@ class Fork:
     def close(self) -> None:
         """Kill the fork and all that it started, and reap it."""
         self._socket.close()
+        if self._record:
+            self._record.close()
         if self._pid:
             try:
                 os.killpg(self._pid, signal.SIGKILL)

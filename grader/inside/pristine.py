@@ -13,6 +13,9 @@ from types import ModuleType
 
 import torch
 
+from grader.evidence.wire.trace import PRISTINE, fingerprint
+from grader.inside import witness
+
 _WATCHED: Mapping[str, tuple[str, ...]] = {
     "builtins": ("abs", "all", "any", "isinstance", "len", "max", "min", "open", "print", "type"),
     "json": ("dumps", "loads"),
@@ -20,13 +23,27 @@ _WATCHED: Mapping[str, tuple[str, ...]] = {
     "torch.testing": ("assert_close",),
     "grader.evidence.wire.channel": ("receive_frame", "send_frame"),
     "grader.evidence.wire.codec": ("decode", "encode"),
-    "grader.inside.tripwire": ("Tripwire",),
-    "grader.inside.serve": ("Inside", "encode", "decode_with_storages", "send_frame"),
+    "grader.inside.serve": (
+        "Inside",
+        "Tripwire",
+        "decode",
+        "decode_with_storages",
+        "encode",
+        "replaced",
+        "send_frame",
+        "tell",
+        "witness",
+    ),
 }
 _METHODS = ("__torch_function__", "detach", "storage_offset", "stride", "untyped_storage", "view")
 
-_INSTRUMENTS = "grader.inside.instruments."
-"""What they see is evidence that stands on them alone, so all of theirs is watched."""
+_WHOLE = (
+    "grader.inside.instruments.",
+    "grader.inside.tripwire",
+    "grader.inside.witness",
+    "grader.inside.pristine",
+)
+"""What these modules say is evidence that stands on them alone, so all that they define is watched."""
 
 
 def snapshot() -> dict[str, object]:
@@ -37,7 +54,7 @@ def snapshot() -> dict[str, object]:
         found |= {f"{module}.{name}": getattr(loaded, name, None) for name in names}
     found |= {f"torch.Tensor.{name}": getattr(torch.Tensor, name, None) for name in _METHODS}
     for module, loaded in list(sys.modules.items()):
-        if module.startswith(_INSTRUMENTS):
+        if module.startswith(_WHOLE):
             found.update(_made_in(loaded))
     found["an active torch function mode"] = torch._C._len_torch_function_stack()
     found["an active torch dispatch mode"] = torch._C._len_torch_dispatch_stack()
@@ -60,6 +77,23 @@ def replaced(before: Mapping[str, object]) -> list[str]:
     """Return the names of what is no longer what it was."""
     now = snapshot()
     return [name for name, value in before.items() if not _same(value, now.get(name))]
+
+
+def tell(before: Mapping[str, object]) -> None:
+    """Put into the trace, where nothing can be taken back, what the watched objects are now.
+
+    Whoever reads it sees whether they are what they were, even if `replaced` or `before` is not.
+    """
+    now = snapshot()
+    witness.mark(f"{PRISTINE} {fingerprint(f'{name} {_key(now.get(name))}' for name in before)}")
+
+
+def _key(value: object) -> int:
+    """Return a number that stays the same as long as the object does."""
+    try:
+        return hash(value)
+    except TypeError:
+        return id(value)
 
 
 def _same(before: object, now: object) -> bool:

@@ -25,13 +25,14 @@ from typing import Any
 
 import torch
 
-from grader.evidence.wire.channel import ChannelError, receive_frame, send_frame
+from grader.evidence.wire.channel import ChannelError, receive_frame_and_file, send_frame
 from grader.evidence.wire.codec import decode, decode_with_storages, encode
 from grader.evidence.wire.raised import report, text
 from grader.evidence.wire.tensors import Refused, storage_bytes
-from grader.inside import interrupts
+from grader.evidence.wire.trace import BEGIN, END
+from grader.inside import interrupts, witness
 from grader.inside.forked import settle
-from grader.inside.pristine import replaced, snapshot
+from grader.inside.pristine import replaced, snapshot, tell
 from grader.inside.probe import Probe, Student, load_probes
 from grader.inside.tripwire import Tripwire
 
@@ -74,10 +75,14 @@ def serve_names(sock: socket.socket, names: dict[str, Any]) -> None:
     inside = Inside(_probes, names)
     while True:
         try:
-            request = receive_frame(sock)
+            request, record = receive_frame_and_file(sock)
         except ChannelError:
             return
-        send_frame(sock, inside.answer(request))
+        if record is not None:
+            inside.record = record
+        reply = inside.answer(request)
+        witness.flush()
+        send_frame(sock, reply)
 
 
 def fresh_main() -> dict[str, Any]:
@@ -109,11 +114,18 @@ class Inside:
         warm_up()  # what that imports replaces functions of torch's own, and no student did
         self._pristine = snapshot()
 
+        self.record: int | None = None
+        """The file for the second witness, which begins where a program is loaded."""
+
     def answer(self, request: bytes) -> bytes:
         """Return the reply to one request."""
         body = decode(request)
         match body["do"]:
             case "load":
+                if body.get("watch") and self.record is not None:
+                    witness.begin(self.record)
+                    self._pristine = snapshot()
+                    tell(self._pristine)
                 return encode(self._load(body))
             case "probe":
                 return _encoded(self._probe(body))
@@ -170,7 +182,9 @@ class Inside:
         with _settings_restored(body["seed"]), warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             with _quiet(output), tripwire.watching():
+                witness.mark(BEGIN)
                 reply["raised"] = self._attempt(run)
+                witness.mark(END)
         if result:
             try:
                 reply["value"] = encode(result[0], known=storages)
@@ -189,6 +203,7 @@ class Inside:
         reply["tripped"] = tripwire.tripped
         reply["stray"] = tripwire.stray
         reply["tampered"] = replaced(self._pristine)
+        tell(self._pristine)
         return reply
 
 

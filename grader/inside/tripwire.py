@@ -15,17 +15,14 @@ from functools import partial
 
 import torch
 
+from grader.evidence.wire.trace import TRIPPED
+from grader.inside import witness
 from grader.inside.casts import Casts, cast_patches
 from grader.inside.homes import Found, is_unloaded_module, look_around, resolve
 from grader.inside.modes import FunctionWatch, OperatorWatch, Stray
 from grader.inside.modules import module_patches, namespace_patch, watching_imports
 from grader.inside.origin import begin, line_of_cell
-from grader.inside.recorders import (
-    Note,
-    Patch,
-    operator_patches,
-    patches_of,
-)
+from grader.inside.recorders import Note, Patch, operator_patches, patches_of
 from grader.inside.relatives import functions_of, relatives
 
 Lines = Sequence[tuple[str, int, int]]
@@ -63,6 +60,8 @@ class Tripwire:
     def _trip(self, number: int) -> None:
         if self._lines is not None and not _is_judged(self._lines):
             return
+        if not self._broken[number]:
+            witness.mark(f"{TRIPPED} {number}")
         self._broken[number] = 1
 
     def _stray(self, number: int, name: str) -> None:

@@ -28,10 +28,10 @@ class _Watched:
     def __init__(self, watch: Stopwatch, inner: Transport) -> None:
         self._watch, self._inner = watch, inner
 
-    def ask(self, request: bytes) -> bytes:
+    def ask(self, request: bytes, watch: bool = False) -> bytes:
         start = time.monotonic()
         try:
-            return self._inner.ask(request)
+            return self._inner.ask(request, watch) if watch else self._inner.ask(request)
         finally:
             self._watch.seconds += time.monotonic() - start
 

@@ -41,10 +41,11 @@ class Once:
         """Return a transport to a process that was asked nothing yet."""
         return _Asking(self)
 
-    def reply(self, requests: list[bytes], keys: list[bytes]) -> bytes:
+    def reply(self, requests: list[bytes], keys: list[bytes], watch: bool = False) -> bytes:
         """Return the reply to the last of the requests. Raises `Ended` where the process ended.
 
-        `keys[n]` tells the first n requests from all others.
+        `keys[n]` tells the first n requests from all others; a process has a second witness from its
+        first request on, or never.
         """
         if keys[-1] not in self._replies:
             transport = self._waiting.pop(keys[-2], None)
@@ -53,7 +54,9 @@ class Once:
                 transport, asked = self._open(), 0
             for request, key in zip(requests[asked:], keys[asked + 1 :], strict=True):
                 try:
-                    self._replies[key] = transport.ask(request)
+                    self._replies[key] = (
+                        transport.ask(request, watch) if watch else transport.ask(request)
+                    )
                 except Ended as ended:
                     self._replies[key] = ended
             self._waiting[keys[-1]] = transport
@@ -69,10 +72,10 @@ class _Asking:
         self._requests: list[bytes] = []
         self._keys = [b""]
 
-    def ask(self, request: bytes) -> bytes:
+    def ask(self, request: bytes, watch: bool = False) -> bytes:
         self._requests.append(request)
-        self._keys.append(hashlib.sha256(self._keys[-1] + request).digest())
-        return self._once.reply(self._requests, self._keys)
+        self._keys.append(hashlib.sha256(self._keys[-1] + bytes([watch]) + request).digest())
+        return self._once.reply(self._requests, self._keys, watch)
 
     def close(self) -> None:
         """The process stays, for others."""

@@ -14,7 +14,7 @@ from grader.course.cells import Cell, Kind
 from grader.course.course import Chapter, Exercise, read_reference
 from grader.course.parameters import phrase, public_values
 from grader.course.reference import public_answer, reference_answer
-from grader.course.rules import Rule, describe_rule
+from grader.course.rules import Rule, RuleKind, describe_rule
 from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.wire.channel import Transport
 from grader.inside.probe import Probe
@@ -25,6 +25,7 @@ from grader.submission.scan import scan
 from grader.verdict.checks import CheckRun, Suite
 from grader.verdict.compare import NOTHING, Mismatch
 from grader.verdict.diagnosis import Diagnosis, diagnose, may_explain
+from grader.verdict.hearing import hear_again
 from grader.verdict.interview import Interview, StudentRaised
 from grader.verdict.known import PRACTICE_SEED, line_key, made_on, read_known, rests_on
 from grader.verdict.marks import Mark, mark_of
@@ -163,7 +164,18 @@ class ExerciseGrader:
         verdict = self._judge(runs, interview)
         if verdict.checks and verdict.outcome is not Outcome.PASSED:
             verdict = self._explained(verdict, runs, seed, open_known, clock)
-        return verdict, interview.replies
+        if attempt.loaded or not verdict.points or verdict.review or not self._has_claims:
+            return verdict, interview.replies
+        heard = hear_again(
+            attempt.program, interview.asked, open_transport, exercise.off_limits, seed
+        )
+        return replace(verdict, review=heard.review), {**interview.replies, **heard.replies}
+
+    @cached_property
+    def _has_claims(self) -> bool:
+        """Say whether anything rests on what was observed: a rule, or a check that is claimed."""
+        rules = any(rule.kind is not RuleKind.IMPORT for rule in self.exercise.off_limits)
+        return rules or any(check.claimed for check in self.suite.checks)
 
     def _with_reasons_to_look(self, verdict: Verdict, attempt: Attempt) -> Verdict:
         """Return the verdict with what in the text is a reason for a person to look, beside others."""

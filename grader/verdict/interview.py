@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -237,6 +238,29 @@ def _operators() -> frozenset[str]:
     return frozenset(name.partition(".")[0] for name in torch._C._dispatch_get_all_op_names())
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A question that was answered: the request, and the seconds until its reply."""
+
+    request: Mapping[str, Any]
+    seconds: float
+
+    @cached_property
+    def key(self) -> str:
+        """What tells the question from others."""
+        return request_key(encode(dict(self.request)))
+
+
+def load_request(program: Program, off_limits: Sequence[Rule]) -> dict[str, Any]:
+    """Return the request to run a program's parts, under these rules."""
+    return {
+        "do": "load",
+        "parts": [list(part) for part in program.parts],
+        "judged": [list(lines) for lines in judged_lines(program)],
+        "off_limits": [(rule.kind.value, rule.name) for rule in off_limits],
+    }
+
+
 class Interview:
     """Asks one process about one program, remembers every answer, and counts what was broken.
 
@@ -258,16 +282,11 @@ class Interview:
         self.printed = False
         self.stopped: dict[str, Raised] = {}
         self.replies: dict[str, bytes] = {}
+        self.asked: list[Asked] = []
 
     def load(self, program: Program) -> None:
         """Run the program's parts. What stops a part is remembered, not raised."""
-        request = {
-            "do": "load",
-            "parts": [list(part) for part in program.parts],
-            "judged": [list(lines) for lines in judged_lines(program)],
-            "off_limits": [(rule.kind.value, rule.name) for rule in self._off_limits],
-        }
-        reply = self._exchange(request)
+        reply = self._exchange(load_request(program, self._off_limits))
         self.stopped = {
             str(label): Raised.from_data(data) for label, data in reply["stopped"].items()
         }
@@ -284,7 +303,9 @@ class Interview:
                 "off_limits": [(rule.kind.value, rule.name) for rule in self._off_limits],
                 "seed": self._seed,
             }
+            start = time.monotonic()
             reply = self._exchange(request)
+            self.asked.append(Asked(request, time.monotonic() - start))
             # what is told to a person are our own words, not the sender's
             tripped = [rule for n, rule in enumerate(self._off_limits) if n in reply["tripped"]]
             self.tripped += [rule for rule in tripped if rule not in self.tripped]

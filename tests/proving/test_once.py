@@ -67,14 +67,14 @@ def test_a_whole_proof_asks_no_program_twice(monkeypatch):
     class Recording(Fork):
         told = b""
 
-        def ask(self, request):
+        def ask(self, request, watch=False):
             self.told += b"|" + request
             asked.append(self.told)
-            return super().ask(request)
+            return super().ask(request, watch)
 
-    def reply(once, requests, keys, original=Once.reply):
+    def reply(once, requests, keys, watch, original=Once.reply):
         wanted.append(keys[-1])
-        return original(once, requests, keys)
+        return original(once, requests, keys, watch)
 
     monkeypatch.setattr(validate, "Fork", Recording)
     monkeypatch.setattr(Once, "reply", reply)

@@ -28,8 +28,12 @@ class FrameTooLarge(ChannelError):
 class Transport(Protocol):
     """Carries requests to the process that holds the student's code and brings replies back."""
 
-    def ask(self, request: bytes) -> bytes:
-        """Send one request, return its reply. Raises `Ended` when the process is gone."""
+    def ask(self, request: bytes, watch: bool = False) -> bytes:
+        """Send one request, return its reply. Raises `Ended` when the process is gone.
+
+        watch: the process has a second witness, and what that one saw comes with the reply (see
+            `grader.evidence.record`)
+        """
         ...
 
     def close(self) -> None:
@@ -37,11 +41,14 @@ class Transport(Protocol):
         ...
 
 
-def send_frame(sock: socket.socket, payload: bytes) -> None:
-    """Send `payload` as one frame."""
+def send_frame(sock: socket.socket, payload: bytes, descriptor: int | None = None) -> None:
+    """Send `payload` as one frame, on a Unix socket together with an open file."""
     if len(payload) > FRAME_LIMIT:
         raise FrameTooLarge(f"a frame of {len(payload)} bytes is over the limit of {FRAME_LIMIT}")
-    sock.sendall(_LENGTH.pack(len(payload)) + payload)
+    head = _LENGTH.pack(len(payload))
+    if descriptor is not None:
+        head = head[socket.send_fds(sock, [head], [descriptor]) :]
+    sock.sendall(head + payload)
 
 
 def receive_frame(sock: socket.socket, deadline: float | None = None) -> bytes:
@@ -50,6 +57,20 @@ def receive_frame(sock: socket.socket, deadline: float | None = None) -> bytes:
     if length > FRAME_LIMIT:
         raise FrameTooLarge(f"a frame of {length} bytes is over the limit of {FRAME_LIMIT}")
     return _receive_exactly(sock, length, deadline)
+
+
+def receive_frame_and_file(sock: socket.socket) -> tuple[bytes, int | None]:
+    """Return the next frame on a Unix socket, and the descriptor of the file that came with it."""
+    try:
+        head, descriptors, _, _ = socket.recv_fds(sock, 1, 1)
+    except OSError as error:
+        raise ChannelError(str(error)) from None
+    if not head:
+        raise ChannelError("the channel was closed")
+    (length,) = _LENGTH.unpack(head + _receive_exactly(sock, _LENGTH.size - 1, None))
+    if length > FRAME_LIMIT:
+        raise FrameTooLarge(f"a frame of {length} bytes is over the limit of {FRAME_LIMIT}")
+    return _receive_exactly(sock, length, None), descriptors[0] if descriptors else None
 
 
 def _receive_exactly(sock: socket.socket, count: int, deadline: float | None) -> bytes:

@@ -19,6 +19,7 @@ from grader.evidence.wire.channel import ChannelError, ChannelTimeout, receive_f
 from grader.evidence.wire.codec import decode, encode
 from grader.evidence.wire.raised import Relayed, report
 from grader.evidence.wire.tensors import Refused
+from grader.inside import witness
 from grader.inside.forked import settle
 from grader.inside.instruments.patience import Patience
 
@@ -66,7 +67,9 @@ def start_fork(body: Callable[[], object]) -> tuple[int, socket.socket]:
         try:
             os.setpgid(0, 0)
             ours.close()
-            send_frame(theirs, _answer(body))
+            answer = _answer(body)
+            witness.flush()
+            send_frame(theirs, answer)
             theirs.recv(1)  # until we are killed, or our parent is gone
         finally:
             os._exit(0)

@@ -9,6 +9,9 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from grader.inside.instruments.ops import is_foreign
+from grader.inside.witness import Account
+
 _CALLS = {
     "allreduce_": ("all_reduce", 0),
     "allreduce_coalesced_": ("all_reduce_coalesced", 0),
@@ -43,6 +46,7 @@ class Collectives:
 
     def __init__(self) -> None:
         self._events: list[tuple[str, int]] = []
+        self._tell: Callable[[str, int], None] = lambda name, size: None
 
     @property
     def events(self) -> tuple[tuple[str, int], ...]:
@@ -69,6 +73,7 @@ class Collectives:
     def note(self, name: str) -> None:
         """Put an event of the caller's own into the order."""
         self._events.append((name, 0))
+        self._tell(name, 0)
 
 
 @contextmanager
@@ -77,9 +82,18 @@ def watch_collectives() -> Iterator[Collectives]:
 
     A call stands where it was issued: whether somebody waited for it before going on is not seen.
     """
-    found = Collectives()
-    with Listener(lambda name, size: found._events.append((name, size))):
-        yield found
+    found, account = Collectives(), Account()
+    tell = found._tell = account.tell
+
+    def hear(name: str, size: int) -> None:
+        found._events.append((name, size))
+        tell(name, size)
+
+    try:
+        with Listener(hear):
+            yield found
+    finally:
+        account.close(f"{name} {size}" for name, size in found._events)
 
 
 class Listener(TorchDispatchMode):
@@ -96,6 +110,8 @@ class Listener(TorchDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
+        if any(map(is_foreign, types)):
+            return NotImplemented  # what a DTensor redistributes is called within
         if func.namespace in ("c10d", "_c10d_functional"):
             name, _, _ = func.name().partition("::")[2].partition(".")
             if name in _CALLS:

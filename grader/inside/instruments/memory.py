@@ -5,11 +5,15 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+
+from grader.inside.instruments.ops import is_foreign
+from grader.inside.witness import Account
 
 
 class Memory:
@@ -25,14 +29,24 @@ class Memory:
         self.largest_bytes = 0
         """The largest of them."""
 
+        self._account = Account()
+        self._told: list[str] = []
+
     def _grow(self, size: int, by: int) -> None:
+        self._note(f"{by} of {size}")
         self.new_bytes += by
         self.live_bytes += by
         self.peak_bytes = max(self.peak_bytes, self.live_bytes)
         self.largest_bytes = max(self.largest_bytes, size)
 
     def _shrink(self, by: int) -> None:
+        if by:
+            self._note(f"-{by}")
         self.live_bytes -= by
+
+    def _note(self, what: str) -> None:
+        self._told.append(what)
+        self._account.tell(what)
 
 
 @contextmanager
@@ -40,7 +54,8 @@ def watch_memory(*, meta: bool = True) -> Iterator[Memory]:
     """Measure the storages that operators make inside the `with`.
 
     Storages that were there before do not count, however many new tensors view them. Of a storage
-    that grows (`resize_`, `out=`) what it gained counts. Not seen: scratch memory that a kernel
+    that grows (`resize_`, `out=`) what it gained counts, and what it gives back is no longer alive:
+    storages are weighed at each operator and at the end. Not seen: scratch memory that a kernel
     frees before it returns, memory of numpy or Python objects, other threads.
 
     meta: whether tensors of the meta device count, with the bytes that they say they have
@@ -50,23 +65,25 @@ def watch_memory(*, meta: bool = True) -> Iterator[Memory]:
     try:
         with scales:
             yield memory
+        scales.weigh()
     finally:
         scales.forget()
+        memory._account.close(memory._told)
 
 
 class _Scales(TorchDispatchMode):
-    """Weighs what each operator returned against what it was given.
+    """Weighs, at each operator, all storages that any operator was given or returned so far.
 
-    A storage's Python object lives as long as its memory does, and is the same one each time: its
-    finalizer tells when the bytes are gone.
+    All, because a storage may be emptied and filled again by `resize_`, which is no operator: sharded
+    training does so. A storage's Python object lives as long as its memory does, and is the same one
+    each time: when it goes, the bytes are gone.
     """
 
     def __init__(self, memory: Memory, meta: bool) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._memory = memory
         self._meta = meta
-        self._sizes: dict[int, int] = {}
-        self._finalizers: dict[int, weakref.finalize[Any, Any]] = {}
+        self._followed: dict[int, _Followed] = {}
 
     def __torch_dispatch__(
         self,
@@ -75,34 +92,47 @@ class _Scales(TorchDispatchMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
+        if any(map(is_foreign, types)):
+            return NotImplemented  # what holds its bytes is seen within
         kwargs = kwargs or {}
         # `lift_fresh` is how a tensor made from Python data first shows itself: it is its own input
         if func is not torch.ops.aten.lift_fresh.default:
             for storage in self._storages((args, kwargs)):
                 self._follow(storage, storage.nbytes())
+        self.weigh()
         result = func(*args, **kwargs)
         for storage in self._storages((args, kwargs, result)):
             self._follow(storage, 0)
-            self._weigh(storage)
+        self.weigh()
         return result
 
-    def _follow(self, storage: torch.UntypedStorage, size_before: int) -> None:
+    def _follow(self, storage: torch.UntypedStorage, size: int) -> None:
         """Follow a storage until its end. What it held before we saw it never counts."""
         key = storage._cdata
-        if key not in self._sizes:
-            self._sizes[key] = size_before
-            self._finalizers[key] = weakref.finalize(storage, self._gone, key, size_before)
-            self._finalizers[key].atexit = False
+        if key not in self._followed:
+            gone = weakref.ref(storage, lambda _: self._gone(key))
+            self._followed[key] = _Followed(gone, size, size)
 
-    def _weigh(self, storage: torch.UntypedStorage) -> None:
-        key, size = storage._cdata, storage.nbytes()
-        gained, self._sizes[key] = size - self._sizes[key], size
+    def weigh(self) -> None:
+        """See which storages have another size than before."""
+        for followed in list(self._followed.values()):
+            storage = followed.storage()
+            if storage is not None and (size := storage.nbytes()) != followed.size:
+                self._changed(followed, size)
+
+    def _changed(self, followed: _Followed, size: int) -> None:
+        counted, followed.size = followed.size - followed.before, size
+        followed.before = min(followed.before, size)  # what was given back is new if it comes again
+        gained = size - followed.before - counted
         if gained > 0:
             self._memory._grow(size, gained)
+        else:
+            self._memory._shrink(-gained)
 
-    def _gone(self, key: int, size_before: int) -> None:
-        self._memory._shrink(max(0, self._sizes.pop(key) - size_before))
-        del self._finalizers[key]
+    def _gone(self, key: int) -> None:
+        followed = self._followed.pop(key, None)
+        if followed is not None:
+            self._memory._shrink(followed.size - followed.before)
 
     def _storages(self, tree: object) -> Iterator[torch.UntypedStorage]:
         for leaf in tree_leaves(tree):
@@ -115,5 +145,13 @@ class _Scales(TorchDispatchMode):
 
     def forget(self) -> None:
         """Follow no storage any longer."""
-        for finalizer in self._finalizers.values():
-            finalizer.detach()
+        self._followed.clear()
+
+
+@dataclass
+class _Followed:
+    """A storage, its bytes when it was last weighed, and those of them that were there before us."""
+
+    storage: weakref.ref[torch.UntypedStorage]
+    size: int
+    before: int
