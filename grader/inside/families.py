@@ -187,7 +187,8 @@ def _is_of(operator: Any, family: str) -> bool:
     ):
         return True
     if family == "elementwise":
-        return torch.Tag.pointwise in operator.tags
+        tags: list[torch.Tag] = operator.tags
+        return torch.Tag.pointwise in tags
     if family == "views":
         return bool(operator.is_view)
     if family == "creation":

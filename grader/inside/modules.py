@@ -73,7 +73,7 @@ def _within(module: str, package: str) -> bool:
 def _asked(kind: type, note: Note) -> type:
     """Return a class of modules that notes when the student's text asks one for an attribute."""
 
-    class Asked(kind):  # type: ignore[misc, valid-type]
+    class Asked(kind):  # type: ignore[misc]
         def __getattribute__(self, name: str) -> Any:
             if name not in _NAMES_OF_IMPORTS and written_by_student(sys._getframe(1)):
                 note()

@@ -137,7 +137,7 @@ def _in_class(owner: type, function: Any, note: Note, direct: bool) -> Iterator[
             return
 
 
-def of_class(made: type, note: Note, direct: bool) -> Iterator[Patch]:
+def of_class(made: Any, note: Note, direct: bool) -> Iterator[Patch]:
     """Yield what notes that a class is instantiated, inherited from, or applied."""
     if not is_mutable(made):
         stand_in = _StandIn(made, note)
@@ -158,7 +158,7 @@ def of_class(made: type, note: Note, direct: bool) -> Iterator[Patch]:
     yield Patch(made, "__init__", functools.wraps(own)(init) if own else init)
     heir = vars(made).get("__init_subclass__")
 
-    def inherited(cls: type, **kwargs: Any) -> None:
+    def inherited(cls: type[Any], /, **kwargs: Any) -> None:
         if counts(sys._getframe(1)):
             note()
         if heir is not None:

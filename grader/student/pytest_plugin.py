@@ -136,7 +136,7 @@ def _probe_fixtures(
 
     def fixture_for(probe: Probe) -> Any:
         def provide(self: object, request: pytest.FixtureRequest) -> Probed:
-            return Probed(probe, interview_of(request), request.getfixturevalue)
+            return Probed(probe, interview_of(request).ask, request.getfixturevalue)
 
         return pytest.fixture(name=probe.name)(provide)
 

@@ -107,7 +107,7 @@ def _judged(program: Program) -> list[tuple[str, int, str]]:
             dynamic = dynamic or bool((binds | spelled) & _DYNAMIC)
             pieces.append(_Piece(Kind.SOLUTION, label, line, text, binds, uses))
     if dynamic:
-        chosen = range(len(pieces))
+        chosen = list(range(len(pieces)))
     else:
         first = [index for index, piece in enumerate(pieces) if program.exercise in piece.binds]
         chosen = sorted(_reached(pieces, first))
