@@ -181,17 +181,13 @@ def is_of(operator: Any, families: frozenset[str]) -> bool:
 
 
 def _is_of(operator: Any, family: str) -> bool:
-    if (
-        operator.namespace == "aten"
-        and operator._schema.name.removeprefix("aten::") in _NAMES[family]
-    ):
+    name: str = operator._schema.name.removeprefix("aten::")
+    if operator.namespace == "aten" and name in _NAMES[family]:
         return True
     if family == "elementwise":
-        tags: list[torch.Tag] = operator.tags
-        return torch.Tag.pointwise in tags
+        return torch.Tag.pointwise in operator.tags
     if family == "views":
         return bool(operator.is_view)
     if family == "creation":
-        name = operator._schema.name.removeprefix("aten::")
         return name.endswith("_like") or name.startswith("new_")
     return False
