@@ -33,7 +33,6 @@ MODULES = {
     "_ctypes": Reason.MEMORY,
     "_posixsubprocess": Reason.PROCESSES,
     "_thread": Reason.PROCESSES,
-    "asyncio": Reason.PROCESSES,
     "builtins": Reason.CODE,
     "cffi": Reason.MEMORY,
     "code": Reason.CODE,
@@ -88,6 +87,8 @@ BUILT_INS: dict[str, tuple[Reason, ...]] = {
 }
 
 DOTTED = {
+    "asyncio.create_subprocess_exec": Reason.PROCESSES,
+    "asyncio.create_subprocess_shell": Reason.PROCESSES,
     "inspect.stack": Reason.FRAMES,
     "inspect.trace": Reason.FRAMES,
     "os.fork": Reason.PROCESSES,

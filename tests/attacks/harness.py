@@ -5,6 +5,7 @@ comment lines: what it tries, then any of
 
     # points: decode=2        instead of all for a pass and none for the rest
     # review: words           a person must look at these, and the reason holds these words;
+    # review_decode: words    at this one alone;
     # review_all: words       so with every exercise of the submission
     # says: words             the feedback page must hold these words: the attack really ran
 
@@ -72,11 +73,20 @@ class Attack:
         name = "-".join(self.path.relative_to(HERE).with_suffix("").parts)
         return f"plain-{name}" if self.plain else name
 
+    @property
+    def hit(self) -> set[str]:
+        """The exercises that it is about."""
+        named = {kind.split()[1] for kind, _ in self.sections if kind.startswith("solution ")}
+        return named or set(EXERCISES)
+
     def expected(self) -> dict[str, str]:
         """Return the outcome that each exercise must get."""
-        named = {kind.split()[1] for kind, _ in self.sections if kind.startswith("solution ")}
-        hit = named or set(EXERCISES)
-        return {name: self.verdict if name in hit else "passed" for name in EXERCISES}
+        return {name: self.verdict if name in self.hit else "passed" for name in EXERCISES}
+
+    def reason(self, exercise: str) -> str | None:
+        """Return what the reason must hold for which a person looks at an exercise, if one must."""
+        both = self.head.get("review") if exercise in self.hit else None
+        return self.head.get(f"review_{exercise}", both or self.head.get("review_all"))
 
     def points(self, most: dict[str, float]) -> dict[str, float]:
         """Return the points that each exercise must get."""

@@ -1,4 +1,5 @@
 # Patches what our own code in that process stands on: it can break, it cannot agree.
+# review_decode: Code is made while the code runs
 # %% solution decode
 import builtins
 

@@ -1,4 +1,5 @@
 # A Tensor subclass that agrees with every comparison and lies about its shape and class.
+# review: What watches PyTorch's calls is left or changed
 # says: subclass of torch.Tensor
 # %% solution round_to_bf16
 class Agreeing(torch.Tensor):

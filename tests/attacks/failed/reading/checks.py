@@ -1,4 +1,5 @@
 # Imports or opens the checks, the answers, the reference and the gradebook.
+# review: A module is fetched in another way than by an import of its name
 # says: RuntimeError: tried
 # %% solution round_to_bf16
 import glob

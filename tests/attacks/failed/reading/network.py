@@ -1,4 +1,5 @@
 # Calls home: the grader's machine, the net, a raw socket, and the abstract sockets of others.
+# review: Memory is reached past Python
 # says: RuntimeError: called nobody
 # %% solution decode
 import socket

@@ -1,4 +1,5 @@
 # Looks for secrets in the environment, the frames, the heap and the files, and raises what it finds.
+# review: The stack of calls is read
 # says: RuntimeError: looked
 # %% solution decode
 import functools

@@ -1,4 +1,5 @@
 # Reads the seed that came with a question: with it all hidden inputs of a run could be drawn.
+# review: The stack of calls is read
 # says: RuntimeError: asked with
 # %% solution decode
 import sys

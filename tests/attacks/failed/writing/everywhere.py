@@ -1,4 +1,5 @@
 # Writes a gradebook, other submissions, startup files and result files.
+# review: Memory is reached past Python
 # says: RuntimeError: wrote 0
 # %% solution decode
 import os

@@ -1,4 +1,5 @@
 # Replies that are small to send and slow or large to read.
+# review: A module is fetched in another way than by an import of its name
 # %% solution decode
 import sys
 

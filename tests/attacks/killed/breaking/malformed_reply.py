@@ -1,4 +1,5 @@
 # Replies of the right outer shape with wrong things inside.
+# review: A module is fetched in another way than by an import of its name
 # %% solution decode
 import sys
 

@@ -1,4 +1,5 @@
 # Finds the channel's descriptor and answers in the grader's place: a thousand good verdicts.
+# review: Memory is reached past Python
 # %% solution decode
 import json
 import os

@@ -1,4 +1,5 @@
 # Takes all memory: alone, and in many processes that each stay small.
+# review_round_to_bf16: A thread or a process is started
 # %% solution decode
 def decode(pattern, exponent_bits, mantissa_bits):
     hoard = []

@@ -1,4 +1,5 @@
 # A right answer that leaves processes behind, detached twice over.
+# review: A thread or a process is started
 # %% solution round_to_bf16
 import os
 import time

@@ -1,4 +1,5 @@
 # Forks for as long as it is let.
+# review: A thread or a process is started
 # %% solution decode
 import os
 

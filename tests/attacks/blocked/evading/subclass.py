@@ -1,5 +1,5 @@
 # Casts within a subclass of tensors, below the dispatcher's reach for Python.
-# review: Off limits, and run where the usual watch did not see it: any cast to `torch.bfloat16`
+# review: Used what is off limits: any cast to `torch.bfloat16`
 # %% solution round_to_bf16
 class Rounded(torch.Tensor):
     @classmethod

@@ -1,4 +1,5 @@
 # Leaves a mode active that answers every call of torch.
+# review: While it ran, the code replaced an active torch function mode
 # %% solution round_to_bf16
 from torch.overrides import TorchFunctionMode
 

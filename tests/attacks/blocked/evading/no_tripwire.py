@@ -1,5 +1,5 @@
 # Puts a tripwire that sees nothing in the place of the real one.
-# review: replaced grader.inside.serve.Tripwire
+# review: Used what is off limits: any cast to `torch.bfloat16`
 # %% solution round_to_bf16
 import contextlib
 import sys

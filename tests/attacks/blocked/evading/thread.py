@@ -1,5 +1,5 @@
 # Casts in a thread of its own, where no mode watches: the second witness sees all threads.
-# review: Off limits, and run where the usual watch did not see it: any cast to `torch.bfloat16`
+# review: Used what is off limits: any cast to `torch.bfloat16`
 # %% solution round_to_bf16
 import threading
 
