@@ -7,6 +7,7 @@ gives its process a file for it, and reads there what was appended since the las
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 from collections import Counter, defaultdict
@@ -38,8 +39,8 @@ READ_LIMIT = 16 * 2**20
 """Bytes of a trace that are read for one reply, its first ones: some ten thousand operators. Reading
 takes 10 µs each; a process may write more, up to its budget for one file."""
 
-_TAIL = 2**16
-"""Bytes at the end of a longer one, where the mark stands that it was handed over."""
+_OVERLAP = 100
+"""Bytes in which a mark may stand across the end of what is read."""
 
 Call = tuple[str, bool, tuple[str, ...], tuple[str, ...], bool]
 """An operator without its namespace and overload ("view"), whether Python called it directly, the dtypes
@@ -71,8 +72,13 @@ class Record:
         self._read = size
         text = os.pread(self.descriptor, min(max(0, size - start), READ_LIMIT), start)
         is_cut = size - start > READ_LIMIT
-        tail = os.pread(self.descriptor, _TAIL, size - _TAIL) if is_cut else text
-        return with_seen(reply, read_trace(text, is_cut, tail))
+        has_end = self._holds(FLUSH.encode(), start + READ_LIMIT - _OVERLAP) if is_cut else None
+        return with_seen(reply, read_trace(text, is_cut, has_end))
+
+    def _holds(self, mark: bytes, start: int) -> bool:
+        """Say whether a mark stands in the file behind a place; nothing of it is kept."""
+        with mmap.mmap(self.descriptor, 0, prot=mmap.PROT_READ) as file:
+            return file.find(mark, start) >= 0
 
     def close(self) -> None:
         """Forget the file."""
@@ -135,12 +141,13 @@ class _Node:
     """How it was called, once that is known."""
 
 
-def read_trace(text: bytes, is_cut: bool = False, tail: bytes | None = None) -> Seen:
+def read_trace(text: bytes, is_cut: bool = False, has_end: bool | None = None) -> Seen:
     """Return what a part of a trace says, of a process and of its forks.
 
     Whoever wrote it may be hostile: each line is looked at once, from its ends.
 
-    is_cut: whether `text` is but the beginning, and `tail` the end
+    is_cut: whether `text` is but the beginning
+    has_end: whether the mark that all was handed over stands behind it
     """
     own, *forks = _processes(text)
     traces = [_nodes(own), *map(_nodes, forks)]
@@ -148,7 +155,7 @@ def read_trace(text: bytes, is_cut: bool = False, tail: bytes | None = None) -> 
     trouble = []
     if any(SWITCH in one for one in names):
         trouble.append("a switch of the second witness was used")
-    if FLUSH.encode() not in (text if tail is None else tail):
+    if not has_end and FLUSH.encode() not in text:
         trouble.append("the second witness's record has no end")
     if b"\0" in text:  # a hole, where something was cut off before
         trouble.append("the second witness's record was changed")
@@ -158,7 +165,7 @@ def read_trace(text: bytes, is_cut: bool = False, tail: bytes | None = None) -> 
         traces[-1] = traces[-1][:-_LAST]
     if hidden := [name for nodes in traces for name in _hidden(nodes)]:
         trouble.append(f"{_listed(hidden)} ran where the instruments do not see it")
-    ran = [_within(traces[0]), *traces[1:]]
+    ran = [_judged(nodes) for nodes in (_within(traces[0]), *traces[1:])]
     calls = Counter(_call(node) for nodes in ran for node in nodes if _counts(node))
     numbers = {words for one in names for words in _after(TRIPPED, one) if words in _NUMBERS}
     tripped = tuple(sorted(map(int, numbers)))
@@ -271,7 +278,7 @@ def _types(line: str) -> str:
     return line.rpartition('"types": [')[2].rpartition('], "strides"')[0]
 
 
-def _hidden(nodes: Sequence[_Node]) -> Iterator[str]:
+def _hidden(nodes: list[_Node]) -> Iterator[str]:
     """Yield the operators that ran while an instrument watched, and that no mode saw.
 
     Those on the meta device have no bytes, and fake tensors run them where no mode is.
@@ -280,18 +287,58 @@ def _hidden(nodes: Sequence[_Node]) -> Iterator[str]:
     """
     watching: dict[str, str] = {}
     is_rank = any(node.name.startswith("c10d::") for node in nodes)
+    judged = set(map(id, _judged(nodes)))
     for node in nodes:
         if node.name.startswith(WATCHES):
             watching[node.name.removeprefix(f"{WATCHES} ")] = node.thread
         elif node.name.startswith(NOTED):
             watching.pop(node.name.removeprefix(f"{NOTED} ").partition(" ")[0], None)
-        elif not watching or node.moded or node.meta or not _counts(node):
+        elif not watching or node.moded or node.meta or not _counts(node) or id(node) not in judged:
             continue
         elif node.thread in watching.values():
             if node.name not in _OF_PYTHON_DATA:
                 yield node.name
         elif not is_rank:
             yield node.name
+
+
+def _is_torn(nodes: Sequence[_Node]) -> bool:
+    """Say whether what was made in what cannot be told.
+
+    A collective that nobody waits for is recorded as `gloo:all_reduce`: it begins in one thread and
+    ends in another, which takes something else off the first one's stack.
+    """
+    return any(node.name.startswith("gloo:") for node in nodes)
+
+
+def _judged(nodes: list[_Node]) -> list[_Node]:
+    """Return the calls of which it is known what they were made in, and what saw them."""
+    if not _is_torn(nodes):
+        return nodes
+    talks = [node for node in nodes if node.name.startswith("c10d::")]
+    seen = _seen_in_order(nodes)
+    for node in talks:
+        node.moded, node.way = id(node) in seen, _DIRECT
+    return talks
+
+
+def _seen_in_order(nodes: Iterable[_Node]) -> set[int]:
+    """Return the ids of the operators that a mode saw, by their order alone.
+
+    A mode that lets an operator go on calls it once more: the operator ends, then the mode, then the
+    same operator.
+    """
+    threads = defaultdict[str, list[_Node]](list)
+    for node in nodes:
+        if node.operator or node.name == "PythonDispatchMode":
+            threads[node.thread].append(node)
+    return {
+        id(node)
+        for calls in threads.values()
+        for first, mode, last in zip(calls, calls[1:], calls[2:], strict=False)
+        if mode.name == "PythonDispatchMode" and first.operator == last.operator
+        for node in (first, last)
+    }
 
 
 _OF_PYTHON_DATA = frozenset({"aten::empty", "aten::detach_"})

@@ -10,11 +10,11 @@ from torch._functorch import config as functorch_config
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from grader.ch07_compile.joint_graphs import (
+    cheapest_cut,
     cut_problem,
     cut_rules,
     draw_cut_graph,
     draw_joint_program,
-    fewest_bytes,
 )
 from grader.ch07_compile.probes.cut_graphs import CUT_TARGETS, build_cut_graph
 from grader.ch07_compile.probes.joint_programs import (
@@ -99,7 +99,7 @@ def test_fewest_bytes_by_brute_force():
         saved = min_cut(joint, joint_inputs, num_fwd_outputs=count, heavy=heavy)
         sizes = {node["name"]: node["bytes"] for node in nodes}
         assert not cut_problem([node.name for node in saved], nodes, rules)
-        assert min(costs) == fewest_bytes(nodes, rules) == sum(sizes[node.name] for node in saved)
+        assert min(costs) == cheapest_cut(nodes, rules)[0] == sum(sizes[node.name] for node in saved)
 
 
 FREE = {

@@ -54,7 +54,8 @@ def heard(source, name="called", watch=True):
     fork = Fork(PROBES)
     try:
         source = f"import torch\n{source}"
-        load = {"do": "load", "parts": [["cell", source]], "watch": watch}
+        load = {"do": "load", "parts": [["cell", source]], "judged": [], "off_limits": []}
+        load["watch"] = watch
         ask = {"do": "probe", "probe": name, "inputs": encode({}), "off_limits": [], "seed": 1}
         if not watch:
             fork.ask(encode(load))
