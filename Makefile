@@ -132,8 +132,10 @@ test: .venv/.ready system ## Check everything, in about a quarter of an hour on 
 prove: .venv/.ready system ## Prove every grader anew, and run every notebook: half an hour on two cores
 	$(call step,'Every known answer and every mutant of every exercise, every notebook')
 	@undertorch prove
-	$(call step,'What every explorer computes and shows')
-	@pytest -q -n 2 --dist loadgroup --prove-explorers tests/explorers
+	$(call step,'What every explorer computes, every page shows, every notebook does')
+	@pytest -q -n 2 --dist loadgroup --prove-all tests/explorers tests/site/test_pages.py tests/live/test_run_all.py
+	$(call step,'What becomes of answers that somebody tried')
+	@undertorch tried --jobs 2 --require right=1,wrong=0.995,cheat=0.97,explained=0.85,silent=0
 	$(spent)
 
 release: .venv/.ready ## Build the wheel into build/dist, if every proof is of today

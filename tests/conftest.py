@@ -13,9 +13,9 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import Browser, BrowserContext, Page
 
+from tests import passed
 from tests.account import Account
 from tests.browser import DESK, ROOT, Watch, chromium, serve, watching
-from tests.explorers import passed
 
 NAME_LENGTH = 60
 """Characters of a parameter that a test's name takes in."""
@@ -32,22 +32,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let `make prove` run the tests of every explorer, and put down that they passed."""
-    what = "run the tests of every explorer; if they pass, write tests/explorers/passed.json"
-    parser.addoption("--prove-explorers", action="store_true", help=what)
+    """Let `make prove` run all costly tests, and put down that they passed."""
+    what = "leave no costly test out; where explorers, pages or notebooks pass, write tests/passed/"
+    parser.addoption(passed.OPTION, action="store_true", help=what)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the explorers that are as they were, and keep a file's tests together.
+    """Leave out explorers and notebooks that are as they were, and keep a file's tests together.
 
     So a warm box or a built site is made once. Tests that say themselves where they belong
     (`xdist_group`) do.
     """
-    asked = any("explorers" in argument for argument in config.invocation_params.args)
-    if not asked:
-        chosen = passed.chosen()
-        left_out = [i for i in items if passed.explorer_of(i.path) not in {None, *chosen}]
+    if not passed.all_run(config):
+        left_out = passed.left_out(items)
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
     for item in items:
@@ -63,10 +61,11 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Put down that the tests of every explorer passed, if that was asked for."""
-    whole = session.config.getoption("--prove-explorers")
+    """Put down which explorers and notebooks passed, if that was asked for."""
+    whole = session.config.getoption(passed.OPTION)
     if whole and exitstatus == 0 and not hasattr(session.config, "workerinput"):
-        passed.write(passed.EXPLORERS)
+        passed.write("explorers", passed.explorer_digests())
+        passed.write("notebooks", passed.notebook_digests())
 
 
 @pytest.fixture(scope="session")

@@ -99,7 +99,9 @@ def test_fewest_bytes_by_brute_force():
         saved = min_cut(joint, joint_inputs, num_fwd_outputs=count, heavy=heavy)
         sizes = {node["name"]: node["bytes"] for node in nodes}
         assert not cut_problem([node.name for node in saved], nodes, rules)
-        assert min(costs) == cheapest_cut(nodes, rules)[0] == sum(sizes[node.name] for node in saved)
+        assert (
+            min(costs) == cheapest_cut(nodes, rules)[0] == sum(sizes[node.name] for node in saved)
+        )
 
 
 FREE = {

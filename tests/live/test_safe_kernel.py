@@ -8,6 +8,7 @@ import pytest
 from grader.building.sample import reference_sources
 from grader.course.course import Course, read_reference
 from grader.student.preparing import SAID
+from grader.submission.program import slice_program
 from tests import ROOT
 from tests.person import person
 
@@ -90,9 +91,10 @@ def test_loaders_graphs_and_ranks_work_where_threads_were_used(chapter, exercise
     found = COURSE.chapter(chapter)
     with person(found.released.parent) as live:
         live.run(FIRST + THREADS)
-        for cell in read_reference(found):
-            assert not live.run(cell.source).of("error")
+        names = [exercise.id for exercise in found.exercises]
         for exercise in exercises:
+            for part in slice_program(exercise, names, read_reference(found)).parts:
+                assert not live.run(part[-1]).of("error")
             shown = live.run(f"grade({exercise!r})")
             assert shown.points == found.exercise(exercise).points, shown.verdict
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from tests import passed
 from tests.browser import DESK, PHONE, ROOT, Scheme, Watch, watched_page
 
 AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
@@ -96,14 +97,20 @@ def open_page(watch: Watch, address: str) -> None:
     watch.page.evaluate(AXE)
 
 
-def test_every_page(viewer: Watch, built: Path, site: str) -> None:
+def test_every_page(viewer: Watch, built: Path, site: str, pytestconfig: pytest.Config) -> None:
+    """Where nothing changed, a tenth of the pages has its turn."""
+    digests = passed.page_digests(built, Path(__file__))
+    assert {"index.html", "404.html", *(f"explorers/{name}.html" for name in EXPLORERS)} <= {
+        *digests
+    }
+    every = passed.all_run(pytestconfig)
     found = {}
-    names = sorted(str(page.relative_to(built)) for page in built.rglob("*.html"))
-    assert {"index.html", "404.html", *(f"explorers/{name}.html" for name in EXPLORERS)} <= {*names}
-    for name in names:
+    for name in sorted(digests if every else passed.chosen("pages", digests, of=10)):
         open_page(viewer, site + name)
         found[name] = complaints(viewer)
     assert not {name: said for name, said in found.items() if said}
+    if pytestconfig.getoption(passed.OPTION):
+        passed.write("pages", digests)
 
 
 @pytest.mark.parametrize("name", EXPLORERS)

@@ -1,0 +1,68 @@
+"""Which costly tests are left out: none that anything changed for."""
+
+from pathlib import Path
+
+import pytest
+
+from tests import passed
+
+EVERY = set(passed.EXPLORERS)
+
+
+@pytest.fixture
+def all_passed(tmp_path, monkeypatch):
+    """A record by which the tests of every explorer passed with the files of today."""
+    monkeypatch.setattr(passed, "RECORDS", tmp_path / "passed")
+    passed.write("explorers", passed.explorer_digests())
+
+
+def chosen():
+    return passed.chosen("explorers", passed.explorer_digests(), of=len(EVERY))
+
+
+def test_one_explorer_has_its_turn_where_nothing_changed(all_passed):
+    assert len(chosen()) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "site/explorers/strides/view.js",
+        "site/explorers/strides.md",
+        "tests/explorers/golden_strides.py",
+        "tests/explorers/test_strides_page.py",
+    ],
+)
+def test_what_changed_runs(all_passed, monkeypatch, changed):
+    before = passed.explorer_digests()
+    edit(monkeypatch, changed)
+    after = passed.explorer_digests()
+    assert {name for name in before if before[name] != after[name]} == {"strides"}
+    assert "strides" in chosen()
+
+
+def edit(monkeypatch, name):
+    read, edited = Path.read_bytes, passed.ROOT / name
+    monkeypatch.setattr(Path, "read_bytes", lambda p: read(p) + (b" " if p == edited else b""))
+
+
+def test_an_edit_of_what_all_share_runs_all(all_passed, monkeypatch):
+    edit(monkeypatch, "site/explorers/explorer.css")
+    assert chosen() == EVERY
+
+
+def test_who_has_no_record_runs_all(all_passed):
+    (passed.RECORDS / "explorers.json").unlink()
+    assert chosen() == EVERY
+
+
+def test_a_page_is_what_it_says_and_what_it_loads(tmp_path):
+    (tmp_path / "a.html").write_text("a")
+    (tmp_path / "b.html").write_text("b")
+    (tmp_path / "style.css").write_text("body {}")
+    before = passed.page_digests(tmp_path, Path(__file__))
+    (tmp_path / "a.html").write_text("another")
+    after = passed.page_digests(tmp_path, Path(__file__))
+    assert after["a.html"] != before["a.html"] and after["b.html"] == before["b.html"]
+    (tmp_path / "style.css").write_text("body { color: red }")
+    assert passed.page_digests(tmp_path, Path(__file__))["b.html"] != after["b.html"]
