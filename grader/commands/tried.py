@@ -51,7 +51,8 @@ def tried(
     A chapter's own stand in `grader/<chapter>/tried/`. With `--file` and no chapter, only the files
     are graded. Right answers should be accepted, wrong ones rejected and explained, cheats denied
     full marks. A cheat with full marks and no note for review is silent. `explained` is a share of
-    the rejected wrong ones.
+    the rejected wrong ones: by a known mistake, or by a relation between what came and what was
+    expected.
 
     Exit status: 0 what is required is met, 1 it is not, 2 no such exercise, or a file that cannot
     be read.
@@ -122,6 +123,12 @@ def _show(ordered: Sequence[tuple[Task, list[Graded]]], counted: Tally) -> None:
         *(_row(f"{name:{width}}", one) for name, one in [*rows, ("all", counted)]),
     ]:
         out.print(line, markup=False, soft_wrap=True)
+    related = sum(
+        one.answer.kind.value == "wrong" and bool(one.relation) and not one.explanation
+        for _, graded in ordered
+        for one in graded
+    )
+    out.print(f"Explained by a relation alone: {related}.", markup=False, soft_wrap=True)
 
 
 def _row(name: str, one: Tally) -> str:

@@ -17,6 +17,7 @@ from grader.building.graders import ready_probes
 from grader.course.course import Chapter, Exercise
 from grader.course.tried import Kind, Tried
 from grader.evidence.wire.channel import Transport
+from grader.feedback.render import shows_relation
 from grader.inside.probe import Probe
 from grader.inside.process.budget import Budget, changed
 from grader.verdict.grading import ExerciseGrader, OpenTransport
@@ -43,6 +44,13 @@ class Graded:
     mistake: str
     explanation: str
     review: str
+    relation: str = ""
+    """How what came is related to what was expected, where no known mistake says more."""
+
+    @property
+    def explained(self) -> bool:
+        """Was more said than what failed?"""
+        return bool(self.explanation or self.relation)
 
     @property
     def full(self) -> bool:
@@ -153,6 +161,7 @@ def graded(answer: Tried, verdict: Verdict) -> Graded:
         verdict.mistake,
         verdict.diagnosis,
         verdict.review,
+        verdict.relation if shows_relation(verdict) else "",
     )
 
 
@@ -193,7 +202,7 @@ def tally(answers: Iterable[Graded]) -> Tally:
     return Tally(
         met(Kind.RIGHT),
         met(Kind.WRONG),
-        (sum(bool(one.explanation) for one in rejected), len(rejected)),
+        (sum(one.explained for one in rejected), len(rejected)),
         met(Kind.CHEAT),
         sum(one.silent for one in all_of),
     )
