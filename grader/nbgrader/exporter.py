@@ -14,7 +14,6 @@ from nbgrader.converters.base import NbGraderException
 from grader.box.tiers import BoxUnavailable
 from grader.nbgrader.batch import Batch, open_batch
 from grader.nbgrader.grade import GradeInBox
-from grader.nbgrader.rebuilt import take_notebook
 from grader.nbgrader.run import Run
 
 
@@ -57,7 +56,7 @@ class SubmissionExporter(NotebookExporter):
         if self._autograde._sanitizing:
             student = resources["nbgrader"]["student"]
             notes = self._notes.get(path.parent, [])
-            node = take_notebook(self.run.chapter, self.run.released, path, student, notes)
+            node = self.run.reader.take(path, student, notes)
         else:
             node = nbformat.read(path, as_version=4)
         converted: tuple[Any, dict[str, Any]] = self.from_notebook_node(  # type: ignore[no-untyped-call]  # nbconvert's

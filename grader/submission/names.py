@@ -18,7 +18,8 @@ MAGICS_LIMIT = 50
 """Most magics and shell lines of a cell that are transformed: IPython reads the whole cell again for
 each, and gives up at 500."""
 
-_MAGIC = re.compile(r"^\s*[%!?]|\?\s*$|=\s*[%!]", re.MULTILINE)
+_MAGIC = re.compile(r"^[^\S\n]*[%!?]|\?[^\S\n]*$|=[^\S\n]*[%!]", re.MULTILINE)
+"""What may be one. White space within a line: over line breaks, n empty lines would take n² steps."""
 
 _LOADS = ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
 
