@@ -91,7 +91,7 @@ class Aside:
             raise Exceeded(f"took more than {self._limits.wall_seconds:g} s") from None
         except FrameTooLarge:
             self.close()
-            raise Exceeded("is too large") from None
+            raise Exceeded("gave more than a frame holds") from None
         except (ChannelError, OSError):
             raise Exceeded(self._why()) from None
         except BaseException:  # an interrupt: the reply may still come, and would answer the next
@@ -138,7 +138,7 @@ class Aside:
         if code == signal.SIGKILL:
             return self._over_memory  # nobody else kills it
         name = signal.Signals(code).name if code in set(signal.Signals) else f"exit code {-code}"
-        return f"ended the process that read it ({name})"
+        return f"ended its process ({name})"
 
     def close(self) -> None:
         """End the process, if there is one."""

@@ -30,6 +30,7 @@ from grader.submission.grade_call import read_call
 from grader.submission.program import Program
 from grader.verdict.grading import Attempt, ExerciseGrader
 from grader.verdict.interview import Interview, Raised
+from grader.verdict.limits import JudgeLimits, within_memory
 from grader.verdict.probe_versions import probe_versions
 from grader.verdict.verdict import Message, Verdict, raised_message, without_checks
 
@@ -102,7 +103,7 @@ class Run:
         """Return the grader of an exercise, which keeps what it computes for this run."""
         if exercise not in self._graders:
             found = self.chapter.exercise(exercise)
-            self._graders[exercise] = ExerciseGrader(self.chapter, found, self.probes)
+            self._graders[exercise] = ExerciseGrader(self.chapter, found, self.probes, _LIMITS)
         return self._graders[exercise]
 
 
@@ -239,12 +240,16 @@ def _judge(
             f"The submission is unreadable: {intake['unreadable']}.",
         ), {}
     budget = run.budget(exercise)
-    return run.grader(exercise.id).interview(
-        attempts[exercise.id],
-        lambda: open_for(role.grade_id, budget),
-        run.terms.seed,
-        lambda: run.open("", budget),
-    )
+    with within_memory(_LIMITS):
+        return run.grader(exercise.id).interview(
+            attempts[exercise.id],
+            lambda: open_for(role.grade_id, budget),
+            run.terms.seed,
+            lambda: run.open("", budget),
+        )
+
+
+_LIMITS = JudgeLimits()
 
 
 def _plain(

@@ -28,6 +28,7 @@ from grader.verdict.diagnosis import Diagnosis, diagnose, may_explain
 from grader.verdict.hearing import hear_again
 from grader.verdict.interview import Interview, StudentRaised, load_request
 from grader.verdict.known import PRACTICE_SEED, line_key, made_on, read_known, rests_on
+from grader.verdict.limits import JudgeLimits, exceeded
 from grader.verdict.marks import Mark, mark_of
 from grader.verdict.relations import relation_of
 from grader.verdict.torch_internals import other_torch
@@ -83,8 +84,15 @@ class Attempt:
 class ExerciseGrader:
     """Grades attempts at one exercise; keeps what it learned of the exercise's known mistakes."""
 
-    def __init__(self, chapter: Chapter, exercise: Exercise, probes: dict[str, Probe]) -> None:
+    def __init__(
+        self,
+        chapter: Chapter,
+        exercise: Exercise,
+        probes: dict[str, Probe],
+        limits: JudgeLimits | None = None,
+    ) -> None:
         self.chapter = chapter
+        self._limits = limits
         self.exercise = exercise
         self._probes = probes
         self._known: dict[tuple[str, int], list[Mark]] = {}
@@ -168,7 +176,7 @@ class ExerciseGrader:
         try:
             if not attempt.loaded:
                 interview.load(attempt.program, read.judged)
-            runs = self.suite.run(interview, seed)
+            runs = self.suite.run(interview, seed, limits=self._limits)
         except Ended as ended:
             summary = Message(ended.detail)
             return without_checks(exercise, ended.outcome, summary), interview.replies
@@ -229,7 +237,7 @@ class ExerciseGrader:
             _summary(self.exercise, runs, interview),
             checks,
             notes=_notes(runs, interview),
-            review=_review(interview),
+            review=_review(interview, runs),
             chapter=self.exercise.chapter,
         )
 
@@ -371,7 +379,7 @@ def _relation(runs: Sequence[CheckRun]) -> str:
     """Return how what came is related to what was expected. No verdict fails for want of it."""
     try:
         return relation_of(runs)
-    except (RuntimeError, TypeError, ValueError, ArithmeticError, LookupError):
+    except (RuntimeError, TypeError, ValueError, ArithmeticError, LookupError, MemoryError):
         return (
             ""  # what came may be anything: a dtype that can do little, numbers beyond all bounds
         )
@@ -395,11 +403,15 @@ def _of_a_stub(error: BaseException | None) -> bool:
     )
 
 
-def _review(interview: Interview) -> str:
-    """Say what the code replaced. It gains nothing by that; a person should know."""
-    if not interview.tampered:
-        return ""
-    return f"While it ran, the code replaced {', '.join(interview.tampered)}."
+def _review(interview: Interview, runs: Sequence[CheckRun]) -> str:
+    """Say what the code replaced, and which checks were stopped. A person should know."""
+    said = []
+    if interview.tampered:
+        said.append(f"While it ran, the code replaced {', '.join(interview.tampered)}.")
+    for run in runs:
+        if run.error is not None and (over := exceeded(run.error)):
+            said.append(f"{run.check.name} was stopped: what the code gave {over}.")
+    return " ".join(said)
 
 
 def _notes(runs: Sequence[CheckRun], interview: Interview) -> tuple[str, ...]:
