@@ -32,6 +32,8 @@ def apply(config: Config) -> None:
         "grader.nbgrader.grade.GradeInBox",
         "grader.nbgrader.grade.SaveVerdicts",
     ]
+    # `nbgrader export` without a name: as nbgrader's own, but quoted, and no cell is a formula
+    config.ExportApp.plugin_class = "grader.nbgrader.exports.CsvExporter"
     # our own feedback page: nbgrader's loads scripts from other hosts
     config.GenerateFeedback.HTMLExporter.template_name = "undertorch"
     config.GenerateFeedback.HTMLExporter.extra_template_basedirs = [

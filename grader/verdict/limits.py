@@ -18,7 +18,6 @@ from types import FrameType
 from grader.inside.process.budget import MIB
 from grader.inside.process.watch import memory_of_self
 
-
 LEAST_SECONDS = 0.5
 """What a check has in any case: another that was slow must not cost its points."""
 

@@ -73,7 +73,7 @@ def test_a_process_that_reads_has_no_more_memory():
 
 
 def test_who_comes_after_a_bomb_is_read(reader, chapter, notebook, tmp_path):
-    bomb = bombs.with_answer(notebook, bombs.ANSWERS["finally, 16 deep"])
+    bomb = bombs.with_answer(notebook, bombs.ANSWERS["a name from itself"])
     taken = reader.take(handed_in(tmp_path, json.dumps(bomb)), "eve", [])
     said = taken.metadata[INTAKE]["unreadable"]
     assert said == "reading it took more than 1.5 s of processor time"
