@@ -77,10 +77,14 @@ class Aside:
         self._answer = answer
         self._limits = limits
         self._pid = 0
+        self._owner = 0
         self._socket: socket.socket | None = None
 
     def ask(self, request: Any) -> Any:
         """Return the answer. Raises `Exceeded` and `Failed`, which say nothing about the next one."""
+        if self._socket is not None and self._owner != os.getpid():
+            self._socket.close()  # of a fork of ours: the process is the other's
+            self._socket = None
         channel = self._socket or self._start()
         try:
             with interrupts.let_through():
@@ -123,15 +127,15 @@ class Aside:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         theirs.close()
-        self._pid, self._socket = pid, ours
+        self._pid, self._owner, self._socket = pid, os.getpid(), ours
         return ours
 
     def _why(self) -> str:
         """Return why the process ended, which it did by itself."""
         assert self._socket is not None
         self._socket.close()
+        self._socket = None
         _, status = os.waitpid(self._pid, 0)
-        self._pid, self._socket = 0, None
         code = -os.waitstatus_to_exitcode(status)
         if code == signal.SIGPROF:
             return f"took more than {self._limits.cpu_seconds:g} s of processor time"
@@ -144,9 +148,10 @@ class Aside:
         """End the process, if there is one."""
         if self._socket is not None:
             self._socket.close()
-            os.kill(self._pid, signal.SIGKILL)
-            os.waitpid(self._pid, 0)
-            self._pid, self._socket = 0, None
+            self._socket = None
+            if self._owner == os.getpid():
+                os.kill(self._pid, signal.SIGKILL)
+                os.waitpid(self._pid, 0)
 
     def __enter__(self) -> Self:
         return self

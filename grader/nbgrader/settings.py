@@ -39,6 +39,9 @@ def apply(config: Config) -> None:
     config.GenerateFeedback.HTMLExporter.extra_template_basedirs = [
         str(Path(__file__).parent / "templates")
     ]
+    config.GenerateFeedback.HTMLExporter.filters = {
+        "answer_html": "grader.nbgrader.highlight.answer_html"
+    }
     # where style.css is, the colours and type that a verdict has too
     config.GenerateFeedback.HTMLExporter.extra_template_paths = [str(Path(style.__file__).parent)]
 

@@ -174,3 +174,18 @@ def test_a_process_that_keeps_much_is_replaced():
         first = aside.ask(MIB)
         assert aside.ask(60 * MIB) == first
         assert aside.ask(MIB) != first
+
+
+def test_a_fork_has_a_process_of_its_own():
+    with Aside(lambda _: os.getppid()) as aside:
+        assert aside.ask(None) == os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                code = 0 if aside.ask(None) == os.getpid() else 2
+                aside.close()
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        assert aside.ask(None) == os.getpid()
