@@ -30,8 +30,6 @@ ROUNDS = 1
 CHOSEN = (
     "finally, 16 deep",
     "finally, 19 deep",
-    "returns through a finally",
-    "alternatives",
     "a name from itself",
 )
 
