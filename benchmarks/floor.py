@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import course as benchmark
 from course import ROOT, Moment, row, start
@@ -50,7 +51,8 @@ def main() -> None:
     benchmark.CHAPTER = CHAPTER
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        chapter = _course(root)
+        make_course(root, STUDENTS)
+        chapter = Course(root).chapter(CHAPTER)
         nbgrader = {"stock": [], "ours": [], "parallel": []}
         commands = {
             "stock": ("nbgrader", "autograde", CHAPTER, "--no-execute"),
@@ -88,16 +90,17 @@ c.CourseDirectory.release_directory = "chapters"
 """
 
 
-def _course(root: Path) -> Chapter:
+def make_course(root: Path, students: int) -> dict[str, Any]:
+    """Write a course with this chapter, and a class of right answers; return their notebook."""
     for name in ("solutions", "chapters", "grader"):
         shutil.copytree(ROOT / name, root / name)
     shutil.copy(ROOT / "nbgrader_config.py", root)
     chapter = Course(root).chapter(CHAPTER)
     notebook = fill(chapter, reference_sources(chapter))
-    for number in range(STUDENTS):
+    for number in range(students):
         path = f"submitted/s{number:04}/{CHAPTER}/{chapter.name}.ipynb"
         benchmark.write(root, path, benchmark.writes(benchmark.from_dict(notebook)))
-    return chapter
+    return notebook
 
 
 def _warm(chapter: Chapter, root: Path) -> tuple[Moment, Moment]:

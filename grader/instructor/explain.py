@@ -13,6 +13,7 @@ from typing import Any
 import nbformat
 import torch
 
+from grader.box.aside import Exceeded, Failed
 from grader.course.course import Chapter, CourseError
 from grader.course.rules import Rule
 from grader.evidence.outcome import Ended
@@ -20,7 +21,8 @@ from grader.evidence.replay import Replay
 from grader.evidence.store import OtherSchema, Store
 from grader.inside.probe import Probe, load_probes
 from grader.instructor.value_text import value_text
-from grader.nbgrader.rebuilt import attempts_in, notebook_digest
+from grader.nbgrader.reading import Reader
+from grader.nbgrader.run import notebook_digest
 from grader.verdict.checks import CheckRun, Suite
 from grader.verdict.compare import Mismatch
 from grader.verdict.interview import Evidence, Interview
@@ -171,8 +173,12 @@ def _replay(
     witness = Witness(replay, exercise.off_limits, record["seed"])
     suite = Suite(chapter.checks(exercise.id), probes, exercise.values)
     try:
-        witness.load(attempts_in(chapter, notebook)[exercise.id].program)
+        with Reader(chapter, chapter.notebook) as reader:
+            attempt = reader.attempts(notebook)[exercise.id]
+        witness.load(attempt.program, attempt.read_for(exercise).judged)
         steps = _run(suite, witness, record["seed"], verdict, on_error)
+    except (Exceeded, Failed) as error:
+        return (), f"Its text cannot be read: reading it {error}."
     except Ended as ended:
         return (), replay.missing[0] if replay.missing else ended.detail
     why = f"Not all of it can be shown: {replay.missing[0]}." if replay.missing else ""

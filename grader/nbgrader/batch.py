@@ -17,7 +17,7 @@ from grader.course.course import Chapter, Course, CourseError, course_at
 from grader.evidence.store import Store
 from grader.nbgrader.gradebook import NAME_LENGTH
 from grader.nbgrader.intake import take_in
-from grader.nbgrader.rebuilt import INTAKE
+from grader.nbgrader.reading import INTAKE
 from grader.nbgrader.register import as_registered, register
 
 

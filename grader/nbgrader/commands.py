@@ -13,7 +13,7 @@ from nbgrader.converters.base import NbGraderException
 
 from grader.course.course import CourseError, course_at
 from grader.nbgrader.batch import Batch
-from grader.nbgrader.gradebook import must_open
+from grader.nbgrader.gradebook import must_accept, must_open, said_in_words
 from grader.nbgrader.parallel import ParallelAutograde, Tally
 from grader.nbgrader.register import as_registered, register
 from grader.nbgrader.regrade import Change, NeedsRun, Regrade
@@ -50,7 +50,7 @@ def grade_chapter(
     cannot be opened.
     """
     app = autograde_app(root, chapter, student, force)
-    must_open(app.coursedir.db_url)
+    must_accept(app.coursedir.db_url)
     if seed:
         app.config.GradeInBox.seed = seed
     if trust:
@@ -68,19 +68,20 @@ def regrade_chapter(
 ) -> Iterator[Change | NeedsRun]:
     """Apply the present checks to the kept evidence of a chapter; change nothing if `dry`."""
     app = autograde_app(root, chapter, student)
-    must_open(app.coursedir.db_url)
+    (must_open if dry else must_accept)(app.coursedir.db_url)
     found, directory = course_at(root).chapter(chapter), app.coursedir
-    if not dry:
-        with _nbgrader_says():
+    with _nbgrader_says():
+        if not dry:
             register(found, directory.db_url, directory.course_id)
-    batch = Batch(found, as_registered(found, directory.db_url), {})
-    return Regrade(Autograde(coursedir=directory, parent=app), batch, dry=dry)()
+        batch = Batch(found, as_registered(found, directory.db_url), {})
+        yield from Regrade(Autograde(coursedir=directory, parent=app), batch, dry=dry)()
 
 
 @contextmanager
 def _nbgrader_says() -> Iterator[None]:
     """Turn what ends an nbgrader command into what ends ours."""
     try:
-        yield
+        with said_in_words():
+            yield
     except NbGraderException as error:
         raise CourseError(f"{error}.") from None

@@ -12,9 +12,10 @@ from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 
 from grader.box.tiers import BoxUnavailable
+from grader.course.course import CourseError
 from grader.nbgrader.batch import Batch, open_batch
 from grader.nbgrader.grade import GradeInBox
-from grader.nbgrader.rebuilt import take_notebook
+from grader.nbgrader.gradebook import must_accept, said_in_words
 from grader.nbgrader.run import Run
 
 
@@ -27,9 +28,18 @@ class SubmissionExporter(NotebookExporter):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]  # nbconvert's is untyped
         self._autograde = self.parent if isinstance(self.parent, Autograde) else None
-        batch = open_batch(self._autograde) if self._autograde else None
+        batch = self._open(self._autograde) if self._autograde else None
         self._notes = batch.notes if batch else {}
         self.run = self._start(batch) if batch else None
+
+    def _open(self, autograde: Autograde) -> Batch | None:
+        try:
+            must_accept(autograde.coursedir.db_url)
+            with said_in_words():
+                return open_batch(autograde)
+        except CourseError as error:
+            self.log.error("No submission was graded: %s", error)
+            raise NbGraderException(str(error)) from None
 
     def _start(self, batch: Batch) -> Run:
         run = Run(batch.chapter, GradeInBox(parent=self._autograde).terms(), batch.released)
@@ -57,7 +67,7 @@ class SubmissionExporter(NotebookExporter):
         if self._autograde._sanitizing:
             student = resources["nbgrader"]["student"]
             notes = self._notes.get(path.parent, [])
-            node = take_notebook(self.run.chapter, self.run.released, path, student, notes)
+            node = self.run.reader.take(path, student, notes)
         else:
             node = nbformat.read(path, as_version=4)
         converted: tuple[Any, dict[str, Any]] = self.from_notebook_node(  # type: ignore[no-untyped-call]  # nbconvert's

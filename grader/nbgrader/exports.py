@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Gradebook
+from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.plugins import ExportPlugin
 from traitlets import Unicode
 
@@ -141,6 +141,46 @@ def feedback(submission: HandedIn | None) -> str:
     if any(cell.needs_review for cell in submission.cells.values()):
         said += " A person will look at it again."
     return said
+
+
+class CsvExporter(ExportPlugin):  # type: ignore[misc]  # nbgrader is untyped
+    """What `nbgrader export` writes, column for column, with each cell quoted and none a formula.
+
+    nbgrader's own writes names as students gave them: `=1+1` is computed where the file is opened.
+    """
+
+    COLUMNS = (
+        "assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email",
+        "raw_score", "late_submission_penalty", "score", "max_score",
+    )  # fmt: skip
+
+    def export(self, gradebook: Gradebook) -> None:
+        """Write the file: to `--to`, or `grades.csv`."""
+        path = Path(self.to or "grades.csv")
+        rows = [self.COLUMNS, *self._rows(gradebook)]
+        write_atomically(path, csv_text(rows), private=True)
+        self.log.info("Exported %d rows to %s", len(rows) - 1, path)
+
+    def _rows(self, gradebook: Gradebook) -> Iterator[Sequence[Value]]:
+        names, people = set(map(str, self.assignment)), set(map(str, self.student))
+        for assignment in gradebook.assignments:
+            for student in gradebook.students:
+                if (names and assignment.name not in names) or (
+                    people and student.id not in people
+                ):
+                    continue
+                due = "" if assignment.duedate is None else str(assignment.duedate)
+                try:
+                    handed_in = gradebook.find_submission(assignment.name, student.id)
+                except MissingEntry:
+                    stamp, raw, penalty = "", 0.0, 0.0
+                else:
+                    stamp = "" if handed_in.timestamp is None else str(handed_in.timestamp)
+                    raw, penalty = handed_in.score, handed_in.late_submission_penalty
+                yield [
+                    assignment.name, due, stamp, student.id, student.last_name, student.first_name,
+                    student.email, raw, penalty, max(0.0, raw - penalty), assignment.max_score,
+                ]  # fmt: skip
 
 
 EXPORTERS = {"canvas": CanvasExporter, "moodle": MoodleExporter}

@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
+from alembic.script import ScriptDirectory
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
+from nbgrader.dbutil import ALEMBIC_DIR
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import Connection, create_engine, inspect, make_url, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -181,6 +183,84 @@ def must_open(db_url: str) -> None:
             "It is named in nbgrader_config.py, CourseDirectory.db_url. "
             "PostgreSQL's is postgresql+psycopg://USER@HOST/DATABASE."
         ) from None
+
+
+def must_accept(db_url: str) -> None:
+    """Raise `CourseError` unless this nbgrader can write to the gradebook; while others hold it, wait.
+
+    Nothing is changed. One that is not there yet is none of another version.
+    """
+    must_open(db_url)
+    deadline = time.monotonic() + LOCK_SECONDS
+    with said_in_words():
+        engine = create_engine(db_url)
+        try:
+            while True:
+                try:
+                    with engine.connect() as connection:
+                        _try_to_write(connection)
+                        _must_be_of_this_version(connection)
+                    return
+                except DBAPIError as error:
+                    if not _passes(error):
+                        raise
+                    if time.monotonic() > deadline:
+                        raise GradebookBusy(_why_busy(error)) from None
+                time.sleep(PAUSE_SECONDS)
+        finally:
+            engine.dispose()
+
+
+@contextmanager
+def said_in_words() -> Iterator[None]:
+    """Turn what a gradebook refuses into a `CourseError` that says what to do."""
+    try:
+        yield
+    except GradebookBusy as error:
+        raise CourseError(
+            f"{error}. Nothing of it was changed. Close what holds it and run the command again."
+        ) from None
+    except (SQLAlchemyError, InvalidEntry) as error:
+        # nbgrader's own calls make an InvalidEntry of whatever the database said
+        cause = error.__context__ if isinstance(error, InvalidEntry) else error
+        if not isinstance(cause, SQLAlchemyError):
+            raise
+        said = str(getattr(cause, "orig", cause)).strip()
+        if isinstance(cause, DBAPIError) and _passes(cause):
+            said = f"another program holds it ({said})"
+        raise CourseError(
+            f"The gradebook could not be used: {said}. What was not finished is as it was. "
+            "Mend that and run the command again."
+        ) from None
+
+
+def _try_to_write(connection: Connection) -> None:
+    """Begin to write and take it back: a file may be read-only, or its folder."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        connection.exec_driver_sql("CREATE TABLE undertorch_can_write (number INTEGER)")
+        connection.rollback()
+
+
+def _must_be_of_this_version(connection: Connection) -> None:
+    """Raise `CourseError` for a gradebook that an older or newer nbgrader made."""
+    if not inspect(connection).has_table("alembic_version"):
+        return
+    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    scripts = ScriptDirectory(ALEMBIC_DIR)
+    if found == scripts.get_current_head():
+        return
+    known = {script.revision for script in scripts.walk_revisions()}
+    if found in known:
+        raise CourseError(
+            "The gradebook was made by an older nbgrader. Nothing of it was changed. "
+            "Make a copy of it, then run: nbgrader db upgrade"
+        )
+    raise CourseError(
+        f"The gradebook was made by a newer nbgrader than the one here (its version is {found}). "
+        "Nothing of it was changed. Install that nbgrader, or name another gradebook in "
+        "nbgrader_config.py, CourseDirectory.db_url."
+    )
 
 
 def _limit_waiting(session: Session) -> None:

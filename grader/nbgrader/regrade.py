@@ -26,8 +26,8 @@ from grader.inside.process.budget import Budget
 from grader.nbgrader.batch import Batch
 from grader.nbgrader.grade import GradeInBox
 from grader.nbgrader.gradebook import Place, in_one_transaction, marks_of, save
-from grader.nbgrader.rebuilt import INTAKE, notebook_digest
-from grader.nbgrader.run import Graded, Run, grade_notebook, show
+from grader.nbgrader.reading import INTAKE
+from grader.nbgrader.run import Graded, Run, grade_notebook, notebook_digest, show
 from grader.verdict.verdict import Verdict
 
 

@@ -24,7 +24,7 @@ from sqlalchemy.engine import make_url
 
 from grader.course.course import CourseError
 from grader.nbgrader.commands import autograde_app
-from grader.nbgrader.gradebook import must_open
+from grader.nbgrader.gradebook import must_open, said_in_words
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,10 @@ def open_gradebook(root: Path) -> Iterator[Gradebook]:
             "Run: undertorch grade CHAPTER"
         )
     must_open(directory.db_url)
-    with Gradebook(directory.db_url, directory.course_id) as gradebook:
+    with (
+        said_in_words(),
+        Gradebook(directory.db_url, directory.course_id) as gradebook,
+    ):
         yield gradebook
 
 

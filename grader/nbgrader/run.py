@@ -4,6 +4,7 @@ shows them come out. Plain nbgrader, the parallel command and a regrade all do i
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from traitlets.log import get_logger
 
+from grader.box.aside import Exceeded
 from grader.box.box import Box
 from grader.box.tiers import BoxUnavailable, choose
 from grader.course.cells import CellRole, role_of
@@ -22,12 +24,13 @@ from grader.evidence.wire.channel import Transport
 from grader.feedback.render import score_text, to_html
 from grader.inside.probe import Probe, load_probes
 from grader.inside.process.budget import Budget, changed
-from grader.nbgrader.rebuilt import INTAKE, attempts_in, notebook_digest
+from grader.nbgrader.reading import INTAKE, Reader
 from grader.nbgrader.stopwatch import OpenFor, Stopwatch
 from grader.submission.grade_call import read_call
 from grader.submission.program import Program
 from grader.verdict.grading import Attempt, ExerciseGrader
 from grader.verdict.interview import Interview, Raised
+from grader.verdict.limits import JudgeLimits, within_memory
 from grader.verdict.probe_versions import probe_versions
 from grader.verdict.verdict import Message, Verdict, raised_message, without_checks
 
@@ -52,6 +55,7 @@ class Run:
         self.terms = terms
         self.released = released
         self.tier = str(choose(trust=terms.trust))
+        self.reader = Reader(chapter, released)
         self._box: Box | None = None
         self._graders: dict[str, ExerciseGrader] = {}
 
@@ -69,7 +73,8 @@ class Run:
             )
 
     def close(self) -> None:
-        """End the box and all that runs in it."""
+        """End the box with all that runs in it, and the process that reads."""
+        self.reader.close()
         if self._box is not None:
             self._box.close()
             self._box = None
@@ -98,7 +103,7 @@ class Run:
         """Return the grader of an exercise, which keeps what it computes for this run."""
         if exercise not in self._graders:
             found = self.chapter.exercise(exercise)
-            self._graders[exercise] = ExerciseGrader(self.chapter, found, self.probes)
+            self._graders[exercise] = ExerciseGrader(self.chapter, found, self.probes, _LIMITS)
         return self._graders[exercise]
 
 
@@ -135,7 +140,10 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
     }
     graded = Graded(nb, record)
     try:
-        attempts = attempts_in(run.chapter, nb)
+        attempts = run.reader.attempts(nb)
+    except Exceeded as error:
+        intake["unreadable"] = f"reading it {error}"
+        attempts = {}
     except Exception:  # each grade cell then says that it could not be graded
         get_logger().exception("The code of %s could not be taken apart", record["student"])
         attempts = {}
@@ -226,15 +234,22 @@ def _judge(
     if "unreadable" in intake:
         message = Message(f"Your submission could not be read: {intake['unreadable']}.")
         return without_checks(
-            exercise, Outcome.NEEDS_REVIEW, message, "The submission is unreadable."
+            exercise,
+            Outcome.NEEDS_REVIEW,
+            message,
+            f"The submission is unreadable: {intake['unreadable']}.",
         ), {}
     budget = run.budget(exercise)
-    return run.grader(exercise.id).interview(
-        attempts[exercise.id],
-        lambda: open_for(role.grade_id, budget),
-        run.terms.seed,
-        lambda: run.open("", budget),
-    )
+    with within_memory(_LIMITS):
+        return run.grader(exercise.id).interview(
+            attempts[exercise.id],
+            lambda: open_for(role.grade_id, budget),
+            run.terms.seed,
+            lambda: run.open("", budget),
+        )
+
+
+_LIMITS = JudgeLimits()
 
 
 def _plain(
@@ -249,7 +264,7 @@ def _plain(
     interview = Interview(open_for(name, run.terms.budget), (), run.terms.seed)
     raised: Raised | None
     try:
-        interview.load(Program(name, tuple(parts)))
+        interview.load(Program(name, tuple(parts)), judged=())  # no rules apply here
         raised = interview.run_plain(source)
     except Ended as ended:
         verdict = Verdict(name, name, 0.0, points, ended.outcome, Message(ended.detail))
@@ -266,3 +281,9 @@ def _needs_review(role: CellRole, why: str) -> Verdict:
     name, points = role.grade_id, role.points
     message = Message("This could not be graded. It is not your fault until someone says so.")
     return Verdict(name, name, 0.0, points, Outcome.NEEDS_REVIEW, message, review=why)
+
+
+def notebook_digest(nb: NotebookNode) -> str:
+    """Return a digest of a notebook's text."""
+    text = "\0".join(cell.source for cell in nb.cells)
+    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()

@@ -32,11 +32,16 @@ def apply(config: Config) -> None:
         "grader.nbgrader.grade.GradeInBox",
         "grader.nbgrader.grade.SaveVerdicts",
     ]
+    # `nbgrader export` without a name: as nbgrader's own, but quoted, and no cell is a formula
+    config.ExportApp.plugin_class = "grader.nbgrader.exports.CsvExporter"
     # our own feedback page: nbgrader's loads scripts from other hosts
     config.GenerateFeedback.HTMLExporter.template_name = "undertorch"
     config.GenerateFeedback.HTMLExporter.extra_template_basedirs = [
         str(Path(__file__).parent / "templates")
     ]
+    config.GenerateFeedback.HTMLExporter.filters = {
+        "answer_html": "grader.nbgrader.highlight.answer_html"
+    }
     # where style.css is, the colours and type that a verdict has too
     config.GenerateFeedback.HTMLExporter.extra_template_paths = [str(Path(style.__file__).parent)]
 

@@ -21,7 +21,7 @@ from grader.course.course import Chapter
 from grader.evidence.store import Store
 from grader.inside.process import syscalls
 from grader.nbgrader.gradebook import Marks, marks_of
-from grader.nbgrader.rebuilt import INTAKE, take_notebook
+from grader.nbgrader.reading import INTAKE
 from grader.nbgrader.run import Run, Terms, grade_notebook
 
 
@@ -101,9 +101,7 @@ def grade_task(run: Run, task: Task) -> Done:
         notes = {"": list(task.notes)}
         node.metadata[INTAKE] = {"student": task.student, "notes": notes, "refused": task.refused}
     else:
-        node = take_notebook(
-            run.chapter, run.released, task.notebook, task.student, list(task.notes)
-        )
+        node = run.reader.take(task.notebook, task.student, task.notes)
     graded = grade_notebook(run, node)
     for grade_id, replies in graded.replies.items():
         store.keep(grade_id, replies)

@@ -294,15 +294,18 @@ class _Look:
         if isinstance(node, ast.JoinedStr):
             return True
         if isinstance(node, ast.BinOp):
-            return isinstance(node.op, ast.Add | ast.Mod | ast.Mult) and self._holds_text(node)
+            return isinstance(node.op, ast.Add | ast.Mod | ast.Mult) and self._holds_text(
+                node, depth
+            )
         if isinstance(node, ast.Subscript):
-            return isinstance(node.slice, ast.Slice) and self._holds_text(node.value)
+            return isinstance(node.slice, ast.Slice) and self._holds_text(node.value, depth)
         return isinstance(node, ast.Call) and _called(node) in MAKES_TEXT
 
-    def _holds_text(self, node: ast.expr) -> bool:
-        """Say whether one of the parts of a sum is text."""
+    def _holds_text(self, node: ast.expr, depth: int) -> bool:
+        """Say whether one of the parts of a sum is text, as far as `depth` names lead."""
         return any(
-            self._constant(term) is not None or self._made_up(term, 1) for term in _terms(node)
+            self._constant(term) is not None or (depth > 0 and self._made_up(term, depth - 1))
+            for term in _terms(node)
         )
 
     def _points_to_a_tensor(self, node: ast.expr) -> bool:

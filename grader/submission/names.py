@@ -18,9 +18,13 @@ MAGICS_LIMIT = 50
 """Most magics and shell lines of a cell that are transformed: IPython reads the whole cell again for
 each, and gives up at 500."""
 
-_MAGIC = re.compile(r"^\s*[%!?]|\?\s*$|=\s*[%!]", re.MULTILINE)
+_MAGIC = re.compile(r"^[^\S\n]*[%!?]|\?[^\S\n]*$|=[^\S\n]*[%!]", re.MULTILINE)
+"""What may be one. White space within a line: over line breaks, n empty lines would take n² steps."""
 
 _LOADS = ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
+
+_LOAD_NUMBERS = frozenset(dis.opmap[name] for name in _LOADS if name in dis.opmap)
+_LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
 
 
 @lru_cache(maxsize=512)
@@ -152,7 +156,20 @@ def _codes_of_cell(source: str) -> list[CodeType]:
 
 
 def _loaded(code: CodeType) -> set[str]:
-    return {step.argval for step in dis.get_instructions(code) if step.opname in _LOADS}
+    """Return the names that code looks up beyond its own variables.
+
+    `dis.get_instructions` would write out every constant too: slow, and a number of more than 4300
+    digits it cannot.
+    """
+    names, high = set(), 0
+    for operation, low in zip(code.co_code[::2], code.co_code[1::2], strict=True):
+        argument = high | low
+        high = argument << 8 if operation == dis.EXTENDED_ARG else 0
+        if operation in _LOAD_NUMBERS:
+            # the lowest bit of LOAD_GLOBAL's says whether a NULL is pushed for a call
+            shift = operation == _LOAD_GLOBAL
+            names.add(code.co_names[argument >> shift])
+    return names
 
 
 def _stored(code: CodeType) -> set[str]:

@@ -74,6 +74,10 @@ def slice_program(exercise: str, names: Iterable[str], cells: Sequence[Cell]) ->
     return Program(exercise, _parts(taken), given)
 
 
+Lines = tuple[str, int, int]
+"""Where a statement stands: label of the cell, first and last line."""
+
+
 def judged_text(program: Program) -> list[str]:
     """Return the statements that the exercise's name reaches: what an off-limits scan looks at.
 
@@ -81,13 +85,18 @@ def judged_text(program: Program) -> list[str]:
     bare expressions and asserts; they are free. Not so in code that reaches names at run time:
     there everything is judged.
     """
-    return [source for _, _, source in _judged(program)]
+    return [text for _, text in judged_statements(program)]
 
 
-def judged_lines(program: Program) -> list[tuple[str, int, int]]:
-    """Return where those statements stand: label of the cell, first and last line."""
+def judged_lines(program: Program) -> list[Lines]:
+    """Return where those statements stand."""
+    return [lines for lines, _ in judged_statements(program)]
+
+
+def judged_statements(program: Program) -> list[tuple[Lines, str]]:
+    """Return those statements: where each stands, and its text."""
     return [
-        (label, before + 1, before + len(lines_of(source)))
+        ((label, before + 1, before + len(lines_of(source))), source)
         for label, before, source in _judged(program)
     ]
 
@@ -157,7 +166,7 @@ def is_stub(source: str, stub: str) -> bool:
         return source.strip() == stub.strip()
     try:
         return ast.dump(tree) == ast.dump(untouched)
-    except RecursionError:
+    except (RecursionError, ValueError):  # ValueError: a number of more digits than Python writes
         return False
 
 

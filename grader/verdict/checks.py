@@ -19,6 +19,7 @@ from grader.verdict.cases import MalformedChecks
 from grader.verdict.collect import collect
 from grader.verdict.compare import Comparison, Record, recording
 from grader.verdict.interview import Evidence, Interview
+from grader.verdict.limits import JudgeLimits, Judging, OverLimit
 from grader.verdict.runner import Case, CheckFile, Outside, ValueOf
 
 _Check = TypeVar("_Check", bound=Callable[..., object])
@@ -132,15 +133,18 @@ class Suite:
         stop: Callable[[list[CheckRun]], bool] = lambda runs: False,
         on_error: OnError = lambda error: None,
         order: Sequence[int] | None = None,
+        limits: JudgeLimits | None = None,
     ) -> list[CheckRun]:
         """Run the checks against what `interview` can tell, in the file's order.
 
-        `order` are the numbers of those to run, in another one. `stop` looks at the runs so far, after each, and says whether they are enough. `on_error` is
-        given each error with its traceback while the check's fixtures still live: a debugger.
+        `order` are the numbers of those to run, in another one. `stop` looks at the runs so far, after
+        each, and says whether they are enough. `on_error` is given each error with its traceback while
+        the check's fixtures still live: a debugger. `limits` are for all checks together; a check that goes over them fails.
         """
         outside = self._outside(lambda probe, inputs: interview.ask(probe, inputs), seed)
         known = self._outside(lambda probe, inputs: interview.answered(probe, inputs), seed)
         runs: list[CheckRun] = []
+        judging = Judging(limits) if limits else None
         threads = torch.get_num_threads()
         try:
             # What checks expect must not depend on this machine's width; and on tensors this small
@@ -150,14 +154,16 @@ class Suite:
                 check, case = self.checks[number], self._file.cases[number]
                 # in a context of its own, which is gone with what was set in it
                 record = Record()
-                error = copy_context().run(_recorded, record, self._file, case, outside, on_error)
+                error = copy_context().run(
+                    _recorded, record, self._file, case, outside, on_error, judging
+                )
                 whole = Record(looks_on=True)
-                if error is None or isinstance(error, Ended):
+                if error is None or isinstance(error, Ended | OverLimit):
                     whole = record
                 else:
                     # Once more, to see what else differs. Nothing new is asked: that might hang, and
                     # end what comes after.
-                    copy_context().run(_recorded, whole, self._file, case, known, _ignored)
+                    copy_context().run(_recorded, whole, self._file, case, known, _ignored, judging)
                 seen = tuple(record.comparisons), tuple(whole.comparisons)
                 runs.append(CheckRun(check, error, *seen, record.given))
                 if stop(runs):
@@ -184,10 +190,21 @@ def _ignored(error: BaseException) -> None:
 
 
 def _recorded(
-    record: Record, file: CheckFile, case: Case, outside: Outside, on_error: OnError
+    record: Record,
+    file: CheckFile,
+    case: Case,
+    outside: Outside,
+    on_error: OnError,
+    judging: Judging | None,
 ) -> BaseException | None:
     recording.set(record)
-    return file.run(case, outside, on_error)
+    if judging is None:
+        return file.run(case, outside, on_error)
+    try:
+        with judging.check():
+            return file.run(case, outside, on_error)
+    except OverLimit as over:  # after the check's last line
+        return over
 
 
 def _describe(case: Case, path: Path, values: Values) -> Check:

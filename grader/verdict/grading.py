@@ -19,15 +19,16 @@ from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.wire.channel import Transport
 from grader.inside.probe import Probe
 from grader.submission.evasion import evasions
-from grader.submission.program import Program, is_stub, judged_text, slice_program
+from grader.submission.program import Program, slice_program
+from grader.submission.reading import Reading, read_text
 from grader.submission.reasons import Reason
-from grader.submission.scan import scan
 from grader.verdict.checks import CheckRun, Suite
 from grader.verdict.compare import NOTHING, Mismatch
 from grader.verdict.diagnosis import Diagnosis, diagnose, may_explain
 from grader.verdict.hearing import hear_again
-from grader.verdict.interview import Interview, StudentRaised
+from grader.verdict.interview import Interview, StudentRaised, load_request
 from grader.verdict.known import PRACTICE_SEED, line_key, made_on, read_known, rests_on
+from grader.verdict.limits import JudgeLimits, exceeded
 from grader.verdict.marks import Mark, mark_of
 from grader.verdict.relations import relation_of
 from grader.verdict.torch_internals import other_torch
@@ -64,19 +65,34 @@ class Clock:
 class Attempt:
     """One student's attempt: the program to load and the solution cell's text.
 
-    `loaded` says that the names already exist, as in a live kernel.
+    `loaded` says that the names already exist, as in a live kernel. `reading` is what the text says,
+    where a process with limits has read it; else it is read when it is graded.
     """
 
     program: Program
     source: str | None
     loaded: bool = False
+    reading: Reading | None = None
+
+    def read_for(self, exercise: Exercise) -> Reading:
+        """Return what the text says, with respect to the exercise's stub and rules."""
+        if self.reading is not None:
+            return self.reading
+        return read_text(self.program, self.source, exercise.stub, exercise.off_limits)
 
 
 class ExerciseGrader:
     """Grades attempts at one exercise; keeps what it learned of the exercise's known mistakes."""
 
-    def __init__(self, chapter: Chapter, exercise: Exercise, probes: dict[str, Probe]) -> None:
+    def __init__(
+        self,
+        chapter: Chapter,
+        exercise: Exercise,
+        probes: dict[str, Probe],
+        limits: JudgeLimits | None = None,
+    ) -> None:
         self.chapter = chapter
+        self._limits = limits
         self.exercise = exercise
         self._probes = probes
         self._known: dict[tuple[str, int], list[Mark]] = {}
@@ -134,28 +150,33 @@ class ExerciseGrader:
         clock: Clock | None = None,
     ) -> tuple[Verdict, dict[str, bytes]]:
         """Return the verdict on an attempt and the replies it rests on, by probe and inputs."""
-        verdict, replies = self._interview(attempt, open_transport, seed, open_known, clock)
-        return self._with_reasons_to_look(verdict, attempt), replies
+        read = attempt.read_for(self.exercise)
+        verdict, replies = self._interview(attempt, read, open_transport, seed, open_known, clock)
+        return self._with_reasons_to_look(verdict, read), replies
 
     def _interview(
         self,
         attempt: Attempt,
+        read: Reading,
         open_transport: OpenTransport,
         seed: int,
         open_known: OpenTransport,
         clock: Clock | None,
     ) -> tuple[Verdict, dict[str, bytes]]:
         exercise = self.exercise
-        if attempt.source is not None and is_stub(attempt.source, exercise.stub):
+        if read.trouble:
+            message = Message("Your answer could not be read. A person will look at it.")
+            review = f"Its text is unreadable: {read.trouble}."
+            return without_checks(exercise, Outcome.NEEDS_REVIEW, message, review), {}
+        if read.untouched:
             return self._not_attempted(), {}
-        broken = scan(judged_text(attempt.program), exercise.off_limits)
-        if broken:
-            return self._blocked(broken), {}
+        if read.broken:
+            return self._blocked(read.broken), {}
         interview = Interview(open_transport(), exercise.off_limits, seed)
         try:
             if not attempt.loaded:
-                interview.load(attempt.program)
-            runs = self.suite.run(interview, seed)
+                interview.load(attempt.program, read.judged)
+            runs = self.suite.run(interview, seed, limits=self._limits)
         except Ended as ended:
             summary = Message(ended.detail)
             return without_checks(exercise, ended.outcome, summary), interview.replies
@@ -166,9 +187,8 @@ class ExerciseGrader:
             verdict = self._explained(verdict, runs, seed, open_known, clock)
         if attempt.loaded or not verdict.points or verdict.review or not self._has_claims:
             return verdict, interview.replies
-        heard = hear_again(
-            attempt.program, interview.asked, open_transport, exercise.off_limits, seed
-        )
+        load = load_request(attempt.program, read.judged, exercise.off_limits)
+        heard = hear_again(load, interview.asked, open_transport, exercise.off_limits, seed)
         return replace(verdict, review=heard.review), {**interview.replies, **heard.replies}
 
     @cached_property
@@ -177,12 +197,12 @@ class ExerciseGrader:
         rules = any(rule.kind is not RuleKind.IMPORT for rule in self.exercise.off_limits)
         return rules or any(check.claimed for check in self.suite.checks)
 
-    def _with_reasons_to_look(self, verdict: Verdict, attempt: Attempt) -> Verdict:
+    def _with_reasons_to_look(self, verdict: Verdict, read: Reading) -> Verdict:
         """Return the verdict with what in the text is a reason for a person to look, beside others."""
         if verdict.outcome is Outcome.NOT_ATTEMPTED:
             return verdict
         said: dict[str, str] = {}  # a line is quoted once
-        for one in evasions(attempt.program, self.exercise.off_limits):
+        for one in read.evasive:
             if one.reason not in self._asked_for:
                 said.setdefault(one.line, str(one))
         return replace(verdict, review=" ".join(filter(None, [verdict.review, *said.values()])))
@@ -217,7 +237,7 @@ class ExerciseGrader:
             _summary(self.exercise, runs, interview),
             checks,
             notes=_notes(runs, interview),
-            review=_review(interview),
+            review=_review(interview, runs),
             chapter=self.exercise.chapter,
         )
 
@@ -359,7 +379,7 @@ def _relation(runs: Sequence[CheckRun]) -> str:
     """Return how what came is related to what was expected. No verdict fails for want of it."""
     try:
         return relation_of(runs)
-    except (RuntimeError, TypeError, ValueError, ArithmeticError, LookupError):
+    except (RuntimeError, TypeError, ValueError, ArithmeticError, LookupError, MemoryError):
         return (
             ""  # what came may be anything: a dtype that can do little, numbers beyond all bounds
         )
@@ -383,11 +403,15 @@ def _of_a_stub(error: BaseException | None) -> bool:
     )
 
 
-def _review(interview: Interview) -> str:
-    """Say what the code replaced. It gains nothing by that; a person should know."""
-    if not interview.tampered:
-        return ""
-    return f"While it ran, the code replaced {', '.join(interview.tampered)}."
+def _review(interview: Interview, runs: Sequence[CheckRun]) -> str:
+    """Say what the code replaced, and which checks were stopped. A person should know."""
+    said = []
+    if interview.tampered:
+        said.append(f"While it ran, the code replaced {', '.join(interview.tampered)}.")
+    for run in runs:
+        if run.error is not None and (over := exceeded(run.error)):
+            said.append(f"{run.check.name} was stopped: what the code gave {over}.")
+    return " ".join(said)
 
 
 def _notes(runs: Sequence[CheckRun], interview: Interview) -> tuple[str, ...]:

@@ -24,8 +24,7 @@ from grader.evidence.transcript import request_key
 from grader.evidence.wire.channel import Transport
 from grader.evidence.wire.codec import decode, encode
 from grader.evidence.wire.tensors import Malformed
-from grader.submission.program import Program
-from grader.verdict.interview import Asked, load_request
+from grader.verdict.interview import Asked
 
 SECONDS = 0.005
 """Of each probe the quickest question is put again, and any others that took this long together."""
@@ -50,17 +49,20 @@ class Heard:
 
 
 def hear_again(
-    program: Program,
+    load: Mapping[str, Any],
     asked: Sequence[Asked],
     open_transport: Callable[[], Transport],
     rules: Sequence[Rule],
     seed: int,
 ) -> Heard:
-    """Load the program in a fresh process under the second witness, and put some questions again."""
+    """Load a program in a fresh process under the second witness, and put some questions again.
+
+    load: the request that loaded it the first time
+    """
     heard = Heard()
     transport = open_transport()
     try:
-        _hear(heard, transport, program, asked, rules, seed)
+        _hear(heard, transport, load, asked, rules, seed)
     except Ended as ended:
         if ended.outcome is not Outcome.NEEDS_REVIEW:  # a transcript without a second hearing
             heard.trouble["asked again, the code gave no answer"] = None
@@ -74,12 +76,12 @@ def hear_again(
 def _hear(
     heard: Heard,
     transport: Transport,
-    program: Program,
+    first: Mapping[str, Any],
     asked: Sequence[Asked],
     rules: Sequence[Rule],
     seed: int,
 ) -> None:
-    load = encode({**load_request(program, rules), "watch": True})
+    load = encode({**first, "watch": True})
     answer = transport.ask(load, watch=True)
     reply, seen = parted(answer)
     if seen is None:  # nothing watches here

@@ -20,7 +20,7 @@ from grader.evidence.wire.channel import Transport
 from grader.evidence.wire.codec import decode, decode_with_storages, encode
 from grader.evidence.wire.tensors import Malformed, facts, storage_from
 from grader.inside.probe import Probe
-from grader.submission.program import Program, judged_lines
+from grader.submission.program import Lines, Program, judged_lines
 from grader.verdict.compare import Comparison, Mismatch, fails, note
 
 REPLIES_LIMIT = 256 * 2**20
@@ -251,12 +251,14 @@ class Asked:
         return request_key(encode(dict(self.request)))
 
 
-def load_request(program: Program, off_limits: Sequence[Rule]) -> dict[str, Any]:
-    """Return the request to run a program's parts, under these rules."""
+def load_request(
+    program: Program, judged: Sequence[Lines], off_limits: Sequence[Rule]
+) -> dict[str, Any]:
+    """Return the request to run a program's parts, under rules for the statements `judged`."""
     return {
         "do": "load",
         "parts": [list(part) for part in program.parts],
-        "judged": [list(lines) for lines in judged_lines(program)],
+        "judged": [list(lines) for lines in judged],
         "off_limits": [(rule.kind.value, rule.name) for rule in off_limits],
     }
 
@@ -284,9 +286,14 @@ class Interview:
         self.replies: dict[str, bytes] = {}
         self.asked: list[Asked] = []
 
-    def load(self, program: Program) -> None:
-        """Run the program's parts. What stops a part is remembered, not raised."""
-        reply = self._exchange(load_request(program, self._off_limits))
+    def load(self, program: Program, judged: Sequence[Lines] | None = None) -> None:
+        """Run the program's parts. What stops a part is remembered, not raised.
+
+        judged: where the statements stand that rules apply to. Left out, the program is read for it
+            here: for text that nobody made to be slow to read.
+        """
+        lines = judged_lines(program) if judged is None else judged
+        reply = self._exchange(load_request(program, lines, self._off_limits))
         self.stopped = {
             str(label): Raised.from_data(data) for label, data in reply["stopped"].items()
         }

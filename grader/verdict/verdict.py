@@ -15,6 +15,7 @@ from grader.evidence.wire.graph import Node, nodes_of
 from grader.verdict.checks import Check, CheckRun
 from grader.verdict.compare import Mismatch
 from grader.verdict.interview import Raised, StudentRaised
+from grader.verdict.limits import exceeded
 from grader.verdict.signature import signature_asked_for
 
 
@@ -169,6 +170,9 @@ def message_for(error: BaseException, stub: str = "") -> Message:
         return raised_message(error.raised, stub)
     if isinstance(error, Ended):
         return Message(error.detail)
+    over = exceeded(error)
+    if over:
+        return Message(f"This check was stopped: what your code gave {over}.")
     if isinstance(error, AssertionError):
         text = str(error).split("\nassert ")[0].strip()
         return Message(text or "The check failed.")

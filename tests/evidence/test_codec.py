@@ -261,6 +261,12 @@ REFUSED = {
     "too large a tensor": (lambda: torch.zeros(60, 2**20, dtype=torch.uint8), "bytes"),
     "too much text": (lambda: "x" * (HEADER_LIMIT + 1), "bytes of numbers and text"),
     "more elements than bytes": (lambda: torch.zeros(1).expand(NUMEL_LIMIT + 1), "elements"),
+    "more bytes than one message": (
+        lambda: [torch.zeros(1).expand(2**25) for _ in range(3)],
+        "by their sizes",
+    ),
+    "a long range": (lambda: range(150_000_000), "a range of more than"),
+    "a range without end": (lambda: range(2**70), "a range of more than"),
     "a layout that torch cannot name": (lambda: torch.jagged, "layout"),
 }
 

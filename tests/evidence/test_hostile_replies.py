@@ -58,6 +58,10 @@ def interview(reply, rules=()):
     return Interview(Says(reply), tuple(rules), 7)
 
 
+_SPREAD = {"tensor": {"s": 0, "t": "float32", "n": [2**24], "r": [0], "o": 0}}
+"""Four bytes, read as 64 MiB."""
+
+
 @pytest.mark.parametrize(
     "reply",
     [
@@ -83,6 +87,9 @@ def interview(reply, rules=()):
         message({"size": [10**30]}),
         message({"size": [-(10**4000)]}),
         message({"range": [1, 2, 0]}),
+        message({"range": [0, 150_000_000, 1]}),
+        message({"range": [0, -(2**70), -1]}),
+        message([_SPREAD] * 5, [4], [{"buffer": 0}]) + bytes(4),
         message({"device": "moon"}),
         message(
             {"tensor": {"s": 0, "t": "float32", "n": [2**40], "r": [1], "o": 0}}, (), [{"known": 0}]

@@ -102,7 +102,8 @@ def test_a_file_in_the_folders_place(folder, take):
 
 
 @pytest.mark.parametrize(
-    "text", [b"yesterday", b"\xff\xfe", b"", b"2030-99-99", b"1" * 5000, b"\0"]
+    "text",
+    [b"yesterday", b"\xff\xfe", b"", b"2030-99-99", b"1" * 5000, b"\0", b"2030-01-31" + b" " * 200],
 )
 def test_times_that_are_none(folder, take, text):
     (folder / "timestamp.txt").write_bytes(text)

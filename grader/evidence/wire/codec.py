@@ -41,6 +41,13 @@ KEY_LIMIT = 10_000
 """Most keys and members of a message that are not text or bytes. Hashes of numbers can be made to
 collide, and then n of them take n² comparisons: this many take a second, a header full an hour."""
 
+RANGE_LIMIT = 2**20
+"""Most numbers of a range: three of them say how many there are, and a list of them is a bomb."""
+
+EXTENT_LIMIT = 256 * 2**20
+"""Most bytes that the tensors of a message have as they are indexed, all together. Those that share a
+storage, or read cells of it again and again, have more than the message."""
+
 _MAGIC = b"UT01"
 _NAMES: dict[str, object] = {
     str(value): value
@@ -104,6 +111,7 @@ class _Writer:
         self._keep: list[torch.UntypedStorage] = []  # an address means nothing once it is freed
         self._room = MESSAGE_LIMIT
         self._keys = 0
+        self._extent = 0
 
     def node(self, value: object, depth: int) -> Any:
         if depth > DEPTH_LIMIT:
@@ -124,7 +132,11 @@ class _Writer:
             return [self.node(item, depth + 1) for item in items]
 
         if isinstance(value, torch.Tensor):
-            return {"tensor": describe(value, self._storage, lambda v: self.node(v, depth + 1))}
+            record = describe(value, self._storage, lambda v: self.node(v, depth + 1))
+            self._extent += math.prod(record["n"]) * value.element_size()
+            if self._extent > EXTENT_LIMIT:
+                raise Refused(f"tensors of more than {EXTENT_LIMIT} bytes, by their sizes")
+            return {"tensor": record}
         if isinstance(value, Enum):
             kind = type(value)
             return {"enum": f"{kind.__module__}.{kind.__qualname__}.{value.name}"}
@@ -157,6 +169,8 @@ class _Writer:
         if isinstance(value, slice):
             return {"slice": nodes([value.start, value.stop, value.step])}
         if isinstance(value, range):
+            if not _is_short(value):
+                raise Refused(f"a range of more than {RANGE_LIMIT} numbers")
             return {"range": [value.start, value.stop, value.step]}
         if value is Ellipsis:
             return {"...": True}
@@ -255,6 +269,7 @@ class _Reader:
         self._buffers = buffers
         self._storages = storages
         self._keys = 0
+        self._extent = 0
 
     def value(self, node: Any, depth: int) -> Any:
         if depth > DEPTH_LIMIT + 1:
@@ -276,7 +291,11 @@ class _Reader:
 
         match tag:
             case "tensor":
-                return rebuild(body, self._storages, lambda node: self.value(node, depth + 1))
+                tensor = rebuild(body, self._storages, lambda node: self.value(node, depth + 1))
+                self._extent += tensor.numel() * tensor.element_size()
+                if self._extent > EXTENT_LIMIT:
+                    raise Malformed("tensors that are larger than their storages by far")
+                return tensor
             case "f":
                 return body if type(body) is float else _odd_float(body)
             case "complex":
@@ -309,7 +328,10 @@ class _Reader:
             case "slice":
                 return slice(*values())
             case "range":
-                return range(*values())
+                numbers = range(*values())
+                if not _is_short(numbers):
+                    raise Malformed("a range without end")
+                return numbers
             case "...":
                 return Ellipsis
         raise Malformed(f"an unknown kind of node: {tag[:40]!r}")
@@ -319,6 +341,13 @@ class _Reader:
         if self._keys > KEY_LIMIT:
             raise Malformed("too many keys")
         return values
+
+
+def _is_short(numbers: range) -> bool:
+    try:
+        return len(numbers) <= RANGE_LIMIT
+    except OverflowError:
+        return False
 
 
 def _text(body: object) -> str:

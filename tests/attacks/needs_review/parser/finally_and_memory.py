@@ -1,0 +1,7 @@
+# The same, with more in the innermost block: gigabytes.
+# review: reading it took more than
+# says: could not be read
+# %% notebook
+from tests.bombs import ANSWERS
+
+cell_of(nb, "decode")["source"] = ANSWERS["finally, 19 deep"]
