@@ -189,3 +189,11 @@ def test_a_fork_has_a_process_of_its_own():
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
         assert aside.ask(None) == os.getpid()
+
+
+def test_a_process_that_ended_between_two_requests_is_nobodys_fault():
+    with Aside(lambda _: os.getpid()) as aside:
+        first = aside.ask(None)
+        psutil.Process(first).kill()
+        time.sleep(0.2)
+        assert aside.ask(None) != first
