@@ -183,11 +183,16 @@ def _become_child(
         os._exit(code)
 
 
+def _hard_limit() -> int:
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    return sys.maxsize if hard == resource.RLIM_INFINITY else hard
+
+
 def _serve(channel: socket.socket, answer: _Serve, limits: Limits) -> None:
     before = memory_of_self()
     if before:
-        room = limits.memory_bytes + _ROOM
-        resource.setrlimit(resource.RLIMIT_AS, (before["VmSize"] + room,) * 2)
+        most, hard = before["VmSize"] + limits.memory_bytes + _ROOM, _hard_limit()
+        resource.setrlimit(resource.RLIMIT_AS, (min(most, hard), hard))
     leaves = False
     while not leaves:
         try:

@@ -194,6 +194,8 @@ def test_a_fork_has_a_process_of_its_own():
 def test_a_process_that_ended_between_two_requests_is_nobodys_fault():
     with Aside(lambda _: os.getpid()) as aside:
         first = aside.ask(None)
-        psutil.Process(first).kill()
-        time.sleep(0.2)
+        process = psutil.Process(first)
+        process.kill()
+        while process.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.01)
         assert aside.ask(None) != first
