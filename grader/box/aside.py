@@ -82,8 +82,8 @@ class Aside:
 
     def ask(self, request: Any) -> Any:
         """Return the answer. Raises `Exceeded` and `Failed`, which say nothing about the next one."""
-        if self._socket is not None and self._owner != os.getpid():
-            self._socket.close()  # of a fork of ours: the process is the other's
+        if self._socket is not None and self._is_no_more():
+            self._socket.close()
             self._socket = None
         channel = self._socket or self._start()
         try:
@@ -109,6 +109,10 @@ class Aside:
         if "answer" not in reply:
             raise Exceeded(self._over_memory)
         return reply["answer"]
+
+    def _is_no_more(self) -> bool:
+        """Say whether the process ended between two requests, or belongs to who forked us."""
+        return self._owner != os.getpid() or os.waitpid(self._pid, os.WNOHANG)[0] != 0
 
     @property
     def _over_memory(self) -> str:
@@ -179,11 +183,16 @@ def _become_child(
         os._exit(code)
 
 
+def _hard_limit() -> int:
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    return sys.maxsize if hard == resource.RLIM_INFINITY else hard
+
+
 def _serve(channel: socket.socket, answer: _Serve, limits: Limits) -> None:
     before = memory_of_self()
     if before:
-        room = limits.memory_bytes + _ROOM
-        resource.setrlimit(resource.RLIMIT_AS, (before["VmSize"] + room,) * 2)
+        most, hard = before["VmSize"] + limits.memory_bytes + _ROOM, _hard_limit()
+        resource.setrlimit(resource.RLIMIT_AS, (min(most, hard), hard))
     leaves = False
     while not leaves:
         try:

@@ -189,3 +189,13 @@ def test_a_fork_has_a_process_of_its_own():
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
         assert aside.ask(None) == os.getpid()
+
+
+def test_a_process_that_ended_between_two_requests_is_nobodys_fault():
+    with Aside(lambda _: os.getpid()) as aside:
+        first = aside.ask(None)
+        process = psutil.Process(first)
+        process.kill()
+        while process.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.01)
+        assert aside.ask(None) != first

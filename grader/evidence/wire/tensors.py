@@ -23,6 +23,9 @@ DTYPES: dict[str, torch.dtype] = {
     if isinstance(value, torch.dtype) and str(value) == f"torch.{name}"
 }
 
+QUANTIZED = frozenset({torch.qint8, torch.qint32, torch.quint8, torch.quint2x4, torch.quint4x2})
+"""Without their quantizer, tensors of these end in assertions of torch's own. None is sent."""
+
 
 class Refused(Exception):
     """This value is not plain data and does not cross; the message names what it is."""
@@ -147,7 +150,7 @@ def rebuild(
         raise Malformed("a tensor names a storage that is not there")
     storage, aliases = storages[index]
     dtype = DTYPES.get(str(record.get("t")))
-    if dtype is None:
+    if dtype is None or dtype in QUANTIZED:
         raise Malformed("a tensor has no known dtype")
     sizes, strides = _sizes(record.get("n")), _sizes(record.get("r"))
     offset = _whole(record.get("o"), "storage offset")

@@ -1,4 +1,4 @@
-# The same, with more in the innermost block: gigabytes.
+# Blocks in blocks, nineteen deep: gigabytes of compiled code.
 # review: reading it took more than
 # says: could not be read
 # %% notebook

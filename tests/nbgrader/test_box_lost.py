@@ -1,0 +1,58 @@
+"""A box that is killed while it grades costs nobody a point."""
+
+import json
+import os
+import signal
+
+import psutil
+import pytest
+
+from grader.building.sample import fill, reference_sources
+from grader.course.cells import grade_id_of
+from grader.course.course import Course
+from grader.evidence.outcome import Outcome
+from grader.nbgrader.run import Run, Terms, grade_notebook
+from tests import ROOT
+
+TWO = {"decode-grade", "round_to_bf16-grade"}
+
+
+@pytest.fixture
+def run():
+    chapter = Course(ROOT).chapter("ch01_formats")
+    run = Run(chapter, Terms(5), chapter.notebook)
+    run.start()
+    yield run
+    run.close()
+
+
+def graded(run, folder, open_for):
+    path = folder / "formats.ipynb"
+    path.write_text(json.dumps(fill(run.chapter, reference_sources(run.chapter))))
+    node = run.reader.take(path, "ada", [])
+    node.cells = [
+        cell
+        for cell in node.cells
+        if not (grade_id_of(cell) or "").endswith("-grade") or grade_id_of(cell) in TWO
+    ]
+    return grade_notebook(run, node, open_for).verdicts
+
+
+@pytest.mark.parametrize("who", ["bubblewrap", "the warm process"])
+def test_a_killed_box_is_replaced_and_the_exercise_graded(run, tmp_path, who):
+    killed = []
+
+    def open_for(name, budget):
+        if name == "round_to_bf16-grade" and not killed:
+            first = psutil.Process(run._box._started.process.pid)
+            target = first if who == "bubblewrap" else first.children(recursive=True)[-1]
+            killed.append(target.pid)
+            os.kill(target.pid, signal.SIGKILL)
+            psutil.wait_procs([target], timeout=20)
+        return run.open(name, budget)
+
+    verdicts = graded(run, tmp_path, open_for)
+    assert killed
+    assert {name: (one.outcome, one.review) for name, one in verdicts.items()} == dict.fromkeys(
+        TWO, (Outcome.PASSED, "")
+    )
