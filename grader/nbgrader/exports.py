@@ -1,15 +1,16 @@
-"""nbgrader exporters for learning management systems:
+"""nbgrader exporters: for learning management systems,
 
     nbgrader export --exporter=grader.nbgrader.exports.CanvasExporter
     nbgrader export --exporter=grader.nbgrader.exports.MoodleExporter
 
-Points that nobody knows yet (a submission that needs review) and work that was not handed in are
+and the one that `nbgrader export` takes by itself where our settings apply. Points that nobody knows yet (a submission that needs review) and work that was not handed in are
 left empty, never 0: a person decides what they are worth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,11 @@ class _Exporter(ExportPlugin):  # type: ignore[misc]  # nbgrader is untyped
         ]
         path = Path(self.to or self.destination)
         write_atomically(path, csv_text(self.rows(people, by_chapter)), private=True)
-        if left := sum(_left_empty(results) for results in by_chapter.values()):
-            self._warn(f"{left} left empty: they need review, or were not graded to the end.")
+        for name, results in by_chapter.items():
+            if left := [id for id, one in results.handed_in.items() if one.points is None]:
+                self._warn(f"{name}: left empty, for nobody has scored all of it: {names(left)}.")
+            if noted := [id for id, one in results.handed_in.items() if one.noted]:
+                self._warn(f"{name}: with points, and a note for a person: {names(noted)}.")
         self.log.info("Exported %d students, %d assignments to %s", len(people), len(chosen), path)
 
     def _warn(self, what: str) -> None:
@@ -65,8 +69,43 @@ class _Exporter(ExportPlugin):  # type: ignore[misc]  # nbgrader is untyped
         self.log.warning(what)
 
 
-def _left_empty(results: ChapterResults) -> int:
-    return sum(1 for one in results.handed_in.values() if one.points is None)
+class CsvExporter(_Exporter):
+    """The file of nbgrader's own exporter, column by column, but empty where there are no points.
+
+    nbgrader writes 0 for what nobody has scored and for what was not handed in.
+    """
+
+    destination = "grades.csv"
+
+    def rows(
+        self, people: Sequence[Person], by_chapter: dict[str, ChapterResults]
+    ) -> Iterator[Sequence[Value]]:
+        """Yield the header, then each chapter's students."""
+        yield [
+            "assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email",
+            "raw_score", "late_submission_penalty", "score", "max_score",
+        ]  # fmt: skip
+        for name, results in by_chapter.items():
+            for person in people:
+                one = results.handed_in.get(person.id)
+                yield [
+                    name, _time(results.due), _time(one.timestamp if one else None), person.id,
+                    person.last_name, person.first_name, person.email,
+                    one.raw if one else None,
+                    one.penalty if one and one.points is not None else None,
+                    one.points if one else None, results.max_points,
+                ]  # fmt: skip
+
+
+def _time(when: datetime | None) -> str:
+    return str(when) if when else ""
+
+
+def names(students: Iterable[str], shown: int = 20) -> str:
+    """Return ids in order, the first ones if they are many."""
+    known = sorted(students)
+    more = f" and {len(known) - shown} more" if len(known) > shown else ""
+    return ", ".join(known[:shown]) + more
 
 
 class CanvasExporter(_Exporter):

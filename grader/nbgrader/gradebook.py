@@ -53,7 +53,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Marks:
-    """A graded notebook's score and review flag by grade cell, and comments by solution cell."""
+    """A graded notebook's score and review flag by grade cell, and comments by solution cell.
+
+    A score is None where nobody knows one: the answer could not be graded. An answer that a person
+    should look at has its score, and the flag.
+    """
 
     scores: Mapping[str, tuple[float | None, bool]]
     comments: Mapping[str, str | None]
@@ -67,7 +71,9 @@ def marks_of(nb: NotebookNode, verdicts: Mapping[str, Verdict]) -> Marks:
         name = grade_id_of(cell) or ""
         if is_grade(cell):
             verdict = verdicts.get(name)
-            scores[name] = determine_grade(cell)[0], bool(verdict and verdict.review)
+            known = verdict is None or verdict.scored
+            score = determine_grade(cell)[0] if known else None
+            scores[name] = score, bool(verdict and verdict.review)
         if is_solution(cell) or is_task(cell):
             untouched = cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
             comments[name] = "No response." if untouched and not is_task(cell) else None

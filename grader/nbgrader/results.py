@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from nbgrader.api import (
@@ -59,16 +60,29 @@ class Cell:
 
 @dataclass
 class HandedIn:
-    """One submission: its cells by grade id, seconds late, points that lateness costs."""
+    """One submission: its cells by grade id, seconds late, points that lateness costs, when it was
+    handed in (UTC), if that is known.
+    """
 
     late_seconds: float
     penalty: float = 0.0
     cells: dict[str, Cell] = field(default_factory=dict)
+    timestamp: datetime | None = None
+
+    @property
+    def raw(self) -> float | None:
+        """All points, lateness apart; None while a cell has none."""
+        return total((cell.points for cell in self.cells.values()), 0.0)
 
     @property
     def points(self) -> float | None:
         """All points, lateness counted; None while a cell has none."""
         return total((cell.points for cell in self.cells.values()), self.penalty)
+
+    @property
+    def noted(self) -> bool:
+        """Is there a note for a person, beside points that stand?"""
+        return self.points is not None and any(one.needs_review for one in self.cells.values())
 
 
 def total(points: Iterable[float | None], penalty: float) -> float | None:
@@ -88,6 +102,7 @@ class ChapterResults:
     people: tuple[Person, ...]
     handed_in: dict[str, HandedIn]
     max_points: float
+    due: datetime | None = None
 
 
 @contextmanager
@@ -124,6 +139,7 @@ def read_results(gradebook: Gradebook, chapter: str) -> ChapterResults:
         tuple(Person(*(value or "" for value in row)) for row in people.order_by(Student.id)),
         handed_in,
         float(known.max_score) if known else 0.0,
+        known.duedate if known else None,
     )
 
 
@@ -144,7 +160,7 @@ def _handed_in(gradebook: Gradebook, chapter: str) -> dict[str, HandedIn]:
         if handed is not None and due is not None:
             due = due + extension if extension is not None else due
             late = max(0.0, (handed - due).total_seconds())
-        found[student] = HandedIn(late)
+        found[student] = HandedIn(late, timestamp=handed)
     return found
 
 

@@ -32,7 +32,13 @@ def apply(config: Config) -> None:
         "grader.nbgrader.grade.GradeInBox",
         "grader.nbgrader.grade.SaveVerdicts",
     ]
+    # nbgrader's own writes 0 for what nobody has scored
+    config.ExportApp.plugin_class = "grader.nbgrader.exports.CsvExporter"
     # our own feedback page: nbgrader's loads scripts from other hosts
+    config.GenerateFeedback.preprocessors = [
+        "grader.nbgrader.feedback_page.FeedbackGrades",
+        "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+    ]
     config.GenerateFeedback.HTMLExporter.template_name = "undertorch"
     config.GenerateFeedback.HTMLExporter.extra_template_basedirs = [
         str(Path(__file__).parent / "templates")
