@@ -86,20 +86,29 @@ def apply(
 @app.command()
 def roster(
     students: Annotated[
-        Path, typer.Argument(metavar="CSV", help="Columns: id, first name, last name, email.")
+        Path,
+        typer.Argument(
+            metavar="CSV",
+            help="Columns: id, first name, last name, email, lms id; or Canvas's or Moodle's file.",
+        ),
     ],
+    id_column: Annotated[
+        str, typer.Option(help="The column with the ids, if it is not the usual one.")
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show it, change nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Add the students of a class list to the gradebook and change those that differ.
 
-    Nobody is removed.
+    What the list has no column for stays as it is. Canvas's gradebook file and Moodle's participants
+    are read as they come: ids are Canvas's SIS Login ID and Moodle's Username (or ID number). Nobody
+    is removed.
 
     Exit status: 0 the gradebook agrees with the list, 2 a line is wrong and nothing was imported.
     """
     from grader.instructor.roster import import_roster
 
-    changes = import_roster(_course_folder(), students, dry=dry_run)
+    changes = import_roster(_course_folder(), students, id_column=id_column, dry=dry_run)
     if as_json:
         typer.echo(json.dumps(asdict(changes)))
         return

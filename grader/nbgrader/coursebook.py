@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -31,15 +31,19 @@ class Penalty:
 
 @dataclass(frozen=True)
 class Student:
-    """One row of a roster; "" is what is not known."""
+    """One row of a roster; "" is what is not known, None what a roster does not speak of.
+
+    `lms_user_id` is the number that the learning management system has for the student.
+    """
 
     id: str
-    first_name: str = ""
-    last_name: str = ""
-    email: str = ""
+    first_name: str | None = None
+    last_name: str | None = None
+    email: str | None = None
+    lms_user_id: str | None = None
 
 
-FIELDS = ("first_name", "last_name", "email")
+FIELDS = ("first_name", "last_name", "email", "lms_user_id")
 
 
 class CourseBook:
@@ -140,5 +144,6 @@ def _penalties(
 
 def _update(gradebook: Gradebook, students: Sequence[Student]) -> None:
     for student in students:
-        known: Mapping[str, str | None] = {n: getattr(student, n) or None for n in FIELDS}
+        said = {name: getattr(student, name) for name in FIELDS}
+        known = {name: value or None for name, value in said.items() if value is not None}
         gradebook.update_or_create_student(student.id, **known)
