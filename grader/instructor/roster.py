@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,13 +67,15 @@ class Columns:
 @dataclass(frozen=True)
 class Changes:
     """What a class list changes. `changed` says by student which fields, from what to what;
-    `absent` are those in the gradebook that the list does not name: they stay.
+    `absent` are those in the gradebook that the list does not name: they stay. `dropped` are those
+    whom it names and who were dropped: they stay that, too.
     """
 
     added: tuple[str, ...]
     changed: Mapping[str, tuple[str, ...]]
     unchanged: int
     absent: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
 
 
 def read_roster(path: Path, id_column: str = "") -> list[Student]:
@@ -157,9 +159,11 @@ def import_roster(folder: Path, path: Path, *, id_column: str = "", dry: bool = 
     """Add and change the students of a class list; all or none. Nobody is removed."""
     from grader.nbgrader.coursebook import CourseBook
 
-    listed = read_roster(path.resolve(), id_column)
+    everyone = read_roster(path.resolve(), id_column)
     book = CourseBook(folder)
-    changes = compare(book.students(), listed)
+    dropped = tuple(one.id for one in everyone if one.id in book.dropped())
+    listed = [one for one in everyone if one.id not in dropped]
+    changes = replace(compare(book.students(), listed), dropped=dropped)
     if not dry:
         touched = {*changes.added, *changes.changed}
         book.update([student for student in listed if student.id in touched])

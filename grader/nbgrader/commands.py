@@ -59,7 +59,7 @@ def grade_chapter(
     autograde.jobs = jobs or len(os.sched_getaffinity(0))
     autograde.report = report
     autograde.scheduler = scheduler
-    with _nbgrader_says():
+    with nbgrader_says():
         return autograde.start()
 
 
@@ -71,14 +71,14 @@ def regrade_chapter(
     must_open(app.coursedir.db_url)
     found, directory = course_at(root).chapter(chapter), app.coursedir
     if not dry:
-        with _nbgrader_says():
+        with nbgrader_says():
             register(found, directory.db_url, directory.course_id)
     batch = Batch(found, as_registered(found, directory.db_url), {})
     return Regrade(Autograde(coursedir=directory, parent=app), batch, dry=dry)()
 
 
 @contextmanager
-def _nbgrader_says() -> Iterator[None]:
+def nbgrader_says() -> Iterator[None]:
     """Turn what ends an nbgrader command into what ends ours."""
     try:
         yield

@@ -15,6 +15,7 @@ from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import capture_log
 
 from grader.course.course import CourseError
+from grader.nbgrader.dropped import drop, dropped_from, rejoin
 from grader.nbgrader.gradebook import in_one_transaction
 from grader.nbgrader.late import penalize
 
@@ -91,6 +92,15 @@ class CourseBook:
                 return None
             return {cell.name for cell in found.grade_cells}, len(found.submissions)
 
+    def points(self, chapter: str, notebook: str) -> dict[str, float]:
+        """Return what each grade cell of a chapter is worth in the gradebook; empty if unknown."""
+        with self._open() as gradebook:
+            try:
+                found = gradebook.find_notebook(notebook, chapter)
+            except MissingEntry:
+                return {}
+            return {cell.name: float(cell.max_score) for cell in found.grade_cells}
+
     def set_due(self, chapter: str, due: datetime | None) -> bool:
         """Write a chapter's due date (UTC); return whether it was another."""
         with self._open() as gradebook:
@@ -120,6 +130,33 @@ class CourseBook:
         """Add or change students as `nbgrader db student import` does, all or none."""
         with self._open() as gradebook:
             in_one_transaction(gradebook, lambda: _update(gradebook, students))
+
+    def dropped(self) -> list[str]:
+        """Return who was dropped, in order."""
+        return dropped_from(Path(self._directory.root))
+
+    def drop(self, students: Sequence[str]) -> None:
+        """Take students and all that is theirs out of the course. Raises `CourseError`."""
+        with self._open() as gradebook:
+            known = {row.id for row in gradebook.students}
+            unknown = [id for id in students if id not in {*known, *self.dropped()}]
+            if unknown:
+                raise CourseError(f"No student has the id {unknown[0]}. Nothing was changed.")
+            for id in students:
+                drop(gradebook, Path(self._directory.root), id)
+
+    def rejoin(self, students: Sequence[str]) -> list[str]:
+        """Bring dropped students back; return in words what could not be. Raises `CourseError`."""
+        unknown = [id for id in students if id not in self.dropped()]
+        if unknown:
+            some = ", ".join(self.dropped()) or "nobody"
+            raise CourseError(f"{unknown[0]} was not dropped. Dropped are: {some}.")
+        with self._open() as gradebook:
+            return [
+                line
+                for id in students
+                for line in rejoin(gradebook, Path(self._directory.root), id)
+            ]
 
     def _open(self) -> Gradebook:
         return Gradebook(self._directory.db_url, self._directory.course_id)

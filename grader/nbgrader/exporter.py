@@ -12,7 +12,7 @@ from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 
 from grader.box.tiers import BoxUnavailable
-from grader.nbgrader.batch import Batch, open_batch
+from grader.nbgrader.batch import Batch, open_batch, settle_resubmissions
 from grader.nbgrader.grade import GradeInBox
 from grader.nbgrader.rebuilt import take_notebook
 from grader.nbgrader.run import Run
@@ -28,6 +28,8 @@ class SubmissionExporter(NotebookExporter):
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]  # nbconvert's is untyped
         self._autograde = self.parent if isinstance(self.parent, Autograde) else None
         batch = open_batch(self._autograde) if self._autograde else None
+        if batch:
+            settle_resubmissions(self._autograde, batch)
         self._notes = batch.notes if batch else {}
         self.run = self._start(batch) if batch else None
 

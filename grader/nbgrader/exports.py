@@ -9,7 +9,7 @@ left empty, never 0: a person decides what they are worth.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from nbgrader.plugins import ExportPlugin
 from traitlets import Unicode
 
 from grader.files import write_atomically
+from grader.nbgrader.naming import names
 from grader.nbgrader.results import ChapterResults, HandedIn, Person, read_results
 from grader.nbgrader.spreadsheet import Value, csv_text
 
@@ -99,13 +100,6 @@ class CsvExporter(_Exporter):
 
 def _time(when: datetime | None) -> str:
     return str(when) if when else ""
-
-
-def names(students: Iterable[str], shown: int = 20) -> str:
-    """Return ids in order, the first ones if they are many."""
-    known = sorted(students)
-    more = f" and {len(known) - shown} more" if len(known) > shown else ""
-    return ", ".join(known[:shown]) + more
 
 
 class CanvasExporter(_Exporter):

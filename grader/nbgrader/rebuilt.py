@@ -16,6 +16,7 @@ from traitlets.log import get_logger
 from grader.course.cells import Kind, code_cells
 from grader.course.course import Chapter
 from grader.nbgrader.intake import printable
+from grader.nbgrader.resubmitted import digest_of
 from grader.submission.grade_call import other_variants
 from grader.submission.program import slice_program
 from grader.submission.rebuild import Unreadable, read_notebook, rebuild
@@ -35,7 +36,9 @@ def take_notebook(
     """
     found = _the_notebook(path)
     said: dict[str, list[str]] = {"": list(notes)}
-    intake: dict[str, Any] = {"student": student, "notes": said}
+    handed_in = digest_of(path.parent)
+    # in the order of their names, as nbgrader writes them in between
+    intake: dict[str, Any] = {"handed in": handed_in, "notes": said, "student": student}
     try:
         joined = with_files(chapter, read_notebook(found), found.parent)
         rebuilt = rebuild(chapter, joined.notebook, released)

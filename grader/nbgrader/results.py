@@ -6,7 +6,7 @@ A score given by hand counts before ours, as everywhere in nbgrader. Nothing is 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,6 +26,7 @@ from sqlalchemy.engine import make_url
 from grader.course.course import CourseError
 from grader.nbgrader.commands import autograde_app
 from grader.nbgrader.gradebook import must_open
+from grader.nbgrader.gradebook import total as total
 
 
 @dataclass(frozen=True)
@@ -83,16 +84,6 @@ class HandedIn:
     def noted(self) -> bool:
         """Is there a note for a person, beside points that stand?"""
         return self.points is not None and any(one.needs_review for one in self.cells.values())
-
-
-def total(points: Iterable[float | None], penalty: float) -> float | None:
-    """Return the sum less the penalty, at least 0; None while one is unknown: a part would look like
-    a whole.
-    """
-    known = list(points)
-    if not known or None in known:
-        return None
-    return max(0.0, sum(one or 0.0 for one in known) - penalty)
 
 
 @dataclass(frozen=True)

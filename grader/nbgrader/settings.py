@@ -64,6 +64,7 @@ def apply_course_file(config: Config, folder: Path) -> None:
     if settings.exchange:
         config.Exchange.root = settings.exchange
     config.NbGraderAPI.timezone = settings.timezone  # what formgrader shows; Exchange stays at UTC
+    config.GradeInBox.counts = settings.counts.value
     policy(config, asdict(settings.late), settings.extensions)
 
 
