@@ -111,6 +111,7 @@ def explain(
     import json
 
     from grader.instructor.debugger import CheckDebugger
+    from grader.instructor.explain import NoEvidence
     from grader.instructor.explain import explain as look_into
     from grader.instructor.explain_text import explanation_text
 
@@ -119,7 +120,11 @@ def explain(
     course = find_course()
     found = course.chapter(chapter) if chapter else course.chapter_of(exercise)
     debugger = CheckDebugger(found.checks(exercise)) if replay else None
-    explained = look_into(found, student, exercise, debugger)
+    try:
+        explained = look_into(found, student, exercise, debugger)
+    except NoEvidence as error:
+        err.print(str(error), markup=False, soft_wrap=True)
+        raise typer.Exit(1) from None
     if as_json:
         typer.echo(json.dumps(explained.to_data(), indent=1))
     elif debugger is None:

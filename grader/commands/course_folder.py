@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grader.commands.arguments import AsJson
+from grader.commands.arguments import AsJson, ChapterArgument
 from grader.commands.consoles import out
 from grader.course.course import COURSE_FILE, CourseError
 from grader.course.parameters import as_keywords
@@ -86,20 +86,29 @@ def apply(
 @app.command()
 def roster(
     students: Annotated[
-        Path, typer.Argument(metavar="CSV", help="Columns: id, first name, last name, email.")
+        Path,
+        typer.Argument(
+            metavar="CSV",
+            help="Columns: id, first name, last name, email, lms id; or Canvas's or Moodle's file.",
+        ),
     ],
+    id_column: Annotated[
+        str, typer.Option(help="The column with the ids, if it is not the usual one.")
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show it, change nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Add the students of a class list to the gradebook and change those that differ.
 
-    Nobody is removed.
+    What the list has no column for stays as it is. Canvas's gradebook file and Moodle's participants
+    are read as they come: ids are Canvas's SIS Login ID and Moodle's Username (or ID number). Nobody
+    is removed.
 
     Exit status: 0 the gradebook agrees with the list, 2 a line is wrong and nothing was imported.
     """
     from grader.instructor.roster import import_roster
 
-    changes = import_roster(_course_folder(), students, dry=dry_run)
+    changes = import_roster(_course_folder(), students, id_column=id_column, dry=dry_run)
     if as_json:
         typer.echo(json.dumps(asdict(changes)))
         return
@@ -109,13 +118,86 @@ def roster(
         _say(f"changed  {id}: {'; '.join(said)}")
     for id in changes.absent:
         _say(
-            f"absent   {id}: in the gradebook, not in the list. To remove someone who left: "
-            f"nbgrader db student remove {id}"
+            f"absent   {id}: in the gradebook, not in the list. For someone who left: "
+            f"undertorch course drop {id}"
         )
+    for id in changes.dropped:
+        _say(f"dropped  {id}: stays so. For someone who is back: undertorch course rejoin {id}")
     _say(
         f"{len(changes.added)} new, {len(changes.changed)} changed, {changes.unchanged} as before, "
         f"{len(changes.absent)} not in the list." + (" Nothing was written." if dry_run else "")
     )
+
+
+@app.command()
+def collect(
+    chapter: ChapterArgument,
+    file: Annotated[
+        Path, typer.Argument(metavar="ZIP", help="All submissions, as the LMS gives them.")
+    ],
+) -> None:
+    """Lay the submissions in a zip from Canvas or Moodle into `submitted/`.
+
+    Canvas's are found by its number of the student, which `course roster` reads from its own list;
+    all others by name. A submission takes the place of the one before; grading notices.
+
+    Exit status: 0 every notebook has its place, 1 some have none and are named, 2 it is no zip, or
+    nothing in it is a submission.
+    """
+    from grader.course.course import course_at
+    from grader.instructor.collect import collect as lay_out
+    from grader.nbgrader.coursebook import CourseBook
+    from grader.nbgrader.naming import names
+
+    file, folder = file.absolute(), _course_folder()
+    found = course_at(folder).chapter(chapter)
+    done = lay_out(found, file, CourseBook(folder).students().values())
+    _say(f"{len(done.placed)} laid into submitted/, {len(done.unchanged)} as before.")
+    if done.late:
+        _say(
+            f"Late, says the file's name: {names(done.late)}. How late it does not say: without a "
+            "timestamp.txt beside it a submission is on time."
+        )
+    for name, why in done.unplaced.items():
+        _say(f"not placed: {name}: {why}")
+    if done.unplaced:
+        raise typer.Exit(1 if done.placed or done.unchanged else 2)
+
+
+Students = Annotated[list[str], typer.Argument(metavar="STUDENT", help="Ids of students.")]
+
+
+@app.command()
+def drop(students: Students) -> None:
+    """Take students who left out of the course: nothing counts them, and nothing of theirs is lost.
+
+    Their rows in the gradebook, submissions, feedback and evidence move to `dropped/`.
+
+    Exit status: 0 they are out, 2 there is no such student and nothing was changed.
+    """
+    from grader.nbgrader.coursebook import CourseBook
+
+    CourseBook(_course_folder()).drop(students)
+    for id in students:
+        _say(f"{id} is out of the course. What is theirs lies in dropped/{id}")
+
+
+@app.command()
+def rejoin(students: Students) -> None:
+    """Bring dropped students back, with all that they had.
+
+    Exit status: 0 they are back, 1 something of theirs found no place and is named, 2 somebody was
+    not dropped and nothing was changed.
+    """
+    from grader.nbgrader.coursebook import CourseBook
+
+    lost = CourseBook(_course_folder()).rejoin(students)
+    for id in students:
+        _say(f"{id} is back in the course.")
+    for line in lost:
+        _say(line)
+    if lost:
+        raise typer.Exit(1)
 
 
 def _listed(text: str) -> list[str]:
@@ -163,6 +245,12 @@ def _say_rest(report: ApplyReport) -> None:
             f"{changed.student}, {changed.chapter}: late penalty {changed.after:g}, "
             f"was {changed.before:g}"
         )
+    for one in report.chapters:
+        if one.to_regrade:
+            number = f"{one.to_regrade} graded submission{'s' * (one.to_regrade != 1)}"
+            _say(
+                f"{number} of {one.chapter} have the old points. Next: undertorch regrade {one.chapter}"
+            )
     for name in report.others:
         _say(f"{name} is in source/ and not in the file: it was left alone.")
 

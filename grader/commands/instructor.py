@@ -99,7 +99,7 @@ def regrade(
 ) -> None:
     """Apply the present checks and points to kept evidence. No student code runs.
 
-    Shows whose verdict changed and why.
+    Shows by exercise whose verdict changed, and why.
 
     Exit status: 0 all evidence could be judged, 1 an exercise needs a real run because its probes
     or inputs changed, 2 no such chapter.
@@ -117,9 +117,45 @@ def regrade(
         what = f"{item.student}, {item.exercise}" if item.exercise else item.student
         out.print(f"Needs a real run: {what}: {item.why}.", soft_wrap=True, markup=False)
     if changes and not dry_run:
-        out.print(f"Feedback pages are older now: nbgrader generate_feedback {chapter} --force")
+        out.print(f"Feedback pages are older now. Next: undertorch feedback {chapter}")
     if needs_run:
         out.print(f"To run the code again: undertorch grade {chapter} --force", soft_wrap=True)
+        raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=PANEL)
+def feedback(
+    chapter: ChapterArgument,
+    folder: Annotated[
+        Path, typer.Option("--out", help="Where zips for Canvas or Moodle are written.")
+    ] = Path(),
+) -> None:
+    """Give feedback back: through nbgrader's exchange, or as a zip for Canvas or Moodle.
+
+    Pages are written anew for all that is graded. Each goes back on the road that its submission came
+    by. Who handed in by neither is named, with the page that is theirs.
+
+    Exit status: 0 there is a way to everybody, 1 not to all, 2 nothing is graded, or no course here.
+    """
+    from grader.instructor.feedback import give_back
+    from grader.nbgrader.naming import names
+
+    done = give_back(find_course().chapter(chapter), folder.absolute())
+    if done.released:
+        number = len(done.released)
+        out.print(
+            f"Released through the exchange: {number} ({names(done.released)}).", markup=False
+        )
+    for path, students in done.zips.items():
+        system = "Moodle" if path.stem.endswith("moodle") else "Canvas"
+        out.print(
+            f"To upload to {system}: {path}, {len(students)} pages.", soft_wrap=True, markup=False
+        )
+    if done.trouble:
+        out.print(done.trouble, soft_wrap=True, markup=False)
+    for student, page in done.unreached.items():
+        out.print(f"No way to {student}: {page}", soft_wrap=True, markup=False)
+    if done.unreached:
         raise typer.Exit(1)
 
 

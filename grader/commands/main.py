@@ -7,6 +7,8 @@ shell: 130 for Ctrl-C.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 from rich.text import Text
 
@@ -22,6 +24,24 @@ app = typer.Typer(
 )
 for who in (student, instructor, author, tried):
     app.add_typer(who.app)
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"undertorch {version('undertorch')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Say it and end."),
+    ] = False,
+) -> None:
+    """Learn how PyTorch works inside, and grade those who do."""
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from enum import Enum
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -35,6 +36,14 @@ class Late:
     most_percent: float = 100.0
 
 
+class Counts(str, Enum):
+    """Which of a student's submissions of a chapter counts."""
+
+    LATEST = "latest"
+    BEST = "best"
+    FIRST = "first"
+
+
 @dataclass(frozen=True)
 class CourseSettings:
     """A course file. `extensions` are new due dates (UTC), by student and chapter.
@@ -47,6 +56,7 @@ class CourseSettings:
     exchange: str
     secret: str
     late: Late
+    counts: Counts
     chapters: Mapping[str, Assigned]
     extensions: Mapping[str, Mapping[str, datetime]]
 
@@ -71,8 +81,8 @@ class _Wrong(Exception):
 
 
 def _settings(data: Mapping[str, Any]) -> CourseSettings:
-    known = {"course", "timezone", "exchange", "secret", "late", "chapters", "extensions"}
-    _no_others("", data, known)
+    known = {"course", "timezone", "exchange", "secret", "late", "resubmissions", "chapters"}
+    _no_others("", data, {*known, "extensions"})
     zone = _zone(_text(data, "timezone", "UTC"))
     chapters = {
         name: _assigned(f"chapters.{name}", table, zone)
@@ -90,6 +100,7 @@ def _settings(data: Mapping[str, Any]) -> CourseSettings:
         exchange=_text(data, "exchange", ""),
         secret=_text(data, "secret", ""),
         late=_late(_table("late", data.get("late", {}))),
+        counts=_counts(_table("resubmissions", data.get("resubmissions", {}))),
         chapters=chapters,
         extensions={
             student: _extensions(student, table, chapters, zone)
@@ -122,12 +133,25 @@ def _late(table: Mapping[str, Any]) -> Late:
     )
 
 
+def _counts(table: Mapping[str, Any]) -> Counts:
+    _no_others("resubmissions", table, {"counts"})
+    value = table.get("counts", Counts.LATEST.value)
+    if value not in [one.value for one in Counts]:
+        raise _Wrong(f'resubmissions.counts must be "latest", "best" or "first", not {value!r}')
+    return Counts(value)
+
+
 def _extensions(
     student: str, value: Any, chapters: Mapping[str, Assigned], zone: ZoneInfo
 ) -> dict[str, datetime]:
     found = {}
     for chapter, until in _table(f"extensions.{student}", value).items():
         where = f"extensions.{student}.{chapter}"
+        if chapter not in chapters and isinstance(until, dict):
+            raise _Wrong(
+                f"{where}: there is no such chapter in the file. If the student's id has a dot, "
+                f'write it in quotation marks: [extensions."{student}.{chapter}"]'
+            )
         if chapter not in chapters:
             raise _Wrong(f"{where}: there is no such chapter in the file")
         due, new = chapters[chapter].due, _time(where, until, zone)

@@ -161,7 +161,9 @@ def _folded(
 
 
 def points_text(verdict: Verdict) -> str:
-    """Return e.g. "2.5 of 4 points"."""
+    """Return e.g. "2.5 of 4 points"; without a number while nobody knows one."""
+    if not verdict.scored:
+        return f"no score yet, of {_points(verdict.max_points)}"
     return f"{verdict.points:g} of {_points(verdict.max_points)}"
 
 

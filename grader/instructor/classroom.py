@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from grader.course.course import Chapter, Course, CourseError
+from grader.evidence.outcome import Outcome
 from grader.evidence.store import OtherSchema, Store
 from grader.nbgrader.results import (
     ChapterResults,
@@ -179,7 +180,7 @@ def _submission(chapter: Chapter, person: Person, handed_in: HandedIn) -> Graded
     results = []
     for exercise in chapter.exercises:
         verdict, cell = verdicts.get(exercise.id), handed_in.cells.get(exercise.grade_id)
-        points = cell.points if cell else verdict["points"] if verdict else None
+        points = cell.points if cell else _points_in(verdict)
         result = Result(
             exercise.id, points, exercise.points, UNKNOWN, by_hand=bool(cell and cell.by_hand)
         )
@@ -193,6 +194,12 @@ def _submission(chapter: Chapter, person: Person, handed_in: HandedIn) -> Graded
     return GradedSubmission(
         person, tuple(results), handed_in.late_seconds, handed_in.penalty, trouble
     )
+
+
+def _points_in(verdict: Mapping[str, Any] | None) -> float | None:
+    if verdict is None or verdict["outcome"] == Outcome.NEEDS_REVIEW:
+        return None
+    return float(verdict["points"])
 
 
 def _with_verdict(result: Result, verdict: Mapping[str, Any], seconds: float | None) -> Result:

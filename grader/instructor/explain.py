@@ -21,6 +21,7 @@ from grader.evidence.replay import Replay
 from grader.evidence.store import OtherSchema, Store
 from grader.inside.probe import Probe, load_probes
 from grader.instructor.value_text import value_text
+from grader.nbgrader.naming import names
 from grader.nbgrader.reading import Reader
 from grader.nbgrader.run import notebook_digest
 from grader.verdict.checks import CheckRun, Suite
@@ -28,6 +29,11 @@ from grader.verdict.compare import Mismatch
 from grader.verdict.interview import Evidence, Interview
 from grader.verdict.probe_versions import probe_versions
 from grader.verdict.verdict import CheckResult, Verdict, message_for
+
+
+class NoEvidence(CourseError):
+    """Nothing is kept of this student, who may not exist."""
+
 
 OnError = Callable[[BaseException, Sequence[Evidence]], None]
 """Is shown the error of a check, and the evidence that the check had asked for until then."""
@@ -140,10 +146,11 @@ def _record(chapter: Chapter, store: Store, student: str) -> dict[str, Any]:
     except OtherSchema as error:
         raise CourseError(str(error)) from None
     if record is None:
-        kept = sorted(p.parent.name for p in (chapter.root / "evidence").glob(f"*/{chapter.id}"))
-        some = ", ".join(kept[:8]) + (f" and {len(kept) - 8} more" if len(kept) > 8 else "")
-        raise CourseError(
-            f"No evidence of {student} is kept in {chapter.id}. It is of: {some or 'nobody'}."
+        kept = [path.parent.name for path in (chapter.root / "evidence").glob(f"*/{chapter.id}")]
+        if not kept:
+            raise NoEvidence(f"No evidence is kept in {chapter.id}: nothing of it is graded.")
+        raise NoEvidence(
+            f"No evidence of a student {student} is kept in {chapter.id}, only of: {names(kept, 8)}."
         )
     return record
 

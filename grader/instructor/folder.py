@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,23 @@ commands_on_path()
 apply_course_file(get_config(), Path(__file__).resolve().parent)  # noqa: F821  (nbgrader's)
 '''
 
+IGNORED = """\
+# What names students, or gives away private variants, stays out of git.
+/secret
+/gradebook.db*
+/submitted/
+/autograded/
+/feedback/
+/evidence/
+/dropped/
+/downloaded/
+/.undertorch/collected/
+/feedback-*.zip
+/*.csv
+/report.html
+/similar.html
+"""
+
 HEAD = """\
 # What this course is made of. Edit it, then run: undertorch course apply
 
@@ -61,7 +78,11 @@ grace_minutes = 0
 # more than this is never taken
 most_percent = 100
 
-# A new due date for one student:
+[resubmissions]
+# which of a student's submissions of a chapter counts: "latest", "best" or "first"
+counts = "latest"
+
+# A new due date for one student; an id with a dot stands in quotation marks:
 # [extensions.ada]
 # ch01_formats = 2027-03-05T23:59:00
 """
@@ -70,7 +91,7 @@ most_percent = 100
 @dataclass(frozen=True)
 class Applied:
     """What became of one chapter. `state` is "written", "unchanged" or "edited here"; `variant` has
-    the private values of its exercises.
+    the private values of its exercises; `to_regrade` are its graded submissions if points changed.
     """
 
     chapter: str
@@ -79,6 +100,7 @@ class Applied:
     points: float
     due_changed: bool
     variant: Variant
+    to_regrade: int = 0
     given: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -122,6 +144,7 @@ def new_course(
         write_secret(folder / "secret")
     write_atomically(folder / COURSE_FILE, text)
     write_atomically(folder / "nbgrader_config.py", CONFIG)
+    write_atomically(folder / ".gitignore", IGNORED)
     return read_course_file(folder)
 
 
@@ -181,7 +204,10 @@ def apply_course(
         name: (course.chapter(name), _cut(course.chapter(name), assigned, secret, folder))
         for name, assigned in settings.chapters.items()
     }
+    if not (folder / ".gitignore").exists():  # of a folder that was made before
+        write_atomically(folder / ".gitignore", IGNORED)
     book, state = CourseBook(folder), _State(folder)
+    _refuse_strangers(settings, {*book.students(), *book.dropped()})
     states = {name: state.look(*pair, overwrite=overwrite) for name, pair in cuts.items()}
     for name, (chapter, _) in cuts.items():
         if states[name] == "written":
@@ -190,13 +216,18 @@ def apply_course(
     for name, (chapter, parts) in cuts.items():
         if states[name] == "written":
             state.write(chapter, parts)
+        before = book.points(name, chapter.name)
         released = folder / "release" / name / f"{chapter.name}.ipynb"
         known = released.is_file() and book.is_registered(name, chapter.name)
         if states[name] == "written" or not known:
             book.generate(name)
             state.save()
         own = course_at(folder).chapter(name)
+        changed = before and before != book.points(name, chapter.name)
         applied.append(_applied(own, states[name], settings.chapters[name], parts, book))
+        if changed:
+            graded = len([*folder.glob(f"autograded/*/{name}/{chapter.name}.ipynb")])
+            applied[-1] = replace(applied[-1], to_regrade=graded)
         done(applied[-1])
     there = {path.name for path in (folder / "source").iterdir() if path.is_dir()}
     penalties = tuple(book.penalize_again(tuple(cuts)))
@@ -224,9 +255,19 @@ def _applied(
         sum(assigned.points.values()),
         book.set_due(chapter.id, assigned.due),
         {exercise.id: exercise.variant for exercise in chapter.exercises if exercise.variant},
-        parts.given,
-        parts.missing,
+        given=parts.given,
+        missing=parts.missing,
     )
+
+
+def _refuse_strangers(settings: CourseSettings, known: set[str]) -> None:
+    """Raise `CourseError` for extensions of who is not in the course, once anybody is."""
+    strangers = sorted(set(settings.extensions) - known)
+    if known and strangers:
+        raise CourseError(
+            f"{COURSE_FILE}: extensions.{strangers[0]}: no student of the gradebook has this id. "
+            "New students come by: undertorch course roster"
+        )
 
 
 class _State:

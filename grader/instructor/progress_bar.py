@@ -12,6 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from grader.nbgrader.naming import names
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -58,7 +60,7 @@ def show_progress(console: Console) -> Iterator[Callable[[Tally], None]]:
     def report(tally: Tally) -> None:
         speed = tally.graded / max(time.monotonic() - start, 1e-9)
         counts = (
-            f"{tally.graded} graded, {tally.review} for review, {len(tally.troubles)} failed, "
+            f"{tally.graded} graded, {len(tally.unscored)} for review, {len(tally.troubles)} failed, "
             f"{tally.skipped} skipped, {speed:.1f}/s"
         )
         done = tally.graded + tally.skipped + len(tally.troubles)
@@ -71,9 +73,23 @@ def show_progress(console: Console) -> Iterator[Callable[[Tally], None]]:
 def summary(tally: Tally, chapter: str) -> str:
     """Return what became of a run in a few lines."""
     lines = [
-        f"{tally.graded} graded, {tally.review} of them need review; "
+        f"{tally.graded} graded, {len(tally.unscored)} of them need review; "
         f"{tally.skipped} were graded before."
     ]
+    if tally.unscored:
+        lines.append(f"No score until a person gives one: {names(tally.unscored)}.")
+    if tally.noted:
+        lines.append(f"A score, and a note for a person: {names(tally.noted)}.")
+    if tally.lost:
+        said = [f"{name} {_points(*pair)}" for name, pair in tally.lost.items()]
+        lines.append(f"Fewer points than before: {names(said)}.")
+    if tally.earlier:
+        said = [f"{name} {_instead(*pair)}" for name, pair in tally.earlier.items()]
+        lines.append(f"Handed in again, but the one before is the best: {names(said)}.")
+    if tally.first:
+        lines.append(f"Handed in again, but the first counts: {names(tally.first)}.")
+    if tally.dropped:
+        lines.append(f"Dropped from the course, not graded: {names(tally.dropped)}.")
     if tally.signal:
         lines.append("Interrupted.")
     if tally.stopped:
@@ -84,13 +100,27 @@ def summary(tally: Tally, chapter: str) -> str:
     return "\n".join(lines)
 
 
+def _points(before: float | None, after: float | None) -> str:
+    return " → ".join("none" if one is None else f"{one:g}" for one in (before, after))
+
+
+def _instead(before: float | None, after: float | None) -> str:
+    first, second = ("no score" if one is None else f"{one:g}" for one in (before, after))
+    return f"{first} (the new one: {second})"
+
+
 def changes_table(changes: Sequence[Change]) -> Table:
-    """Return who changed, from what to what, and why."""
-    shown = Table(pad_edge=False)
-    for name in ("student", "exercise", "points", "why"):
-        shown.add_column(name, no_wrap=name != "why")
+    """Return what changed, exercise by exercise: from what to what, why, and for whom."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
     for change in changes:
         points = f"{change.before.points:g} → {change.after.points:g}"
-        why = Text("; ".join(change.why))
-        shown.add_row(Text(change.student), change.exercise, points, why)
+        alike.setdefault((change.exercise, points, "; ".join(change.why)), []).append(
+            change.student
+        )
+    shown = Table(pad_edge=False)
+    for name in ("exercise", "points", "why", "students"):
+        shown.add_column(name, no_wrap=name in ("exercise", "points"))
+    for (exercise, points, why), students in sorted(alike.items()):
+        who = f"{len(students)}: {names(students, 8)}"
+        shown.add_row(exercise, points, Text(why), Text(who))
     return shown

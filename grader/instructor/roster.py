@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,24 +22,68 @@ COLUMNS = {
     "last name": "last_name",
     "email": "email",
     "e mail": "email",
+    "lms id": "lms_user_id",
+    "lms user id": "lms_user_id",
 }
 """Names of columns, in any case and with spaces, '_' or '-'. Others are passed over."""
+
+CANVAS = {
+    "id": "lms_user_id",
+    "student": "name",
+    "sis login id": "id",
+    "sis user id": "id",
+}
+"""Columns of Canvas's gradebook file (Grades, Export). Its ID is Canvas's own number."""
+
+MOODLE = {
+    "first name": "first_name",
+    "last name": "last_name",
+    "surname": "last_name",
+    "email address": "email",
+    "username": "id",
+    "id number": "lms_user_id",
+}
+"""Columns of Moodle's lists: Participants, Download; or Grades, Export."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What each column of a file is, "" for what is passed over; `system` is who wrote the file."""
+
+    fields: tuple[str, ...]
+    system: str = ""
+
+    def is_no_student(self, known: Mapping[str, str]) -> bool:
+        """Is this row one that a system puts between its students?
+
+        Canvas has the points possible in a row or two without numbers, and a student for trying.
+        """
+        name = known.get("name", "").strip().lower()
+        return self.system == "canvas" and (
+            not known.get("lms_user_id") or (name in ("student, test", "test student"))
+        )
 
 
 @dataclass(frozen=True)
 class Changes:
     """What a class list changes. `changed` says by student which fields, from what to what;
-    `absent` are those in the gradebook that the list does not name: they stay.
+    `absent` are those in the gradebook that the list does not name: they stay. `dropped` are those
+    whom it names and who were dropped: they stay that, too.
     """
 
     added: tuple[str, ...]
     changed: Mapping[str, tuple[str, ...]]
     unchanged: int
     absent: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
 
 
-def read_roster(path: Path) -> list[Student]:
-    """Return the students of a CSV file. Raises `CourseError` that names every wrong line."""
+def read_roster(path: Path, id_column: str = "") -> list[Student]:
+    """Return the students of a CSV file: one of yours, Canvas's gradebook, Moodle's participants.
+
+    `id_column` names the column of the ids, where it is not the usual one. Raises `CourseError` that
+    names every wrong line.
+    """
     from grader.nbgrader.coursebook import Student
 
     try:
@@ -55,16 +99,19 @@ def read_roster(path: Path) -> list[Student]:
     lines: dict[str, int] = {}
     wrong: list[str] = []
     try:
-        names = _columns(path, next(rows, []))
+        columns = _columns(path, next(rows, []), id_column)
         for row in rows:
             if not any(cell.strip() for cell in row):
                 continue
-            trouble = list(_troubles(row, names, lines))
+            cells = zip(columns.fields, row, strict=False)
+            known = {name: cell.strip() for name, cell in cells if name}
+            if columns.is_no_student(known):
+                continue
+            trouble = list(_troubles(row, columns, known, lines))
             wrong += [f"line {rows.line_num}: {why}" for why in trouble]
             if not trouble:
-                known = {name: cell.strip() for name, cell in zip(names, row, strict=True) if name}
                 lines[known["id"]] = rows.line_num
-                students.append(Student(**known))
+                students.append(Student(**_named(known)))
     except csv.Error as error:
         wrong.append(f"line {rows.line_num}: {error}")
     if wrong:
@@ -72,6 +119,16 @@ def read_roster(path: Path) -> list[Student]:
     if not students:
         raise CourseError(f"{path} names no student.")
     return students
+
+
+def _named(known: dict[str, str]) -> dict[str, str]:
+    """Return a student's fields, a whole name taken apart as Canvas puts it together."""
+    if "name" in known:
+        last, comma, first = known.pop("name").partition(",")
+        if not comma:
+            first, _, last = last.rpartition(" ")
+        known |= {"first_name": first.strip(), "last_name": last.strip()}
+    return known
 
 
 def compare(known: Mapping[str, Student], listed: Iterable[Student]) -> Changes:
@@ -88,7 +145,7 @@ def compare(known: Mapping[str, Student], listed: Iterable[Student]) -> Changes:
         said = tuple(
             f"{name.replace('_', ' ')}: {getattr(old, name) or 'none'} → {getattr(student, name) or 'none'}"
             for name in FIELDS
-            if getattr(old, name) != getattr(student, name)
+            if getattr(student, name) not in (None, getattr(old, name))
         )
         if said:
             changed[student.id] = said
@@ -98,39 +155,63 @@ def compare(known: Mapping[str, Student], listed: Iterable[Student]) -> Changes:
     return Changes(tuple(added), changed, unchanged, absent)
 
 
-def import_roster(folder: Path, path: Path, *, dry: bool = False) -> Changes:
+def import_roster(folder: Path, path: Path, *, id_column: str = "", dry: bool = False) -> Changes:
     """Add and change the students of a class list; all or none. Nobody is removed."""
     from grader.nbgrader.coursebook import CourseBook
 
-    listed = read_roster(path.resolve())
+    everyone = read_roster(path.resolve(), id_column)
     book = CourseBook(folder)
-    changes = compare(book.students(), listed)
+    dropped = tuple(one.id for one in everyone if one.id in book.dropped())
+    listed = [one for one in everyone if one.id not in dropped]
+    changes = replace(compare(book.students(), listed), dropped=dropped)
     if not dry:
         touched = {*changes.added, *changes.changed}
         book.update([student for student in listed if student.id in touched])
     return changes
 
 
-def _columns(path: Path, header: list[str]) -> list[str]:
-    names = [COLUMNS.get(re.sub(r"[\s_-]+", " ", cell).strip().lower(), "") for cell in header]
-    if "id" not in names:
+def _columns(path: Path, header: list[str], id_column: str) -> Columns:
+    found = [re.sub(r"[\s_-]+", " ", cell).strip().lower() for cell in header]
+    names, system = _meaning(found)
+    fields = [names.get(cell, "") for cell in found]
+    if id_column:
+        wanted = re.sub(r"[\s_-]+", " ", id_column).strip().lower()
+        if wanted not in found:
+            raise CourseError(f"{path} has no column {id_column!r}. It has: {', '.join(header)}.")
+        fields = ["" if name == "id" else name for name in fields]
+        fields[found.index(wanted)] = "id"
+    elif system == "canvas" and "sis login id" in found and "sis user id" in found:
+        fields[found.index("sis user id")] = ""  # the login is what the student is called
+    elif system == "moodle" and "id" not in fields and "lms_user_id" in fields:
+        fields[fields.index("lms_user_id")] = "id"
+    if "id" not in fields:
         raise CourseError(
             f"{path}: its first line must name the columns, 'id' among them: "
-            "id,first name,last name,email"
+            "id,first name,last name,email. Another column can have the ids: --id-column NAME"
         )
-    doubled = sorted({name for name in names if name and names.count(name) > 1})
+    doubled = sorted({name for name in fields if name and fields.count(name) > 1})
     if doubled:
         raise CourseError(f"{path}: two columns are called {doubled[0].replace('_', ' ')}.")
-    return names
+    return Columns(tuple(fields), system)
 
 
-def _troubles(row: list[str], names: list[str], lines: Mapping[str, int]) -> Iterator[str]:
+def _meaning(found: list[str]) -> tuple[Mapping[str, str], str]:
+    """Return what a file's columns are, and whose file it is by its first line."""
+    if "student" in found and "id" in found and "section" in found:
+        return CANVAS, "canvas"
+    if "email address" in found and ("first name" in found or "surname" in found):
+        return MOODLE, "moodle"
+    return COLUMNS, ""
+
+
+def _troubles(
+    row: list[str], columns: Columns, known: Mapping[str, str], lines: Mapping[str, int]
+) -> Iterator[str]:
     """Yield what is wrong with a row. `lines` are where the ids before it stand."""
-    if len(row) != len(names):
-        yield f"{len(row)} cells, the first line has {len(names)}"
+    if len(row) != len(columns.fields):
+        yield f"{len(row)} cells, the first line has {len(columns.fields)}"
         return
-    cells = dict(zip(names, row, strict=True))
-    id, email = cells["id"].strip(), cells.get("email", "").strip()
+    id, email = known["id"], known.get("email", "")
     if not id:
         yield "no id"
     elif not id.isprintable() or re.search(r"[/\\+\s*?\[\]]", id) or id.startswith((".", "-")):

@@ -10,7 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.course.course import Chapter
+from grader.evidence.outcome import Outcome
 from grader.evidence.store import Store
+from grader.nbgrader.results import total
 
 _STYLES = {
     "passed": "green",
@@ -22,16 +24,18 @@ _STYLES = {
 
 @dataclass(frozen=True)
 class Row:
-    """One student's record: points and outcome by grade cell, and why it needs review."""
+    """One student's record: points, most points, outcome and mistake by exercise, and why it needs
+    review. Points are None while nobody knows them.
+    """
 
     student: str
-    results: dict[str, tuple[float, float, str, str]]
+    results: dict[str, tuple[float | None, float, str, str]]
     review: str
 
     @property
-    def total(self) -> float:
-        """All points."""
-        return sum(points for points, _, _, _ in self.results.values())
+    def total(self) -> float | None:
+        """All points; None while an exercise has none."""
+        return total((points for points, _, _, _ in self.results.values()), 0.0)
 
 
 def read_scores(chapter: Chapter) -> list[Row]:
@@ -43,7 +47,12 @@ def read_scores(chapter: Chapter) -> list[Row]:
             continue
         verdicts = record["verdicts"]
         results = {
-            v["exercise"]: (v["points"], v["max_points"], v["outcome"], v["mistake"])
+            v["exercise"]: (
+                None if v["outcome"] == Outcome.NEEDS_REVIEW else v["points"],
+                v["max_points"],
+                v["outcome"],
+                v["mistake"],
+            )
             for v in verdicts
         }
         reviews = dict.fromkeys(v["review"] for v in verdicts if v["review"])
@@ -63,11 +72,11 @@ def table(chapter: Chapter, rows: list[Row]) -> Table:
     for row in rows:
         most = sum(most for _, most, _, _ in row.results.values())
         shown.add_section()
-        name, total = Text(row.student, "bold"), Text(f"{row.total:g} / {most:g}", "bold")
-        shown.add_row(name, total, "", "")
-        for points, exercise, outcome, mistake in _lines(row):
+        name, points = Text(row.student, "bold"), Text(_of(row.total, most), "bold")
+        shown.add_row(name, points, "", "")
+        for earned, exercise, outcome, mistake in _lines(row):
             style = _STYLES.get(outcome, "magenta")
-            shown.add_row(f"  {exercise}", points, Text(outcome, style), mistake)
+            shown.add_row(f"  {exercise}", earned, Text(outcome, style), mistake)
         if row.review:
             shown.add_row(Text("  review", "yellow"), "", "", Text(row.review, "yellow"))
     return shown
@@ -82,4 +91,8 @@ def _lines(row: Row) -> Iterator[tuple[str, str, str, str]]:
         yield "", f"{counts[outcome]} exercises", outcome, ""
     for exercise, (points, most, outcome, mistake) in row.results.items():
         if outcome not in said:
-            yield f"{points:g} / {most:g}", exercise, outcome, mistake
+            yield _of(points, most), exercise, outcome, mistake
+
+
+def _of(points: float | None, most: float) -> str:
+    return f"{'–' if points is None else f'{points:g}'} / {most:g}"

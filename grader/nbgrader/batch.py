@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +14,39 @@ from nbgrader.converters import Autograde
 from nbgrader.utils import rmtree
 
 from grader.course.course import Chapter, Course, CourseError, course_at
+from grader.course.course_file import Counts
 from grader.evidence.store import Store
+from grader.nbgrader.dropped import dropped_from
+from grader.nbgrader.grade import GradeInBox
 from grader.nbgrader.gradebook import NAME_LENGTH
 from grader.nbgrader.intake import take_in
 from grader.nbgrader.reading import INTAKE
 from grader.nbgrader.register import as_registered, register
+from grader.nbgrader.resubmitted import STAMP, Earlier, Handed, compare
 
 
 @dataclass(frozen=True)
 class Batch:
     """A chapter that is about to be graded. `notes` are intake's, by submission folder.
 
-    `released` is the released notebook as the gradebook knows it.
+    `released` is the released notebook as the gradebook knows it; `handed` says by student, of those
+    who have been graded, how what lies in their folder stands to that.
     """
 
     chapter: Chapter
     released: Mapping[str, Any]
     notes: Mapping[Path, list[str]]
+    handed: Mapping[str, Handed] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    counts: Counts = Counts.LATEST
+
+    def is_later_than_first(self, student: str) -> bool:
+        """Does a submission not count because the first does?"""
+        return self.counts is Counts.FIRST and self.is_another(student)
+
+    def is_another(self, student: str) -> bool:
+        """Does another submission lie in a student's folder than was graded?"""
+        return self.handed.get(student) in (Handed.NEW, Handed.TRIED)
 
 
 def open_batch(autograde: Autograde) -> Batch | None:
@@ -43,14 +59,63 @@ def open_batch(autograde: Autograde) -> Batch | None:
         return None  # an assignment of another kind; nbgrader's own ways apply
     register(chapter, directory.db_url, directory.course_id)
     notes = {}
-    for folder in _submissions(autograde):
+    left = set(dropped_from(course.root))
+    folders = _submissions(autograde)
+    dropped = [folder for folder in folders if folder.parent.name in left]
+    for folder in dropped:
+        autograde.log.warning(
+            "%s was dropped from the course. It is not graded.", folder.parent.name
+        )
+        autograde.assignments.pop(str(folder), None)
+    for folder in sorted(set(folders) - set(dropped)):
         said = _take_in(autograde, course, chapter, folder)
         if said is not None:
             notes[folder] = said
+    handed = {}
     for folder in notes:
-        _undo_half_done(autograde, chapter, folder.parent.name)
+        student = folder.parent.name
+        graded = Path(autograde._format_dest(chapter.id, student))
+        store = Store(course.root, student, chapter.id)
+        earlier = Earlier(store, graded)
+        if earlier.is_there:  # the run that put it by was cut off
+            earlier.put_back()
+        _undo_half_done(autograde, chapter, student)
         _forget_untimed(autograde, chapter, folder)
-    return Batch(chapter, as_registered(chapter, directory.db_url), notes)
+        if graded.is_dir():
+            handed[student] = compare(store, folder)
+    counts = Counts(GradeInBox(parent=autograde).counts)
+    return Batch(
+        chapter,
+        as_registered(chapter, directory.db_url),
+        notes,
+        handed,
+        tuple(folder.parent.name for folder in dropped),
+        counts,
+    )
+
+
+def settle_resubmissions(autograde: Autograde, batch: Batch) -> None:
+    """Have nbgrader grade what was handed in again, or pass it over, as the course says.
+
+    nbgrader itself compares times alone.
+    """
+    for folder in batch.notes:
+        student = folder.parent.name
+        if not batch.is_another(student):
+            continue
+        if batch.counts is Counts.LATEST:
+            autograde.log.warning("%s handed in again; it is graded again.", student)
+            rmtree(autograde._format_dest(batch.chapter.id, student))
+            continue
+        autograde.assignments.pop(str(folder), None)
+        if batch.counts is Counts.FIRST:
+            autograde.log.warning("%s handed in again; the first counts.", student)
+        elif batch.handed[student] is Handed.NEW:
+            autograde.log.warning(
+                "%s handed in again. Which is better says: undertorch grade %s",
+                student,
+                batch.chapter.id,
+            )
 
 
 def _submissions(autograde: Autograde) -> list[Path]:
@@ -108,8 +173,8 @@ def _forget_untimed(autograde: Autograde, chapter: Chapter, folder: Path) -> Non
 
     nbgrader compares times to see what was handed in again, and would pass over this.
     """
-    student, stamp = folder.parent.name, "timestamp.txt"
+    student = folder.parent.name
     graded = Path(autograde._format_dest(chapter.id, student))
-    if graded.is_dir() and (folder / stamp).is_file() and not (graded / stamp).exists():
+    if graded.is_dir() and (folder / STAMP).is_file() and not (graded / STAMP).exists():
         autograde.log.warning("%s was graded without a time before; it is graded again.", student)
         rmtree(str(graded))

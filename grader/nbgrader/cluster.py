@@ -37,9 +37,9 @@ from grader.nbgrader.dask_worker import (
     refusal,
 )
 from grader.nbgrader.pool import AHEAD
+from grader.nbgrader.resubmitted import files_that_count
 from grader.nbgrader.run import Terms
 from grader.nbgrader.worker import Died, Event, Stopped, Task
-from grader.submission.rebuild import Unreadable, read_regular
 
 CONNECT_SECONDS = 30.0
 """How long a connection may take, at first or again after one was lost."""
@@ -80,7 +80,7 @@ class Cluster:
         self._asked = time.monotonic()
         self._order_id = secrets.token_hex(8)
         order = Order(
-            self._order_id, chapter.id, terms, released, pack(chapter),
+            self._order_id, chapter.id, chapter.origin is not None, terms, released, pack(chapter),
             os.environ.get(SITE, ""), self._here,
         )  # fmt: skip
         # a task, not scattered data: Dask makes it anew wherever it was lost
@@ -227,10 +227,5 @@ def _same(order: Order) -> Order:
 
 def _parcel(task: Task) -> Parcel:
     """Read what grading reads in a submission's folder. What is no plain file stays here."""
-    files: dict[str, bytes] = {}
-    if not task.refused:
-        for path in sorted(task.notebook.parent.glob("*")):
-            if path.suffix in (".ipynb", ".py"):
-                with contextlib.suppress(Unreadable):
-                    files[path.name] = read_regular(path)
+    files = files_that_count(task.notebook.parent)
     return Parcel(Task(task.student, Path(task.notebook.name), task.notes, task.refused), files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import capture_log
 
 from grader.course.course import CourseError
+from grader.nbgrader.dropped import drop, dropped_from, rejoin
 from grader.nbgrader.gradebook import in_one_transaction
 from grader.nbgrader.late import penalize
 
@@ -31,15 +32,19 @@ class Penalty:
 
 @dataclass(frozen=True)
 class Student:
-    """One row of a roster; "" is what is not known."""
+    """One row of a roster; "" is what is not known, None what a roster does not speak of.
+
+    `lms_user_id` is the number that the learning management system has for the student.
+    """
 
     id: str
-    first_name: str = ""
-    last_name: str = ""
-    email: str = ""
+    first_name: str | None = None
+    last_name: str | None = None
+    email: str | None = None
+    lms_user_id: str | None = None
 
 
-FIELDS = ("first_name", "last_name", "email")
+FIELDS = ("first_name", "last_name", "email", "lms_user_id")
 
 
 class CourseBook:
@@ -87,6 +92,15 @@ class CourseBook:
                 return None
             return {cell.name for cell in found.grade_cells}, len(found.submissions)
 
+    def points(self, chapter: str, notebook: str) -> dict[str, float]:
+        """Return what each grade cell of a chapter is worth in the gradebook; empty if unknown."""
+        with self._open() as gradebook:
+            try:
+                found = gradebook.find_notebook(notebook, chapter)
+            except MissingEntry:
+                return {}
+            return {cell.name: float(cell.max_score) for cell in found.grade_cells}
+
     def set_due(self, chapter: str, due: datetime | None) -> bool:
         """Write a chapter's due date (UTC); return whether it was another."""
         with self._open() as gradebook:
@@ -117,6 +131,33 @@ class CourseBook:
         with self._open() as gradebook:
             in_one_transaction(gradebook, lambda: _update(gradebook, students))
 
+    def dropped(self) -> list[str]:
+        """Return who was dropped, in order."""
+        return dropped_from(Path(self._directory.root))
+
+    def drop(self, students: Sequence[str]) -> None:
+        """Take students and all that is theirs out of the course. Raises `CourseError`."""
+        with self._open() as gradebook:
+            known = {row.id for row in gradebook.students}
+            unknown = [id for id in students if id not in {*known, *self.dropped()}]
+            if unknown:
+                raise CourseError(f"No student has the id {unknown[0]}. Nothing was changed.")
+            for id in students:
+                drop(gradebook, Path(self._directory.root), id)
+
+    def rejoin(self, students: Sequence[str]) -> list[str]:
+        """Bring dropped students back; return in words what could not be. Raises `CourseError`."""
+        unknown = [id for id in students if id not in self.dropped()]
+        if unknown:
+            some = ", ".join(self.dropped()) or "nobody"
+            raise CourseError(f"{unknown[0]} was not dropped. Dropped are: {some}.")
+        with self._open() as gradebook:
+            return [
+                line
+                for id in students
+                for line in rejoin(gradebook, Path(self._directory.root), id)
+            ]
+
     def _open(self) -> Gradebook:
         return Gradebook(self._directory.db_url, self._directory.course_id)
 
@@ -140,5 +181,6 @@ def _penalties(
 
 def _update(gradebook: Gradebook, students: Sequence[Student]) -> None:
     for student in students:
-        known: Mapping[str, str | None] = {n: getattr(student, n) or None for n in FIELDS}
+        said = {name: getattr(student, name) for name in FIELDS}
+        known = {name: value or None for name, value in said.items() if value is not None}
         gradebook.update_or_create_student(student.id, **known)

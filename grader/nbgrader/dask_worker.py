@@ -41,10 +41,13 @@ _GRADERS = (".py", ".md")
 
 @dataclass(frozen=True)
 class Order:
-    """What is the same for all submissions of a run. `course` is a tar of the chapter's files."""
+    """What is the same for all submissions of a run. `course` is a tar of the chapter's files;
+    `chosen` says that they are those of an instructor's course folder.
+    """
 
     id: str
     chapter: str
+    chosen: bool
     terms: Terms
     released: Mapping[str, Any]
     course: bytes
@@ -94,13 +97,22 @@ def refusal(address: str, other: str) -> Stopped:
 
 
 def pack(chapter: Chapter) -> bytes:
-    """Return the files of a chapter that grading reads, as they lie in the course."""
+    """Return the files of a chapter that grading reads, as they lie in the course.
+
+    Those of a course folder come with what its graders have beside them, which lies elsewhere here:
+    the whole chapter's solutions, of which known answers are edits, and their source.
+    """
+    folders = [(chapter.root, chapter.released.parent), (chapter.root, chapter.reference.parent)]
+    if chapter.origin:
+        home = Chapter(chapter.origin, chapter.id)
+        folders.append((chapter.origin, home.reference.parent))
+    folders.append((chapter.origin or chapter.root, chapter.graders))
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for folder in (chapter.graders, chapter.released.parent, chapter.reference.parent):
+        for base, folder in folders:
             for path in sorted(folder.rglob("*")):
-                if path.suffix in (*_GRADERS, ".ipynb") and not path.name.endswith(".pct.py"):
-                    archive.add(path, path.relative_to(chapter.root))
+                if path.suffix in (*_GRADERS, ".ipynb"):
+                    archive.add(path, path.relative_to(base))
     return packed.getvalue()
 
 
@@ -137,7 +149,8 @@ def _open(order: Order) -> Run:
     root = Path(tempfile.mkdtemp(dir=get_worker().local_directory))
     with tarfile.open(fileobj=io.BytesIO(order.course)) as archive:
         archive.extractall(root, filter="data")
-    return Run(Chapter(root, order.chapter), order.terms, order.released)
+    chapter = Chapter(root, order.chapter, root if order.chosen else None)
+    return Run(chapter, order.terms, order.released)
 
 
 _current = _CurrentRun()

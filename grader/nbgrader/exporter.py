@@ -13,7 +13,7 @@ from nbgrader.converters.base import NbGraderException
 
 from grader.box.tiers import BoxUnavailable
 from grader.course.course import CourseError
-from grader.nbgrader.batch import Batch, open_batch
+from grader.nbgrader.batch import Batch, open_batch, settle_resubmissions
 from grader.nbgrader.grade import GradeInBox
 from grader.nbgrader.gradebook import must_accept, said_in_words
 from grader.nbgrader.run import Run
@@ -36,7 +36,10 @@ class SubmissionExporter(NotebookExporter):
         try:
             must_accept(autograde.coursedir.db_url)
             with said_in_words():
-                return open_batch(autograde)
+                batch = open_batch(autograde)
+                if batch:
+                    settle_resubmissions(autograde, batch)
+                return batch
         except CourseError as error:
             self.log.error("No submission was graded: %s", error)
             raise NbGraderException(str(error)) from None

@@ -1,23 +1,26 @@
-"""nbgrader exporters for learning management systems:
+"""nbgrader exporters: for learning management systems,
 
     nbgrader export --exporter=grader.nbgrader.exports.CanvasExporter
     nbgrader export --exporter=grader.nbgrader.exports.MoodleExporter
 
-Points that nobody knows yet (a submission that needs review) and work that was not handed in are
-left empty, never 0: a person decides what they are worth.
+and the one that `nbgrader export` takes by itself where our settings apply. Points that nobody knows
+yet (a submission that needs review) and work that was not handed in are left empty, never 0: a person
+decides what they are worth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook
 from nbgrader.plugins import ExportPlugin
 from traitlets import Unicode
 
 from grader.files import write_atomically
+from grader.nbgrader.naming import names
 from grader.nbgrader.results import ChapterResults, HandedIn, Person, read_results
 from grader.nbgrader.spreadsheet import Value, csv_text
 
@@ -56,8 +59,11 @@ class _Exporter(ExportPlugin):  # type: ignore[misc]  # nbgrader is untyped
         ]
         path = Path(self.to or self.destination)
         write_atomically(path, csv_text(self.rows(people, by_chapter)), private=True)
-        if left := sum(_left_empty(results) for results in by_chapter.values()):
-            self._warn(f"{left} left empty: they need review, or were not graded to the end.")
+        for name, results in by_chapter.items():
+            if left := [id for id, one in results.handed_in.items() if one.points is None]:
+                self._warn(f"{name}: left empty, for nobody has scored all of it: {names(left)}.")
+            if noted := [id for id, one in results.handed_in.items() if one.noted]:
+                self._warn(f"{name}: with points, and a note for a person: {names(noted)}.")
         self.log.info("Exported %d students, %d assignments to %s", len(people), len(chosen), path)
 
     def _warn(self, what: str) -> None:
@@ -65,8 +71,37 @@ class _Exporter(ExportPlugin):  # type: ignore[misc]  # nbgrader is untyped
         self.log.warning(what)
 
 
-def _left_empty(results: ChapterResults) -> int:
-    return sum(1 for one in results.handed_in.values() if one.points is None)
+class CsvExporter(_Exporter):
+    """The file of nbgrader's own exporter, column by column, but empty where there are no points.
+
+    nbgrader writes 0 for what nobody has scored and for what was not handed in, and names as students
+    gave them: `=1+1` is computed where the file is opened.
+    """
+
+    destination = "grades.csv"
+
+    def rows(
+        self, people: Sequence[Person], by_chapter: dict[str, ChapterResults]
+    ) -> Iterator[Sequence[Value]]:
+        """Yield the header, then each chapter's students."""
+        yield [
+            "assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email",
+            "raw_score", "late_submission_penalty", "score", "max_score",
+        ]  # fmt: skip
+        for name, results in by_chapter.items():
+            for person in people:
+                one = results.handed_in.get(person.id)
+                yield [
+                    name, _time(results.due), _time(one.timestamp if one else None), person.id,
+                    person.last_name, person.first_name, person.email,
+                    one.raw if one else None,
+                    one.penalty if one and one.points is not None else None,
+                    one.points if one else None, results.max_points,
+                ]  # fmt: skip
+
+
+def _time(when: datetime | None) -> str:
+    return str(when) if when else ""
 
 
 class CanvasExporter(_Exporter):
@@ -141,46 +176,6 @@ def feedback(submission: HandedIn | None) -> str:
     if any(cell.needs_review for cell in submission.cells.values()):
         said += " A person will look at it again."
     return said
-
-
-class CsvExporter(ExportPlugin):  # type: ignore[misc]  # nbgrader is untyped
-    """What `nbgrader export` writes, column for column, with each cell quoted and none a formula.
-
-    nbgrader's own writes names as students gave them: `=1+1` is computed where the file is opened.
-    """
-
-    COLUMNS = (
-        "assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email",
-        "raw_score", "late_submission_penalty", "score", "max_score",
-    )  # fmt: skip
-
-    def export(self, gradebook: Gradebook) -> None:
-        """Write the file: to `--to`, or `grades.csv`."""
-        path = Path(self.to or "grades.csv")
-        rows = [self.COLUMNS, *self._rows(gradebook)]
-        write_atomically(path, csv_text(rows), private=True)
-        self.log.info("Exported %d rows to %s", len(rows) - 1, path)
-
-    def _rows(self, gradebook: Gradebook) -> Iterator[Sequence[Value]]:
-        names, people = set(map(str, self.assignment)), set(map(str, self.student))
-        for assignment in gradebook.assignments:
-            for student in gradebook.students:
-                if (names and assignment.name not in names) or (
-                    people and student.id not in people
-                ):
-                    continue
-                due = "" if assignment.duedate is None else str(assignment.duedate)
-                try:
-                    handed_in = gradebook.find_submission(assignment.name, student.id)
-                except MissingEntry:
-                    stamp, raw, penalty = "", 0.0, 0.0
-                else:
-                    stamp = "" if handed_in.timestamp is None else str(handed_in.timestamp)
-                    raw, penalty = handed_in.score, handed_in.late_submission_penalty
-                yield [
-                    assignment.name, due, stamp, student.id, student.last_name, student.first_name,
-                    student.email, raw, penalty, max(0.0, raw - penalty), assignment.max_score,
-                ]  # fmt: skip
 
 
 EXPORTERS = {"canvas": CanvasExporter, "moodle": MoodleExporter}

@@ -8,8 +8,9 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor
-from traitlets import Bool, Float, Integer
+from traitlets import Bool, Float, Integer, Unicode
 
+from grader.course.course_file import Counts
 from grader.evidence.store import Store
 from grader.inside.process.budget import MIB, Budget
 from grader.nbgrader.gradebook import Place, forget, in_one_transaction, marks_of, save
@@ -37,6 +38,9 @@ class GradeInBox(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader is unt
     trust_submissions = Bool(
         False,
         help="Run submissions without a sandbox. For code that is as good as your own.",
+    ).tag(config=True)
+    counts = Unicode(
+        Counts.LATEST.value, help="Which of a student's submissions counts: latest, best or first."
     ).tag(config=True)
     cpu_seconds = Float(
         Budget.cpu_seconds, help="Processor time that one exercise of one submission may use."

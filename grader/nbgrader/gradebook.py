@@ -6,8 +6,9 @@ which grades need a person's eye, and why.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -55,7 +56,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Marks:
-    """A graded notebook's score and review flag by grade cell, and comments by solution cell."""
+    """A graded notebook's score and review flag by grade cell, and comments by solution cell.
+
+    A score is None where nobody knows one: the answer could not be graded. An answer that a person
+    should look at has its score, and the flag.
+    """
 
     scores: Mapping[str, tuple[float | None, bool]]
     comments: Mapping[str, str | None]
@@ -69,7 +74,9 @@ def marks_of(nb: NotebookNode, verdicts: Mapping[str, Verdict]) -> Marks:
         name = grade_id_of(cell) or ""
         if is_grade(cell):
             verdict = verdicts.get(name)
-            scores[name] = determine_grade(cell)[0], bool(verdict and verdict.review)
+            known = verdict is None or verdict.scored
+            score = determine_grade(cell)[0] if known else None
+            scores[name] = score, bool(verdict and verdict.review)
         if is_solution(cell) or is_task(cell):
             untouched = cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
             comments[name] = "No response." if untouched and not is_task(cell) else None
@@ -111,6 +118,32 @@ def save(gradebook: Gradebook, place: Place, marks: Marks, late: AssignLatePenal
         del cells
     penalize(gradebook, submitted, late)
     gradebook.db.commit()
+
+
+def total(points: Iterable[float | None], penalty: float) -> float | None:
+    """Return the sum less the penalty, at least 0, to the hundredth; None while one is unknown: a
+    part would look like a whole.
+    """
+    known = list(points)
+    if not known or None in known:
+        return None
+    return max(0.0, round(math.fsum(one or 0.0 for one in known) - penalty, 2))
+
+
+def points_of(gradebook: Gradebook, place: Place) -> float | None:
+    """Return what a submission is worth now, lateness counted; None while nobody knows."""
+    try:
+        submitted = gradebook.find_submission_notebook(
+            place.notebook, place.assignment, place.student
+        )
+    except MissingEntry:
+        return None
+    given = [
+        (grade.auto_score if grade.manual_score is None else grade.manual_score, grade.extra_credit)
+        for grade in submitted.grades
+    ]
+    points = [None if score is None else score + (extra or 0.0) for score, extra in given]
+    return total(points, submitted.late_submission_penalty or 0.0)
 
 
 @contextmanager

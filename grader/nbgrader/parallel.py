@@ -28,24 +28,44 @@ from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import find_all_files, rmtree
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
+from grader.course.course_file import Counts
+from grader.evidence.outcome import Outcome
 from grader.evidence.store import Store
 from grader.nbgrader.backlog import Backlog
 from grader.nbgrader.batch import Batch, open_batch
 from grader.nbgrader.grade import GradeInBox
-from grader.nbgrader.gradebook import GradebookBusy, Place, forget, in_one_transaction, save
+from grader.nbgrader.gradebook import (
+    GradebookBusy,
+    Place,
+    forget,
+    in_one_transaction,
+    points_of,
+    save,
+)
 from grader.nbgrader.pool import Pool, Workers
+from grader.nbgrader.resubmitted import Earlier, Handed
 from grader.nbgrader.worker import Died, Done, Stopped, Task, work
 
 
 @dataclass
 class Tally:
     """How far a run has come. `troubles` are submissions that were not graded, with the reason;
-    `stopped` is why the run ended early, `signal` the signal that ended it."""
+    `stopped` is why the run ended early, `signal` the signal that ended it.
+
+    Students by name: who has no score until a person gives one, who has one and a note for a person,
+    who has fewer points than before, whose better earlier submission counts, or the first, who was
+    dropped from the course.
+    """
 
     total: int = 0
     graded: int = 0
-    review: int = 0
     skipped: int = 0
+    unscored: list[str] = field(default_factory=list)
+    noted: list[str] = field(default_factory=list)
+    lost: dict[str, tuple[float, float | None]] = field(default_factory=dict)
+    earlier: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    first: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
     troubles: dict[str, str] = field(default_factory=dict)
     stopped: str = ""
     signal: int = 0
@@ -54,6 +74,14 @@ class Tally:
     def left(self) -> int:
         """How many are neither graded nor skipped."""
         return self.total - self.graded - self.skipped
+
+
+class _NoBetter(Exception):
+    """What was handed in again is worth no more than what it would replace."""
+
+    def __init__(self, points: float | None) -> None:
+        super().__init__(points)
+        self.points = points
 
 
 class Halt(Exception):
@@ -85,9 +113,11 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
         batch = open_batch(self)
         if batch is None:
             raise NbGraderException(f"{self.coursedir.assignment_id} is no chapter of this course")
+        self._before: dict[str, float | None] = {}
         self._batch, self._late = batch, AssignLatePenalties(parent=self)
         self._backlog = Backlog(deque(sorted(map(Path, self.assignments))))
         self.tally.total = len(self._backlog.folders)
+        self.tally.dropped = list(batch.dropped)
         with (
             _signals(self.tally) as wake,
             Gradebook(self.coursedir.db_url, self.coursedir.course_id) as self._gradebook,
@@ -143,7 +173,7 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
                 self.tally.troubles[student] = f"{folder} is gone"
             elif self._wanted(student):
                 with _halting():
-                    self._forget(student)
+                    self._make_way(student)
                 notes = tuple(self._batch.notes.get(folder, ()))
                 return Task(student, folder / f"{self._batch.chapter.name}.ipynb", notes)
             else:
@@ -164,11 +194,30 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
         if student in directory.student_id_exclude.split(","):
             return False
         autograded = self._format_dest(self._batch.chapter.id, student)
-        if self.force or not os.path.exists(autograded):
+        if not os.path.exists(autograded):
             return True
+        if self._batch.is_later_than_first(student):
+            self.tally.first.append(student)
+            return False
+        handed = self._batch.handed.get(student, Handed.UNKNOWN)
+        if self.force or handed is Handed.NEW:
+            return True
+        if handed is Handed.TRIED:
+            return self._batch.counts is not Counts.BEST
+        if handed is Handed.SAME:
+            return False
         submitted = self._format_source(self._batch.chapter.id, student)
         new, old = map(directory.get_existing_timestamp, (submitted, autograded))
         return new is not None and old is not None and new > old
+
+    def _make_way(self, student: str) -> None:
+        """Forget a student's old results, or put them by if they may be the better ones."""
+        book, place = self._gradebook, self._place(student)
+        self._before[student] = in_one_transaction(book, lambda: points_of(book, place))
+        if self._batch.counts is Counts.BEST and self._batch.is_another(student):
+            self._earlier(student).put_by()
+        else:
+            self._forget(student)
 
     def _forget(self, student: str) -> None:
         in_one_transaction(self._gradebook, lambda: forget(self._gradebook, self._place(student)))
@@ -186,14 +235,32 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
             staged = self._stage(done)
             if done.evidence is not None:
                 self._store(done.student).take(done.evidence)
-            in_one_transaction(self._gradebook, lambda: self._write_rows(done))
+            points = in_one_transaction(self._gradebook, lambda: self._write_rows(done))
         except (MissingEntry, FileNotFoundError) as error:
             self.tally.troubles[done.student] = str(error)
             return
+        except _NoBetter as error:
+            shutil.rmtree(staged)
+            self._earlier(done.student).put_back(done.record["intake"]["handed in"])
+            self.tally.graded += 1
+            self.tally.earlier[done.student] = self._before[done.student], error.points
+            return
         self._store(done.student).record(done.record)
         os.rename(staged, self._format_dest(self._batch.chapter.id, done.student))
+        self._earlier(done.student).forget()
+        self._count(done, points)
+
+    def _count(self, done: Done, points: float | None) -> None:
+        """Take a graded submission into the tally."""
         self.tally.graded += 1
-        self.tally.review += any(verdict["review"] for verdict in done.record["verdicts"])
+        verdicts = done.record["verdicts"]
+        if any(verdict["outcome"] == Outcome.NEEDS_REVIEW for verdict in verdicts):
+            self.tally.unscored.append(done.student)
+        elif any(verdict["review"] for verdict in verdicts):
+            self.tally.noted.append(done.student)
+        before = self._before.get(done.student)
+        if before is not None and (points is None or points < before):
+            self.tally.lost[done.student] = before, points
 
     def _stage(self, done: Done) -> str:
         """Lay out the autograded folder beside its place: the notebook and what came with it."""
@@ -228,7 +295,8 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
         folder, name = os.path.split(path)
         return os.path.join(folder, f".{name}.partial") if self._staging else path
 
-    def _write_rows(self, done: Done) -> None:
+    def _write_rows(self, done: Done) -> float | None:
+        """Write a submission's rows; return its points. Raises `_NoBetter` if they are not to stand."""
         book, chapter, student = self._gradebook, self._batch.chapter.id, done.student
         if self.create_student:
             book.update_or_create_student(student)
@@ -238,12 +306,21 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
         when: dict[str, Any] = {"timestamp": stamp} if stamp else {}
         book.update_or_create_submission(chapter, student, **when)
         save(book, self._place(student), done.marks, self._late)
+        points, before = points_of(book, self._place(student)), self._before.get(student)
+        rivals = before is not None and self._earlier(student).is_there
+        if rivals and (points is None or points <= (before or 0.0)):
+            raise _NoBetter(points)
+        return points
 
     def _place(self, student: str) -> Place:
         return Place(self._batch.chapter.id, self._batch.chapter.name, student)
 
     def _store(self, student: str) -> Store:
         return Store(self._batch.chapter.root, student, self._batch.chapter.id)
+
+    def _earlier(self, student: str) -> Earlier:
+        autograded = Path(super()._format_dest(self._batch.chapter.id, student))
+        return Earlier(self._store(student), autograded)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from grader.box.aside import Aside, Exceeded, Failed
 from grader.course.cells import Cell, Kind, code_cells
 from grader.course.course import Chapter
 from grader.nbgrader.intake import printable
+from grader.nbgrader.resubmitted import digest_of
 from grader.submission.grade_call import other_variants
 from grader.submission.program import Program, slice_program
 from grader.submission.reading import Reading, read_text
@@ -44,7 +45,11 @@ class Reader:
 
         path: where the notebook should be. notes: what was noted before, for its record
         """
-        intake: dict[str, Any] = {"student": student, "notes": {"": list(notes)}}
+        intake: dict[str, Any] = {
+            "handed in": digest_of(path.parent),
+            "notes": {"": list(notes)},
+            "student": student,
+        }  # in the order of their names, as nbgrader writes them in between
         self._last = None
         try:
             taken = self._ask({"take": str(path)})

@@ -133,6 +133,8 @@ class Regrade:
                 show(cell, old)
         verdicts = json.loads(json.dumps([v.to_data() for v in graded.verdicts.values()]))
         new = {**graded.record, "verdicts": verdicts, "probes": record["probes"]}
+        if "passed over" in record:
+            new["passed over"] = record["passed over"]
         return replace(graded, record=new), missing
 
     def _run(self, seed: int, tier: str) -> Run:
@@ -177,7 +179,7 @@ def differences(before: Verdict, after: Verdict) -> tuple[str, ...]:
             said.append(f"new check {name}: {check.state.value}")
         elif check.state is not old[name].state:
             said.append(f"{name}: {check.state.value}, was {old[name].state.value}")
-        elif abs(check.points - old[name].points) > 0.01 * len(new):  # they were rounded once
+        elif before.max_points == after.max_points and check.points != old[name].points:
             said.append(f"{name}: worth {check.points:g}, was {old[name].points:g}")
     said += [f"check {name} is gone" for name in old if name not in new]
     if before.mistake != after.mistake:

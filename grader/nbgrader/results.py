@@ -6,9 +6,10 @@ A score given by hand counts before ours, as everywhere in nbgrader. Nothing is 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from nbgrader.api import (
@@ -25,6 +26,7 @@ from sqlalchemy.engine import make_url
 from grader.course.course import CourseError
 from grader.nbgrader.commands import autograde_app
 from grader.nbgrader.gradebook import must_open, said_in_words
+from grader.nbgrader.gradebook import total as total
 
 
 @dataclass(frozen=True)
@@ -59,26 +61,29 @@ class Cell:
 
 @dataclass
 class HandedIn:
-    """One submission: its cells by grade id, seconds late, points that lateness costs."""
+    """One submission: its cells by grade id, seconds late, points that lateness costs, when it was
+    handed in (UTC), if that is known.
+    """
 
     late_seconds: float
     penalty: float = 0.0
     cells: dict[str, Cell] = field(default_factory=dict)
+    timestamp: datetime | None = None
+
+    @property
+    def raw(self) -> float | None:
+        """All points, lateness apart; None while a cell has none."""
+        return total((cell.points for cell in self.cells.values()), 0.0)
 
     @property
     def points(self) -> float | None:
         """All points, lateness counted; None while a cell has none."""
         return total((cell.points for cell in self.cells.values()), self.penalty)
 
-
-def total(points: Iterable[float | None], penalty: float) -> float | None:
-    """Return the sum less the penalty, at least 0; None while one is unknown: a part would look like
-    a whole.
-    """
-    known = list(points)
-    if not known or None in known:
-        return None
-    return max(0.0, sum(one or 0.0 for one in known) - penalty)
+    @property
+    def noted(self) -> bool:
+        """Is there a note for a person, beside points that stand?"""
+        return self.points is not None and any(one.needs_review for one in self.cells.values())
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,7 @@ class ChapterResults:
     people: tuple[Person, ...]
     handed_in: dict[str, HandedIn]
     max_points: float
+    due: datetime | None = None
 
 
 @contextmanager
@@ -127,6 +133,7 @@ def read_results(gradebook: Gradebook, chapter: str) -> ChapterResults:
         tuple(Person(*(value or "" for value in row)) for row in people.order_by(Student.id)),
         handed_in,
         float(known.max_score) if known else 0.0,
+        known.duedate if known else None,
     )
 
 
@@ -147,7 +154,7 @@ def _handed_in(gradebook: Gradebook, chapter: str) -> dict[str, HandedIn]:
         if handed is not None and due is not None:
             due = due + extension if extension is not None else due
             late = max(0.0, (handed - due).total_seconds())
-        found[student] = HandedIn(late)
+        found[student] = HandedIn(late, timestamp=handed)
     return found
 
 

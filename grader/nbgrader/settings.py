@@ -32,9 +32,13 @@ def apply(config: Config) -> None:
         "grader.nbgrader.grade.GradeInBox",
         "grader.nbgrader.grade.SaveVerdicts",
     ]
-    # `nbgrader export` without a name: as nbgrader's own, but quoted, and no cell is a formula
+    # `nbgrader export` without a name: nbgrader's own writes 0 for what nobody has scored, and formulas
     config.ExportApp.plugin_class = "grader.nbgrader.exports.CsvExporter"
     # our own feedback page: nbgrader's loads scripts from other hosts
+    config.GenerateFeedback.preprocessors = [
+        "grader.nbgrader.feedback_page.FeedbackGrades",
+        "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+    ]
     config.GenerateFeedback.HTMLExporter.template_name = "undertorch"
     config.GenerateFeedback.HTMLExporter.extra_template_basedirs = [
         str(Path(__file__).parent / "templates")
@@ -63,6 +67,7 @@ def apply_course_file(config: Config, folder: Path) -> None:
     if settings.exchange:
         config.Exchange.root = settings.exchange
     config.NbGraderAPI.timezone = settings.timezone  # what formgrader shows; Exchange stays at UTC
+    config.GradeInBox.counts = settings.counts.value
     policy(config, asdict(settings.late), settings.extensions)
 
 

@@ -22,6 +22,7 @@ from grader.evidence.store import Store
 from grader.inside.process import syscalls
 from grader.nbgrader.gradebook import Marks, marks_of
 from grader.nbgrader.reading import INTAKE
+from grader.nbgrader.resubmitted import digest_of
 from grader.nbgrader.run import Run, Terms, grade_notebook
 
 
@@ -99,7 +100,10 @@ def grade_task(run: Run, task: Task) -> Done:
     if task.refused:
         node = nbformat.from_dict(dict(run.released))
         notes = {"": list(task.notes)}
-        node.metadata[INTAKE] = {"student": task.student, "notes": notes, "refused": task.refused}
+        handed_in = digest_of(task.notebook.parent)
+        node.metadata[INTAKE] = {
+            "handed in": handed_in, "notes": notes, "refused": task.refused, "student": task.student,
+        }  # fmt: skip
     else:
         node = run.reader.take(task.notebook, task.student, task.notes)
     graded = grade_notebook(run, node)

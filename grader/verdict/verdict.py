@@ -73,6 +73,11 @@ class Verdict:
     chapter: str = ""
     relation: str = ""
 
+    @property
+    def scored(self) -> bool:
+        """Does it say what the answer is worth? While it needs review, nobody knows."""
+        return self.outcome is not Outcome.NEEDS_REVIEW
+
     def to_data(self) -> dict[str, Any]:
         """Return the verdict as JSON data."""
         return asdict(self)

@@ -14,6 +14,9 @@ CLASS = {
     "fred": {},
     "gus": RIGHT | {"total": "import os\n\nos._exit(3)\n"},
 }
+UNREADABLE = {"ivy": 200, "jan": 0, "kim": None}
+"""A torn file, an empty one, a folder without any: what is left of a notebook, in characters."""
+
 STAMPS = {"bea": "2030-01-01 06:00:00 UTC"}
 
 
@@ -23,9 +26,12 @@ def graded(tmp_path_factory):
     course = TinyCourse(tmp_path_factory.mktemp("instructor"))
     for student, sources in CLASS.items():
         course.hand_in(student, sources, STAMPS.get(student, ""))
-    course.hand_in("ivy")
-    torn = course.root / "submitted" / "ivy" / CHAPTER / f"{CHAPTER}.ipynb"
-    torn.write_text(torn.read_text()[:200])
+    for student, length in UNREADABLE.items():
+        course.hand_in(student)
+        notebook = course.root / "submitted" / student / CHAPTER / f"{CHAPTER}.ipynb"
+        notebook.write_text(notebook.read_text()[:length])
+        if length is None:
+            notebook.unlink()
     course.run("undertorch", "grade", CHAPTER, "--jobs", "1", "--seed", "7")
     course.execute("UPDATE assignment SET duedate = '2030-01-01 00:00:00.000000'")
     course.execute(

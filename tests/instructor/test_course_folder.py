@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import sqlite3
+import zipfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from tests import ROOT
 from tests.forked import Forked
 
 CHAPTER = "ch01_formats"
+MOODLE = "Cleo Marr_17_assignsubmission_file"
 HOURS_LATE = 30  # the second day has begun, and a slow machine does not reach the third
 WEIGHTS = {"decode": 10, "round_to_bf16": 6}
 
@@ -109,17 +112,19 @@ def term(tmp_path_factory):
     term.write_file()
     said = term.run("undertorch", "course", "apply")
     assert "ch01_formats: 2 exercises, 16 points, written, new due date" in said
-    (term.base / "class.csv").write_text("id,last name\nada,Lovelace\nbea,Byron\ncleo,Marr\n")
+    people = "id,first name,last name\nada,Ada,Lovelace\nbea,Bea,Byron\ncleo,Cleo,Marr\n"
+    (term.base / "class.csv").write_text(people)
     assert "3 new" in term.run("undertorch", "course", "roster", str(term.base / "class.csv"))
     term.run("nbgrader", "release_assignment", CHAPTER)
     term.submit("ada")
     term.submit("bea")
     term.run("nbgrader", "collect", CHAPTER)
-    cleo = term.root / "submitted/cleo" / CHAPTER
-    cleo.mkdir(parents=True)
-    (cleo / "formats.ipynb").write_bytes(
-        (term.base / "ada" / CHAPTER / "formats.ipynb").read_bytes()
+    with zipfile.ZipFile(term.base / "moodle.zip", "w") as archive:
+        archive.write(term.base / "ada" / CHAPTER / "formats.ipynb", f"{MOODLE}/formats.ipynb")
+    assert "1 laid into submitted/" in term.run(
+        "undertorch", "course", "collect", CHAPTER, str(term.base / "moodle.zip")
     )
+    cleo = term.root / "submitted/cleo" / CHAPTER
     (cleo / "timestamp.txt").write_text((term.due - timedelta(hours=1)).isoformat())
     term.run("nbgrader", "autograde", CHAPTER)
     return term
@@ -129,6 +134,7 @@ def test_the_folder_is_no_copy_of_the_course(term):
     assert not (term.root / "grader").exists()
     files = {path.name for path in (term.root / "source").rglob("*") if path.is_file()}
     assert files == {"formats.ipynb", "strides.ipynb"}
+    assert {"/secret", "/submitted/"} < set((term.root / ".gitignore").read_text().split())
 
 
 def test_students_get_the_chosen_exercises(term):
@@ -157,7 +163,8 @@ def test_our_own_commands_take_the_same(term):
 
 def test_points_extensions_and_a_regrade(term):
     term.write_file(points=20)
-    term.run("undertorch", "course", "apply")
+    said = term.run("undertorch", "course", "apply")
+    assert f"3 graded submissions of {CHAPTER} have the old points. Next: undertorch reg" in said
     term.run("undertorch", "regrade", CHAPTER)
     assert term.scores() == {"ada": (20.0, 4.0), "bea": (20.0, 0.0), "cleo": (20.0, 0.0)}
     until = (term.due + timedelta(hours=20)).isoformat()
@@ -165,14 +172,45 @@ def test_points_extensions_and_a_regrade(term):
         file.write(f"[extensions.ada]\n{CHAPTER} = {until}\n")
     assert "ada, ch01_formats: late penalty 2, was 4" in term.run("undertorch", "course", "apply")
     assert term.scores()["ada"] == (20.0, 2.0)
+    with (term.root / COURSE_FILE).open("a") as file:
+        file.write(f"[extensions.s9999]\n{CHAPTER} = {until}\n")
+    said = term.run("undertorch", "course", "apply", status=2)
+    assert "extensions.s9999: no student of the gradebook has this id" in said
+    term.write_file(points=20)
 
 
-def test_feedback_goes_back_through_the_exchange(term):
-    """But for `cleo`, who used another way: nbgrader stops where there is no submission's secret."""
-    term.run("nbgrader", "generate_feedback", CHAPTER)
-    others = "--CourseDirectory.student_id_exclude=cleo"
-    term.run("nbgrader", "release_feedback", CHAPTER, others)
+def test_feedback_goes_back_as_the_submission_came(term):
+    with sqlite3.connect(term.root / "gradebook.db") as base:
+        base.execute("UPDATE grade SET manual_score = 7.5 WHERE auto_score = 20")
+    said = term.run("undertorch", "feedback", CHAPTER, "--out", str(term.base))
+    assert "Released through the exchange: 2 (ada, bea)." in said
     assert len(list((term.exchange / "spring/feedback").glob("*.html"))) == 2
+    with zipfile.ZipFile(term.base / f"feedback-{CHAPTER}-moodle.zip") as archive:
+        (name,) = archive.namelist()
+        page = archive.read(name).decode()
+    assert name == f"{MOODLE}_/formats.html"
+    assert "A person gave 7.5 of 20 points." in page
+    (term.root / ".undertorch/collected" / f"{CHAPTER}.json").unlink()
+    said = term.run("undertorch", "feedback", CHAPTER, status=1)
+    assert f"No way to cleo: {term.root}/feedback/cleo/{CHAPTER}/formats.html" in said
+
+
+def test_who_leaves_and_comes_back(term):
+    before = term.scores(), term.run("undertorch", "report", CHAPTER, "--json")
+    assert "No student has the id zoe" in term.run("undertorch", "course", "drop", "zoe", status=2)
+    term.run("undertorch", "course", "drop", "bea")
+    assert term.scores() == {name: one for name, one in before[0].items() if name != "bea"}
+    assert '"bea"' not in term.run("undertorch", "report", CHAPTER, "--json")
+    term.run("nbgrader", "collect", CHAPTER)  # the exchange still has what was handed in
+    said = term.run("undertorch", "grade", CHAPTER)
+    assert "0 graded" in said and "Dropped from the course, not graded: bea." in said
+    assert "dropped  bea" in term.run(
+        "undertorch", "course", "roster", str(term.base / "class.csv")
+    )
+    shutil.rmtree(term.root / "submitted/bea")
+    term.run("undertorch", "course", "rejoin", "bea")
+    assert (term.scores(), term.run("undertorch", "report", CHAPTER, "--json")) == before
+    assert "0 graded" in term.run("undertorch", "grade", CHAPTER)
 
 
 def test_exercises_cannot_change_under_grades(term):

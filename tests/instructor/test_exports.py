@@ -5,6 +5,7 @@ import csv
 import pytest
 
 from grader.nbgrader.spreadsheet import csv_text, defused
+from tests.instructor.conftest import UNREADABLE
 from tests.scale.course import CHAPTER
 
 
@@ -36,17 +37,45 @@ def test_moodle(graded):
     assert rows["hana"][4:] == ["hana@example.edu", "", ""]
 
 
-@pytest.mark.parametrize("system", ["canvas", "moodle"])
-def test_a_submission_without_all_points_is_empty_not_less(graded, system):
-    """Points of the rest would look like points of the whole."""
-    graded.execute("UPDATE grade SET auto_score = NULL WHERE auto_score = 4.0")
+def points(graded, command, out, *columns):
+    """Export; return by student what the columns hold."""
+    said = graded.run(*command)
+    header, *rows = read(graded.root / out)
+    place, *places = map(header.index, columns)
+    return said, {row[place]: [row[index] for index in places] for row in rows}
+
+
+EXPORTS = [
+    (("undertorch", "export", "--for", "canvas"), "canvas.csv", ("SIS User ID", CHAPTER)),
+    (("undertorch", "export", "--for", "moodle"), "moodle.csv",
+     ("Username", CHAPTER, f"{CHAPTER} feedback")),
+    (("nbgrader", "export"), "grades.csv",
+     ("student_id", "raw_score", "late_submission_penalty", "score")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "out", "columns"), EXPORTS)
+def test_what_nobody_could_grade_has_no_points(graded, command, out, columns):
+    """Torn, empty, missing; and a part that a person scored is not the whole."""
+    graded.execute(SCORE.format("3.5", "AND c.name = 'double-grade'"))
     try:
-        said = graded.run("undertorch", "export", "--for", system, "--out", "lms/empty.csv")
+        said, shown = points(graded, command, out, *columns)
+        assert {cell for name in UNREADABLE for cell in shown[name]} == {""}
+        assert shown["bea"][0] == "4" and shown["fred"][0] == "0"
+        if command[0] == "undertorch":
+            assert "nobody has scored all of it: ivy, jan, kim." in said
+        graded.execute(SCORE.format("1.25", "AND c.name = 'total-grade'"))
+        assert points(graded, command, out, *columns)[1]["ivy"][0] == "4.75"
     finally:
-        graded.execute("UPDATE grade SET auto_score = 4.0 WHERE auto_score IS NULL")
-    assert "left empty" in said
-    row = next(row for row in read(graded.root / "lms" / "empty.csv") if "ada" in row)
-    assert row[5] == ""
+        graded.execute(SCORE.format("NULL", ""))
+
+
+SCORE = (
+    "UPDATE grade SET manual_score = {} WHERE id IN (SELECT g.id FROM grade g"
+    " JOIN submitted_notebook n ON g.notebook_id = n.id"
+    " JOIN submitted_assignment a ON n.assignment_id = a.id"
+    " JOIN base_cell c ON g.cell_id = c.id WHERE a.student_id = 'ivy' {})"
+)
 
 
 def test_a_gradebook_is_not_made_by_looking(graded, tmp_path):

@@ -1,5 +1,7 @@
 """A class list is read whole, or every wrong line is named."""
 
+from dataclasses import replace
+
 import pytest
 
 from grader.course.course import CourseError
@@ -9,10 +11,23 @@ from grader.nbgrader.coursebook import Student
 ADA = Student("ada", "Ada", "Lovelace", "ada@example.edu")
 
 
-def read(folder, text, encoding="utf-8"):
+CANVAS = """\
+Student,ID,SIS User ID,SIS Login ID,Section,Formats (17),Final Score
+,,,,,Manual Posting,(read only)
+    Points Possible,,,,,38.0,(read only)
+"Lovelace, Ada",4711,u-01,ada,Physics 1,38,100
+"Student, Test",99,,f2f6f4,Physics 1,,0
+"""
+MOODLE = """\
+"First name","Last name","ID number","Email address",Groups
+Ada,Lovelace,ada,ada@example.edu,"A, B"
+"""
+
+
+def read(folder, text, encoding="utf-8", **options):
     path = folder / "students.csv"
     path.write_bytes(text.encode(encoding))
-    return read_roster(path)
+    return read_roster(path, **options)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +41,21 @@ def test_what_spreadsheets_write(tmp_path, header, delimiter):
 
 def test_a_quoted_cell_may_hold_the_delimiter(tmp_path):
     assert read(tmp_path, 'id,last name\nbea,"Byron, of Rochdale"\n')[0].last_name.endswith("dale")
+
+
+def test_canvas_s_own_file(tmp_path):
+    """Its rows without a student are none, and its number is what an export needs."""
+    ada = Student("ada", "Ada", "Lovelace", None, "4711")
+    assert read(tmp_path, CANVAS) == [ada]
+    assert read(tmp_path, CANVAS, id_column="SIS User ID") == [replace(ada, id="u-01")]
+
+
+def test_moodle_s_own_file(tmp_path):
+    assert read(tmp_path, MOODLE, "utf-8-sig") == [ADA]
+    named = MOODLE.replace("Groups", "Username").replace('"A, B"', "alove")
+    assert read(tmp_path, named) == [replace(ADA, id="alove", lms_user_id="ada")]
+    with pytest.raises(CourseError, match="no column 'login'"):
+        read(tmp_path, MOODLE, id_column="login")
 
 
 def test_wrong_lines_are_all_named(tmp_path):
@@ -68,7 +98,9 @@ def test_another_encoding_is_said(tmp_path):
 
 def test_changes_are_said():
     bea, carl = Student("bea", "Bea"), Student("carl")
-    known = {"ada": Student("ada", "Ada", "King", "ada@example.edu"), "carl": carl, "zoe": carl}
+    filled = Student("carl", "Carl", "Gauss", "carl@example.edu", "12")
+    known = {"ada": Student("ada", "Ada", "King", "ada@example.edu", ""), "carl": filled}
+    known["zoe"] = carl
     changes = compare(known, [ADA, bea, carl])
     assert changes.added == ("bea",)
     assert changes.changed == {"ada": ("last name: King → Lovelace",)}

@@ -6,8 +6,10 @@ import pytest
 from distributed import Client
 from distributed.comm import CommClosedError
 
+from grader.evidence.store import Store
 from grader.nbgrader import cluster as cluster_module
 from grader.nbgrader.dask_worker import differences, identity
+from tests.forked import Forked
 from tests.scale.course import CHAPTER, HALF, TinyCourse
 from tests.scale.dask import cluster
 from tests.scale.test_interrupt import until
@@ -50,32 +52,46 @@ def test_evidence_that_travelled_can_be_judged_again(graded):
     assert "No verdict changes." in graded[1].run("undertorch", "regrade", CHAPTER)
 
 
-def test_interrupted_and_a_worker_killed(dask, tmp_path):
-    """Ctrl-C, then a worker that dies in the middle: each is graded once, nobody is left out."""
-    course = TinyCourse(tmp_path)
+def test_a_course_folder_interrupted_and_a_worker_killed(dask, tmp_path):
+    """Graders lie elsewhere there. Ctrl-C, then a worker that dies: each is graded once."""
+    root, chapter = tmp_path / "spring", "ch01_formats"
+    made = Forked(tmp_path, ("undertorch", "course", "new", "spring", "--exercises", "decode"))
+    said = made.said_until_end()
+    assert made.status == 0, said
+    released = (root / "release" / chapter / "formats.ipynb").read_text()
+    wrong = "return 0.0"
     for student in STUDENTS:
-        course.hand_in(student, HALF)
-    command = ("undertorch", "grade", CHAPTER, "--scheduler", dask.address)
-    process = course.command(*command)
-    until(process, lambda: len(course.all_graded()) >= 2)
+        folder = root / "submitted" / student / chapter
+        folder.mkdir(parents=True)
+        (folder / "formats.ipynb").write_text(
+            released.replace("raise NotImplementedError()", wrong, 1)
+        )
+
+    def graded():
+        return {path: path.read_bytes() for path in root.glob(f"autograded/*/{chapter}/*.ipynb")}
+
+    command = ("undertorch", "grade", chapter, "--scheduler", dask.address)
+    process = Forked(root, command)
+    until(process, lambda: len(graded()) >= 2)
     process.send_signal(signal.SIGINT)
     said = process.said_until_end()
     assert process.status == 130, said
-    assert "To go on: undertorch grade tiny" in said
-    course.assert_whole(STUDENTS)
-    before = course.files("autograded")
+    assert f"To go on: undertorch grade {chapter}" in said
+    before = graded()
     assert 2 <= len(before) < len(STUDENTS)
-    process = course.command(*command)
-    until(process, lambda: len(course.all_graded()) >= len(before) + 2)
+    process = Forked(root, command)
+    until(process, lambda: len(graded()) >= len(before) + 2)
     victim = dask.workers.pop(0)
     victim.kill()
     victim.wait()
     said = process.said_until_end()
     assert process.status == 0, said
-    assert course.all_graded() == STUDENTS
-    course.assert_whole(STUDENTS)
-    assert before.items() <= course.files("autograded").items()
-    assert {course.verdicts(s)["double"]["outcome"] for s in STUDENTS} == {"failed"}
+    after = graded()
+    assert len(after) == len(STUDENTS) and before.items() <= after.items()
+    outcomes = {
+        Store(root, student, chapter).read()["verdicts"][0]["outcome"] for student in STUDENTS
+    }
+    assert outcomes == {"failed"}
 
 
 def test_another_torch_is_refused(dask, tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.scale.course import CHAPTER, LATE, RIGHT, SQUARES, TinyCourse
+from tests.scale.course import CHAPTER, HALF, LATE, RIGHT, SQUARES, TinyCourse
 
 
 @pytest.fixture(scope="module")
@@ -56,16 +56,21 @@ def test_a_card_may_shorten_the_budget(graded):
     assert summary == "Your code used more than 1 s of processor time."
 
 
-def test_graded_ones_are_skipped_unless_newer(graded):
-    ours = graded[1]
+def test_what_was_handed_in_again_is_graded_again(graded):
+    """By what it is: nbgrader takes a file without a newer time for the old one."""
+    plain, ours = graded
     before = ours.files("autograded")
-    ours.hand_in("ada", SQUARES, stamp=LATE)  # newer
-    ours.hand_in("carl", RIGHT)  # no time: nbgrader takes it for the old one
+    for course in graded:
+        course.hand_in("ada", SQUARES, stamp=LATE)  # newer
+        course.hand_in("carl", RIGHT)  # without a time
+    plain.run("nbgrader", "autograde", CHAPTER)
     said = ours.run("undertorch", "grade", CHAPTER)
-    assert "1 graded, 0 of them need review; 7 were graded before." in said
+    assert "2 graded, 0 of them need review; 6 were graded before." in said
+    assert "Fewer points than before: ada 6 → 0." in said  # what is late has no points here
     changed = {name for name, file in ours.files("autograded").items() if before.get(name) != file}
-    assert {name.split("/")[1] for name in changed} == {"ada"}
-    assert ours.scores()["ada", "double-grade"] == 0.0
+    assert {name.split("/")[1] for name in changed} == {"ada", "carl"}
+    assert plain.rows() == ours.rows()
+    assert "0 graded" in ours.run("undertorch", "grade", CHAPTER)
 
 
 def test_what_a_person_gave_stays_and_is_looked_at_again(graded):
@@ -78,3 +83,42 @@ def test_what_a_person_gave_stays_and_is_looked_at_again(graded):
     row = next(row for row in ours.rows()[0] if row[:2] == ("fred", "double-grade"))
     assert row[2:5] == (4.0, 3.0, 1)
     assert ours.record("fred")["seed"] == 11
+
+
+def test_which_submission_counts(tmp_path):
+    course = TinyCourse(tmp_path)
+    config = (tmp_path / "nbgrader_config.py").read_text()
+
+    def counts(which):
+        text = f"{config}\nget_config().GradeInBox.counts = {which!r}\n"
+        (tmp_path / "nbgrader_config.py").write_text(text)
+
+    def doubles():
+        return {name: score for (name, cell), score in course.scores().items() if "double" in cell}
+
+    counts("best")
+    course.hand_in("ada", RIGHT)
+    course.hand_in("bea", HALF)
+    course.hand_in("carl", HALF)
+    course.run("undertorch", "grade", CHAPTER, "--jobs", "1")
+    kept = course.files("autograded/ada"), course.record("ada")["submission"]
+    course.hand_in("ada", HALF)
+    course.hand_in("bea", RIGHT)
+    course.hand_in("carl", HALF)
+    (tmp_path / "submitted/carl" / CHAPTER / f"{CHAPTER}.ipynb").write_text("{")
+    said = course.run("undertorch", "grade", CHAPTER, "--jobs", "1")
+    earlier = "the one before is the best: ada 6 (the new one: 4), carl 4 (the new one: no score)."
+    assert earlier in said
+    assert doubles() == {"ada": 4.0, "bea": 4.0, "carl": 2.0}
+    assert (course.files("autograded/ada"), course.record("ada")["submission"]) == kept
+    assert "0 graded" in course.run("undertorch", "grade", CHAPTER)
+    assert "No verdict changes." in course.run("undertorch", "regrade", CHAPTER)
+    counts("first")
+    course.hand_in("bea", SQUARES)
+    said = course.run("undertorch", "grade", CHAPTER, "--force", "--student", "bea")
+    assert "Handed in again, but the first counts: bea." in said
+    course.run("nbgrader", "autograde", CHAPTER)
+    assert doubles() == {"ada": 4.0, "bea": 4.0, "carl": 2.0}
+    counts("latest")
+    course.run("nbgrader", "autograde", CHAPTER)
+    assert doubles() == {"ada": 2.0, "bea": 0.0}  # and nobody knows what `carl` has

@@ -1,0 +1,195 @@
+"""Lays the submissions of an LMS's zip into `submitted/`, whoever they are by name in the file.
+
+Canvas (Assignment, Download Submissions) has files, `byronada_4711_98765_formats.ipynb`: the name
+without signs, `LATE` where it was, Canvas's number of the student and of the file. Moodle (View all
+submissions, Download) has folders, `Ada Byron_1234_assignsubmission_file`, with the number of the
+participant, which no list of students has. Both want their names back on feedback, so they are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import unicodedata
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from grader.course.course import Chapter, CourseError
+from grader.files import write_atomically
+from grader.student.journal import STATE
+from grader.submission.rebuild import NOTEBOOK_LIMIT
+
+if TYPE_CHECKING:
+    from grader.nbgrader.coursebook import Student
+
+CANVAS = re.compile(
+    r"(?P<name>[^_/]+)_(?P<late>LATE_)?(?P<number>\d+)_(?P<attachment>\d+)_(?P<file>[^/]+)"
+)
+MOODLE = re.compile(
+    r"(?P<place>(?P<name>[^/]+)_(?P<number>\d+)_assignsubmission_file)_?/?(?P<file>[^/]+)"
+)
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """One file of the zip that grading may read. `back` is what feedback on it has to be called."""
+
+    system: str
+    name: str
+    number: str
+    file: str
+    back: str
+    late: bool
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What became of a zip. `unplaced` says by name in the zip why it lies nowhere; `late` are those
+    of whom the system says so.
+    """
+
+    placed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    late: tuple[str, ...]
+    unplaced: Mapping[str, str]
+
+
+def collect(chapter: Chapter, path: Path, students: Iterable[Student]) -> Collected:
+    """Lay the zip's submissions of a chapter into `submitted/`. Raises `CourseError`.
+
+    A submission takes the place of the one that is there. One that is the same is left alone.
+    """
+    students = list(students)
+    unplaced: dict[str, str] = {}
+    by_student: dict[str, list[HandedIn]] = defaultdict(list)
+    for one in _read(path, unplaced):
+        found = _whose(one, students)
+        if len(found) == 1:
+            by_student[found[0]].append(one)
+        else:
+            fits = f"it fits {', '.join(found)}" if found else "no student of the roster fits"
+            unplaced[one.back] = f"{fits} (name {one.name!r}, number {one.number})"
+    placed: list[str] = []
+    unchanged: list[str] = []
+    known = read_collected(chapter)
+    for id, files in sorted(by_student.items()):
+        content = _named(chapter, files)
+        (placed if _lay(chapter, id, content) else unchanged).append(id)
+        known[id] = {"system": files[0].system, "back": files[0].back}
+    write_atomically(_path(chapter), json.dumps(known, indent=1, sort_keys=True), private=True)
+    late = sorted(id for id, files in by_student.items() if any(one.late for one in files))
+    return Collected(tuple(placed), tuple(unchanged), tuple(late), unplaced)
+
+
+def read_collected(chapter: Chapter) -> dict[str, dict[str, str]]:
+    """Return by student which system a submission came from, and what feedback has to be called."""
+    try:
+        found: dict[str, dict[str, str]] = json.loads(_path(chapter).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return found
+
+
+def _path(chapter: Chapter) -> Path:
+    return chapter.root / STATE / "collected" / f"{chapter.id}.json"
+
+
+def _read(path: Path, unplaced: dict[str, str]) -> Iterable[HandedIn]:
+    """Yield the files that may be graded; note the rest."""
+    try:
+        archive = zipfile.ZipFile(path)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise CourseError(f"{path} cannot be read as a zip: {error}.") from None
+    with archive:
+        found = [info for info in archive.infolist() if not info.is_dir()]
+        for info in found:
+            match = MOODLE.fullmatch(info.filename) or CANVAS.fullmatch(info.filename)
+            if match is None:
+                unplaced[info.filename] = "its name is neither Canvas's nor Moodle's"
+            elif PurePosixPath(match["file"]).suffix not in (".ipynb", ".py"):
+                unplaced[info.filename] = "it is no notebook and no .py file"
+            elif info.file_size > NOTEBOOK_LIMIT:
+                unplaced[info.filename] = f"it has {info.file_size / 2**20:.0f} MB"
+            else:
+                moodle = match.re is MOODLE
+                with archive.open(info) as file:
+                    content = file.read(NOTEBOOK_LIMIT)
+                yield HandedIn(
+                    "moodle" if moodle else "canvas",
+                    match["name"],
+                    match["number"],
+                    match["file"],
+                    match["place"] if moodle else info.filename,
+                    not moodle and bool(match["late"]),
+                    content,
+                )
+
+
+def _whose(one: HandedIn, students: Iterable[Student]) -> list[str]:
+    """Return the students whom a name in the zip fits: by Canvas's number, else by name."""
+    if one.system == "canvas":
+        numbered = [student.id for student in students if student.lms_user_id == one.number]
+        if numbered:
+            return numbered
+    wanted = _letters(one.name)
+    return [
+        student.id
+        for student in students
+        if wanted
+        in (
+            _letters(f"{student.first_name}{student.last_name}"),
+            _letters(f"{student.last_name}{student.first_name}"),
+        )
+    ]
+
+
+def _letters(name: str) -> str:
+    return "".join(sign for sign in unicodedata.normalize("NFC", name).lower() if sign.isalnum())
+
+
+def _named(chapter: Chapter, files: list[HandedIn]) -> dict[str, bytes]:
+    """Return a student's files by the names that grading looks for.
+
+    Canvas counts what is handed in again, `formats-1.ipynb`; its download has the last alone.
+    """
+    found = {}
+    for one in files:
+        stem, suffix = re.sub(r"-\d+$", "", Path(one.file).stem), Path(one.file).suffix
+        counted = one.system == "canvas" and f"{stem}{suffix}" not in {
+            other.file for other in files
+        }
+        found[f"{stem}{suffix}" if counted else one.file] = one.content
+    notebooks = [name for name in found if name.endswith(".ipynb")]
+    if len(notebooks) == 1:
+        found[f"{chapter.name}.ipynb"] = found.pop(notebooks[0])
+    return found
+
+
+def _lay(chapter: Chapter, student: str, files: Mapping[str, bytes]) -> bool:
+    """Write a submission's folder; return whether it was another before.
+
+    The time that a person wrote beside the same files stays; it is not that of others.
+    """
+    folder = chapter.root / "submitted" / student / chapter.id
+    there = {path.name: path for path in folder.glob("*")} if folder.is_dir() else {}
+    there.pop("timestamp.txt", None)
+    if there.keys() == files.keys() and all(
+        path.is_file() and not path.is_symlink() and path.read_bytes() == files[name]
+        for name, path in there.items()
+    ):
+        return False
+    partial = folder.with_name(f".{chapter.id}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    for name, content in files.items():
+        (partial / name).write_bytes(content)
+    if folder.is_dir():
+        shutil.rmtree(folder)
+    partial.rename(folder)
+    return True
