@@ -32,6 +32,7 @@ from grader.evidence.wire.tensors import Refused, storage_bytes
 from grader.evidence.wire.trace import BEGIN, END
 from grader.inside import interrupts, witness
 from grader.inside.forked import settle
+from grader.inside.homes import look_around
 from grader.inside.pristine import replaced, snapshot, tell
 from grader.inside.probe import Probe, Student, load_probes
 from grader.inside.tripwire import Tripwire
@@ -56,6 +57,7 @@ def warm_up() -> None:
     wire = Tripwire([("function", "torch.Tensor.mul_"), ("aten", "mul_")])  # looks at all modules
     with interrupts.held(), wire.watching():
         torch.zeros(1) + 1
+    look_around()  # at the modules too that this has imported: else every fork would
 
 
 def adopt(probes: dict[str, Probe]) -> None:

@@ -10,7 +10,7 @@ from grader.building.graders import ready_probes
 from grader.course.course import Chapter, Exercise, read_reference
 from grader.evidence.outcome import Ended
 from grader.inside.process.budget import Budget, changed
-from grader.proving.mutants import Mutant, mutants
+from grader.submission.mutants import Mutant, mutants
 from grader.submission.program import judged_text
 from grader.submission.scan import scan
 from grader.verdict.grading import ExerciseGrader, OpenTransport

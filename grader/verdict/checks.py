@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,10 +131,11 @@ class Suite:
         *,
         stop: Callable[[list[CheckRun]], bool] = lambda runs: False,
         on_error: OnError = lambda error: None,
+        order: Sequence[int] | None = None,
     ) -> list[CheckRun]:
         """Run the checks against what `interview` can tell, in the file's order.
 
-        `stop` looks at the runs so far, after each, and says whether they are enough. `on_error` is
+        `order` are the numbers of those to run, in another one. `stop` looks at the runs so far, after each, and says whether they are enough. `on_error` is
         given each error with its traceback while the check's fixtures still live: a debugger.
         """
         outside = self._outside(lambda probe, inputs: interview.ask(probe, inputs), seed)
@@ -145,7 +146,8 @@ class Suite:
             # What checks expect must not depend on this machine's width; and on tensors this small
             # threads only wait for each other, 20 ms a call on a busy machine.
             torch.set_num_threads(1)
-            for check, case in zip(self.checks, self._file.cases, strict=True):
+            for number in range(len(self.checks)) if order is None else order:
+                check, case = self.checks[number], self._file.cases[number]
                 # in a context of its own, which is gone with what was set in it
                 record = Record()
                 error = copy_context().run(_recorded, record, self._file, case, outside, on_error)

@@ -1,8 +1,9 @@
-"""Mutants of a reference solution: the same program with one small thing changed.
+"""Mutants of a program: the same program with one small thing changed.
 
-A check that lets a mutant pass does not test what was changed there. The libraries that make
-mutants work on the files of a package and its test command; here the program is a notebook cell
-and the test an interview, so the mutator is our own: one node of the syntax tree at a time.
+Of a reference solution they try the graders: a check that lets a mutant pass does not test what was
+changed there. Of a student's answer they look for the line that is wrong (`variants`). The libraries
+that make mutants work on the files of a package and its test command; here the program is a notebook
+cell and the test an interview, so the mutator is our own: one node of the syntax tree at a time.
 """
 
 from __future__ import annotations
@@ -94,10 +95,10 @@ def _mutated_trees(tree: ast.Module) -> Iterator[ast.Module]:
     count = sum(1 for _ in ast.walk(tree))
     for index in range(count):
         node = _node(tree, index)
-        for number in range(len(_changes(node))):
+        for number in range(len(changes(node))):
             changed = copy.deepcopy(tree)
             target = _node(changed, index)
-            _changes(target)[number]()
+            changes(target)[number]()
             yield changed
         yield from _without_statements(tree, index)
 
@@ -109,33 +110,36 @@ def _node(tree: ast.AST, index: int) -> ast.AST:
     raise IndexError(index)
 
 
-def _changes(node: ast.AST) -> list[_Change]:
-    """Return what can be done to one node, as functions that change it in place."""
+def changes(node: ast.AST) -> list[Change]:
+    """Return what may be changed at one node; called, a change is made in place."""
     if isinstance(node, ast.BinOp | ast.AugAssign):
-        return [_Change(node, "op", other()) for other in _BINARY.get(type(node.op), ())]
+        return [Change(node, "op", other()) for other in _BINARY.get(type(node.op), ())]
     if isinstance(node, ast.Compare):
         return [
-            _Change(node, "ops", [other(), *node.ops[1:]])
+            Change(node, "ops", [other(), *node.ops[1:]])
             for other in _COMPARE.get(type(node.ops[0]), ())
         ]
     if isinstance(node, ast.BoolOp):
-        return [_Change(node, "op", ast.Or() if isinstance(node.op, ast.And) else ast.And())]
+        return [Change(node, "op", ast.Or() if isinstance(node.op, ast.And) else ast.And())]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not | ast.Invert):
-        return [_Change(node, "op", ast.UAdd() if isinstance(node.op, ast.USub) else ast.USub())]
+        return [Change(node, "op", ast.UAdd() if isinstance(node.op, ast.USub) else ast.USub())]
     if isinstance(node, ast.IfExp | ast.If | ast.While):
-        return [_Change(node, "test", ast.UnaryOp(ast.Not(), node.test))]
+        return [Change(node, "test", ast.UnaryOp(ast.Not(), node.test))]
     if isinstance(node, ast.Constant):
-        return [_Change(node, "value", value) for value in _other_values(node.value)]
+        return [Change(node, "value", value) for value in _other_values(node.value)]
     return []
 
 
 @dataclass(frozen=True)
-class _Change:
+class Change:
+    """Another value for one field of a node."""
+
     node: ast.AST
     field: str
     value: object
 
     def __call__(self) -> None:
+        """Make the change."""
         setattr(self.node, self.field, self.value)
 
 

@@ -1,6 +1,6 @@
 """Mutants of a reference: each has a name of its own, by which an author may excuse it."""
 
-from grader.proving.mutants import mutants
+from grader.submission.mutants import mutants
 
 TWICE = """
 def f(x):
