@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import count
 
 import torch
 
@@ -34,34 +35,38 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("names", nargs="*")
     arguments.add_argument("--mistakes", action="store_true")
+    arguments.add_argument("--every", type=int, default=1, help="each n-th answer alone")
     arguments.add_argument("--seconds", type=float, default=SECONDS)
     options = arguments.parse_args()
     torch.set_num_threads(1)
-    rows = []
+    rows: list[dict[str, object]] = []
+    number = count()
     for chapter in find_course().chapters():
         for exercise in chapter.exercises:
             if options.names and not {chapter.id, exercise.id} & set(options.names):
                 continue
-            for row in _located(chapter, exercise, options.mistakes, options.seconds):
+            for row in _located(chapter, exercise, options, number):
                 print(json.dumps(row, ensure_ascii=False), flush=True)
                 rows.append(row)
     _say(rows)
 
 
 def _located(
-    chapter: Chapter, exercise: Exercise, mistakes: bool, seconds: float
+    chapter: Chapter, exercise: Exercise, options: argparse.Namespace, number: Iterator[int]
 ) -> Iterator[dict[str, object]]:
     probes = ready_probes(chapter)
     grader = ExerciseGrader(chapter, exercise, probes)
     budget = changed(Budget(), exercise.budget)
-    for name, why, source, without in _answers(grader, mistakes):
+    for name, why, source, without in _answers(grader, options.mistakes):
+        if next(number) % options.every:
+            continue
         attempt = grader.attempt_with(source)
         start = time.monotonic()
         found = locate(
             grader,
             in_forks(attempt, exercise.id, grader.attempt_with, probes, budget),
             PRACTICE_SEED,
-            seconds=seconds,
+            seconds=options.seconds,
             without=without,
         )
         took = time.monotonic() - start

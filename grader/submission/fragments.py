@@ -59,9 +59,10 @@ class Tree:
         called = {node.func for node in ast.walk(self.root) if isinstance(node, ast.Call)}
         for node in ast.walk(self.root):
             reads = isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", _LOAD), ast.Load)
-            if reads and node not in called:
-                if size_of(node) <= _LARGEST and stands_alone(node):
-                    found.setdefault(ast.dump(node), node)
+            if not reads or node in called or (isinstance(node, ast.Name) and node.id in MODULES):
+                continue
+            if size_of(node) <= _LARGEST and stands_alone(node):
+                found.setdefault(ast.dump(node), node)
         return list(found.values())
 
     @cached_property
@@ -102,8 +103,12 @@ class Tree:
     def shape(self, node: ast.AST) -> str:
         """Return a node's text with all its variables alike."""
         if node not in self._shapes:
-            self._shapes[node] = " ".join(_tokens(node, self.bound))
+            self._shapes[node] = self.fresh_shape(node)
         return self._shapes[node]
+
+    def fresh_shape(self, node: ast.AST) -> str:
+        """Return a node's shape, whatever it was before."""
+        return " ".join(_tokens(node, self.bound))
 
 
 _LOAD = ast.Load()
@@ -137,6 +142,10 @@ def _tokens(node: ast.AST, variables: set[str]) -> Iterator[str]:
         case ast.Constant(value=value):
             yield repr(value)
             return
+        case ast.Raise(exc=ast.Call(func=kind)):  # its words are free
+            yield "Raise"
+            yield from _tokens(kind, variables)
+            return
         case ast.Attribute(attr=attr):
             yield f".{attr}"
         case ast.keyword(arg=name):
@@ -164,7 +173,7 @@ class Fragments:
         self._variables: dict[ast.AST, tuple[str, ...]] = {}
         self._made: dict[tuple[ast.AST, tuple[str, ...]], str] = {}
         self._counted: dict[str, Counter[str]] = {}
-        self._known = own.bound | set(dir(builtins)) | _free(own.root) | _MODULES | {_PLACE}
+        self._known = own.bound | set(dir(builtins)) | _free(own.root) | MODULES | {_PLACE}
 
     # ── expressions
 
@@ -184,7 +193,7 @@ class Fragments:
                     if 0 < apart <= _DIFFERENT:
                         found.append((apart, now))
             for apart, now in sorted(set(found))[:_FEW]:
-                yield place, now, 0.9 + 0.12 * apart
+                yield place, now, 0.8 + 0.12 * apart
             yield from self._keywords(place)
 
     def _apart(self, place: ast.AST, now: str) -> int:
@@ -259,13 +268,16 @@ class Fragments:
         for wrong, right in pairs[:_FEW]:
             if not isinstance(wrong, ast.expr) or not isinstance(right, ast.expr):
                 continue
+            if isinstance(wrong, ast.Name):  # every name would look like it
+                continue
             shape = mistake.shape(wrong)
+            cost = 0.6 if size_of(wrong) > 1 else 1.3
             for place in places:
                 if self._own.shape(place) == shape:
                     votes: dict[str, ast.expr] = {}
                     _unify(wrong, place, mistake.bound, votes)
                     for now in self._named(right, place, votes):
-                        yield place, now, 0.6
+                        yield place, now, cost
 
     # ── statements
 
@@ -415,19 +427,19 @@ _PLACE = "place__"
 """Stands for the place in a call that is put around it."""
 
 
-def _is_module(node: ast.expr) -> bool:
+def is_module(node: ast.expr) -> bool:
     """Say whether a name, dotted or not, is that of a module that answers use."""
     while isinstance(node, ast.Attribute):
         node = node.value
-    return isinstance(node, ast.Name) and node.id in _MODULES
+    return isinstance(node, ast.Name) and node.id in MODULES
 
 
 def _is_method(call: ast.Call) -> bool:
     """Say whether a call is one of an object's method: not so a module's function."""
-    return isinstance(call.func, ast.Attribute) and not _is_module(call.func)
+    return isinstance(call.func, ast.Attribute) and not is_module(call.func)
 
 
-_MODULES = {"torch", "nn", "F", "math", "dist", "os", "sys", "warnings"}
+MODULES = {"torch", "nn", "F", "math", "dist", "os", "sys", "warnings"}
 
 
 class _Renamed(ast.NodeTransformer):

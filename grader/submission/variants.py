@@ -9,10 +9,20 @@ from __future__ import annotations
 
 import ast
 import copy
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from grader.submission.fragments import Fragments, Tree, names_bound, stands_alone
+from grader.submission.fragments import (
+    MODULES,
+    Fragments,
+    Tree,
+    is_module,
+    names_bound,
+    size_of,
+    stands_alone,
+)
 from grader.submission.mutants import changes
 from grader.submission.program import lines_of
 
@@ -40,7 +50,8 @@ class Edit:
     now: str
     line: int
     cost: float
-    expression: bool = False
+    place: ast.expr | None = None
+    """The expression that is replaced, if one is."""
 
 
 class Text:
@@ -94,7 +105,8 @@ def variants(
     text = Text(source, tree)
     seen = {ast.dump(tree)}
     edits = [*_small(text, right), *_foreign(text, right, wrong)]
-    for edit in sorted(edits, key=lambda edit: _rank(edit, suspicion)):
+    nearer = _Nearer(text, right)
+    for edit in sorted(edits, key=lambda edit: _rank(edit, suspicion) - nearer(edit)):
         made = _applied(text, edit)
         if made is None:
             continue
@@ -116,9 +128,79 @@ def _rank(edit: Edit, suspicion: Mapping[int, float] | None) -> float:
     return edit.cost - suspicion[edit.line]
 
 
+_TELLING = 3
+"""Fewest nodes of an expression that tells whose it is: a name alone is anybody's."""
+
+_NEARER = 0.35
+"""What it is worth that one more expression around a place is such as right programs have."""
+
+
+class _Nearer:
+    """Says how much more like right programs an answer is with an edit."""
+
+    def __init__(self, text: Text, right: Iterable[str]) -> None:
+        self._text = text
+        self._own = Tree(text.tree)
+        self._known: set[str] = set()
+        for source in right:
+            parsed = _parsed(source)
+            if parsed is not None:
+                tree = Tree(parsed)
+                self._known |= {
+                    tree.shape(node) for node in tree.expressions if size_of(node) >= _TELLING
+                }
+
+    def __call__(self, edit: Edit) -> float:
+        if edit.place is None or edit.place not in self._text.parents:
+            return 0.0
+        try:
+            now: ast.expr = ast.parse(edit.now, mode="eval").body
+        except SyntaxError:
+            return 0.0
+        around = self._around(edit.place)
+        before = sum(self._own.shape(node) in self._known for node in around)
+        parent = self._text.parents[edit.place]
+        with _in_place(parent, edit.place, now):
+            nodes = [now, *around[1:]]
+            after = sum(self._own.fresh_shape(node) in self._known for node in nodes)
+        return max(-1.0, min(1.4, _NEARER * (after - before)))
+
+    def _around(self, node: ast.AST) -> list[ast.AST]:
+        """Return a node and the expressions that it is a part of."""
+        found = []
+        while isinstance(node, ast.expr | ast.keyword | ast.comprehension):
+            found.append(node)
+            node = self._text.parents[node]
+        return found
+
+
+@contextmanager
+def _in_place(parent: ast.AST, old: ast.AST, new: ast.AST) -> Iterator[None]:
+    """Have another node in one's place for a while."""
+    for field, value in ast.iter_fields(parent):
+        if value is old:
+            setattr(parent, field, new)
+            try:
+                yield
+            finally:
+                setattr(parent, field, old)
+            return
+        if isinstance(value, list) and any(one is old for one in value):
+            number = next(number for number, one in enumerate(value) if one is old)
+            value[number] = new
+            try:
+                yield
+            finally:
+                value[number] = old
+            return
+    yield
+
+
 def _parsed(source: str) -> ast.Module | None:
     try:
-        return ast.parse(source)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a variant may say `1()` or `x is 2`
+            return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -126,7 +208,7 @@ def _parsed(source: str) -> ast.Module | None:
 def _applied(text: Text, edit: Edit) -> tuple[str, str] | None:
     """Return the changed program and what tells it from others; None if it is no program."""
     made = []
-    for now in (edit.now, f"({edit.now})") if edit.expression else (edit.now,):
+    for now in (edit.now, f"({edit.now})") if edit.place else (edit.now,):
         whole = (text.bytes[: edit.start] + now.encode() + text.bytes[edit.end :]).decode()
         tree = _parsed(whole)
         made.append(None if tree is None else (whole, ast.dump(tree)))
@@ -160,13 +242,17 @@ def _small(text: Text, right: Iterable[str]) -> Iterator[Edit]:
     for node in _expressions(text):
         for now, cost in _instead(text, node, used):
             start, end = text.span(node)
-            yield Edit(start, end, now, node.lineno, cost, expression=True)
+            yield Edit(start, end, now, node.lineno, cost, node)
     for statement in _statements(text):
         yield from _of_statement(text, statement)
 
 
 def _expressions(text: Text) -> Iterator[ast.expr]:
-    """Yield what is read when the program runs, but for annotations, docstrings and f-strings."""
+    """Yield what is read when the program runs, but for annotations, docstrings and f-strings.
+
+    What is called is no expression of its own, nor a module before its dot.
+    """
+    called = {node.func for node in ast.walk(text.tree) if isinstance(node, ast.Call)}
     pending: list[ast.AST] = [text.tree]
     while pending:
         node = pending.pop()
@@ -178,7 +264,10 @@ def _expressions(text: Text) -> Iterator[ast.expr]:
             if name not in ("annotation", "returns"):
                 found = value if isinstance(value, list) else [value]
                 pending += [child for child in found if isinstance(child, ast.AST)]
-        if isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", None), _READ):
+        if not isinstance(node, ast.expr) or node in called:
+            continue
+        module = isinstance(node, ast.Name) and node.id in MODULES
+        if isinstance(getattr(node, "ctx", None), _READ) and not module:
             yield node
 
 
@@ -219,8 +308,8 @@ def _instead(text: Text, node: ast.expr, used: set[str]) -> Iterator[tuple[str, 
     yield from _mutated(node)
     match node:
         case ast.BinOp(left=left, op=op, right=right):
-            yield ast.unparse(left), 1.4
-            yield ast.unparse(right), 1.4
+            yield ast.unparse(left), 1.5
+            yield ast.unparse(right), 1.5
             if not isinstance(op, ast.Add | ast.Mult | ast.BitAnd | ast.BitOr | ast.BitXor):
                 yield ast.unparse(ast.BinOp(right, op, left)), 1.6
             for other in _OTHER_OPERATORS.get(type(op), ()):
@@ -255,14 +344,9 @@ def _instead(text: Text, node: ast.expr, used: set[str]) -> Iterator[tuple[str, 
                     ast.Tuple(rest, ast.Load()) if isinstance(node, ast.Tuple) else ast.List(rest)
                 )
                 yield ast.unparse(whole), 1.8
-        case ast.Name(id=name):
+        case ast.Name():
             for other in _near_names(text, node):
                 yield other, 2.2
-            if name in _OPPOSITES:
-                yield _OPPOSITES[name], 1.5
-        case ast.Attribute(value=value, attr=attr):
-            if attr in _OPPOSITES:
-                yield f"{_bracketed(value)}.{_OPPOSITES[attr]}", 1.5
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
             for other_number in (0, 1, -1, 2, -number):
                 yield repr(other_number), 1.7
@@ -276,19 +360,26 @@ def _mutated(node: ast.expr) -> Iterator[tuple[str, float]]:
     for change in changes(node):
         before = getattr(node, change.field)
         change()
-        yield ast.unparse(node), 2.0 if isinstance(before, ast.expr) else 1.0
+        divides = isinstance(getattr(node, change.field), ast.Div)
+        yield ast.unparse(node), 2.0 if isinstance(before, ast.expr) or divides else 1.0
         setattr(node, change.field, before)
 
 
 def _other_calls(call: ast.Call) -> Iterator[tuple[str, float]]:
     function, given, keywords = call.func, call.args, call.keywords
-    if isinstance(function, ast.Attribute):
+    match function:
+        case ast.Name(id=name) if name in _OPPOSITES:
+            yield ast.unparse(ast.Call(ast.Name(_OPPOSITES[name]), given, keywords)), 1.3
+        case ast.Attribute(value=value, attr=name) if name in _OPPOSITES:
+            other = ast.Attribute(value, _OPPOSITES[name])
+            yield ast.unparse(ast.Call(other, given, keywords)), 1.3
+    if isinstance(function, ast.Attribute) and not is_module(function.value):
         yield ast.unparse(function.value), 1.1 if function.attr in _COPIES else 1.7
     if given and not isinstance(given[0], ast.Starred):
         yield ast.unparse(given[0]), 1.5
     for number in range(len(given)):
         rest = given[:number] + given[number + 1 :]
-        yield ast.unparse(ast.Call(function, rest, keywords)), 1.7
+        yield ast.unparse(ast.Call(function, rest, keywords)), 1.4
     for number in range(len(keywords)):
         rest_of = keywords[:number] + keywords[number + 1 :]
         yield ast.unparse(ast.Call(function, given, rest_of)), 1.4
@@ -398,7 +489,7 @@ def _of_statement(text: Text, node: ast.stmt) -> Iterator[Edit]:
             node.op = before
     if isinstance(node, ast.If | ast.While):
         where = text.span(node.test)
-        yield Edit(*where, f"not {_in_brackets(node.test)}", node.lineno, 1.6, expression=True)
+        yield Edit(*where, f"not {_in_brackets(node.test)}", node.lineno, 1.6, node.test)
         if isinstance(node, ast.If):
             yield Edit(*where, "True", node.lineno, 1.6)
             yield Edit(*where, "False", node.lineno, 1.8)
@@ -438,12 +529,12 @@ def _moved_out(text: Text, node: ast.stmt, body: list[ast.stmt]) -> Iterator[Edi
     """Yield the edits that move a body's last statement out of it, and the next one into it."""
     parent = text.parents[node]
     margin, outer = text.margin(node), text.margin(parent) if hasattr(parent, "lineno") else None
-    if isinstance(parent, ast.For | ast.While | ast.If | ast.With) and margin and outer is not None:
-        if body is parent.body and body[-1] is node and len(body) > 1 and not _others(parent):
-            start, end = text.span(node)
-            moved = text.segment(node).replace("\n" + margin, "\n" + outer)
-            first = start - len(margin)
-            yield Edit(first, end, outer + moved, node.lineno, 1.6)
+    blocks = ast.For | ast.While | ast.If | ast.With
+    last = isinstance(parent, blocks) and body is parent.body and body[-1] is node
+    if last and margin and outer is not None and len(body) > 1 and not _others(parent):
+        start, end = text.span(node)
+        moved = text.segment(node).replace("\n" + margin, "\n" + outer)
+        yield Edit(start - len(margin), end, outer + moved, node.lineno, 1.6)
     if isinstance(node, ast.For | ast.While | ast.If | ast.With) and not _others(node):
         inner = text.margin(node.body[-1])
         number = body.index(node)
@@ -456,7 +547,7 @@ def _moved_out(text: Text, node: ast.stmt, body: list[ast.stmt]) -> Iterator[Edi
                 yield Edit(start - len(own), end, inner + moved, following.lineno, 1.7)
 
 
-def _others(node: ast.stmt) -> bool:
+def _others(node: ast.AST) -> bool:
     return bool(getattr(node, "orelse", None))
 
 
@@ -473,14 +564,16 @@ def _foreign(text: Text, right: Sequence[str], wrong: Sequence[tuple[str, str]])
             continue
         fragments = Fragments(Tree(tree), own)
         for node, now, cost in fragments.expressions(mine):
-            yield Edit(*text.span(node), now, node.lineno, cost, expression=True)
+            yield Edit(*text.span(node), now, node.lineno, cost, node)
         for node in mine:
             parent = text.parents.get(node)
             alone = isinstance(parent, _VALUES)
-            if alone or isinstance(parent, ast.Call | ast.keyword):
-                if not isinstance(node, ast.Constant) and node is not getattr(parent, "func", None):
-                    for now, cost in fragments.wrapped(node, alone):
-                        yield Edit(*text.span(node), now, node.lineno, cost, expression=True)
+            given = isinstance(parent, ast.Call | ast.keyword)
+            if (not alone and not given) or isinstance(node, ast.Constant):
+                continue
+            if node is not getattr(parent, "func", None):
+                for now, cost in fragments.wrapped(node, alone):
+                    yield Edit(*text.span(node), now, node.lineno, cost, node)
         for place in _statements(text):
             yield from _of_others(text, place, fragments)
     for mistake, instead in wrong:
@@ -488,7 +581,7 @@ def _foreign(text: Text, right: Sequence[str], wrong: Sequence[tuple[str, str]])
         if trees[0] is not None and trees[1] is not None:
             fragments = Fragments(Tree(trees[1]), own)
             for node, now, cost in fragments.run_backwards(Tree(trees[0]), mine):
-                yield Edit(*text.span(node), now, node.lineno, cost, expression=True)
+                yield Edit(*text.span(node), now, node.lineno, cost, node)
 
 
 _VALUES = (ast.Return, ast.Assign, ast.Yield, ast.For, ast.comprehension)
