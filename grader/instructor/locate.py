@@ -17,7 +17,7 @@ from grader.inside.probe import load_probes
 from grader.inside.process.budget import Budget, changed
 from grader.instructor.explain import kept_record
 from grader.nbgrader.rebuilt import notebook_digest
-from grader.submission.program import slice_program
+from grader.submission.program import lines_above, slice_program
 from grader.verdict.grading import Attempt, ExerciseGrader
 from grader.verdict.locate import Found, Progress, Subject, locate
 
@@ -76,4 +76,5 @@ def _in_box(
         open_variant,
         # in a box nothing traces: what could tell of lines would be the student's to falsify
         lambda attempt, patience: (open_variant(attempt, patience), None),
+        lines_above(attempt.source or "", text),
     )

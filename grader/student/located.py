@@ -7,7 +7,8 @@ from pathlib import Path
 
 from grader.student import journal
 from grader.student.help import Door, Kind, Page
-from grader.verdict.locate import Found, Variant
+from grader.submission.variants import Variant
+from grader.verdict.locate import Found
 
 KIND = "locate"
 """What a journal calls it that a line was named."""

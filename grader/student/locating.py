@@ -24,7 +24,7 @@ from grader.student.located import located
 from grader.student.naming import named
 from grader.student.search import in_forks, in_forks_of_kernel
 from grader.student.stuck import Shown
-from grader.student.unready import name_asked_for, unready
+from grader.student.unready import judged_source, name_asked_for, unready
 from grader.student.work import Work
 from grader.verdict.grading import ExerciseGrader
 from grader.verdict.known import PRACTICE_SEED
@@ -77,8 +77,9 @@ def _located(given: object, variant: dict[str, object], progress: Progress) -> P
     budget = changed(Budget(), grader.exercise.budget)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as in `grade`
+    cell = judged_source(grader.exercise, attempt) or ""
     try:
-        subject = in_forks_of_kernel(attempt, probes_of(chapter), budget, names)
+        subject = in_forks_of_kernel(attempt, cell, probes_of(chapter), budget, names)
         found = search(grader, subject, PRACTICE_SEED, progress=progress)
     finally:
         torch.set_num_threads(threads)

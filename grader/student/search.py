@@ -11,7 +11,7 @@ from grader.inside import serve
 from grader.inside.probe import Probe
 from grader.inside.process.budget import Budget
 from grader.student.asking import cut_off
-from grader.submission.program import Program, lines_of
+from grader.submission.program import Program, lines_above, lines_of
 from grader.verdict.grading import Attempt
 from grader.verdict.lines_run import LinesRun
 from grader.verdict.locate import Lines, Subject
@@ -37,15 +37,16 @@ def in_forks(
     def open_variant(attempt: Attempt, patience: float) -> Transport:
         return _fork(probes, budget, patience)
 
-    return Subject(attempt, text, with_text, open_variant, open_traced)
+    above = lines_above(attempt.source or "", text)
+    return Subject(attempt, text, with_text, open_variant, open_traced, above)
 
 
 def in_forks_of_kernel(
-    attempt: Attempt, probes: dict[str, Probe], budget: Budget, names: dict[str, Any]
+    attempt: Attempt, cell: str, probes: dict[str, Probe], budget: Budget, names: dict[str, Any]
 ) -> Subject:
     """Return the search's subject where this kernel holds the answer, and all that it needs.
 
-    Of a variant only the answer's own cell is run again, in the fork.
+    `cell` is the text of the answer's cell as the student sees it. Of a variant only the answer's own cell is run again, in the fork.
     """
     program = attempt.program
     (label, text), *others = program.parts
@@ -72,7 +73,8 @@ def in_forks_of_kernel(
 
         return _fork(probes, budget, patience, names, prepare), lines
 
-    return Subject(attempt, text, with_text, open_variant, open_traced)
+    above = lines_above(cell, text)
+    return Subject(attempt, text, with_text, open_variant, open_traced, above)
 
 
 def _fork(

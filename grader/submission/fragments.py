@@ -13,7 +13,7 @@ import copy
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import islice, product
+from itertools import chain, islice, product
 
 _LARGEST = 40
 """Most nodes of a fragment: what is larger is no small change."""
@@ -23,6 +23,9 @@ _FEW = 8
 
 _ALIKE = 0.5
 """Of all that two expressions mention, at least this share is in both."""
+
+_CLOSE = 0.6
+"""Two expressions that are as alike as this have the same variables in the same places."""
 
 _DIFFERENT = 9
 """Most that may differ between what goes and what comes."""
@@ -58,8 +61,10 @@ class Tree:
         found: dict[str, ast.expr] = {}
         called = {node.func for node in ast.walk(self.root) if isinstance(node, ast.Call)}
         for node in ast.walk(self.root):
-            reads = isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", _LOAD), ast.Load)
-            if not reads or node in called or (isinstance(node, ast.Name) and node.id in MODULES):
+            if not isinstance(node, ast.expr) or node in called:
+                continue
+            module = isinstance(node, ast.Name) and node.id in MODULES
+            if module or not isinstance(getattr(node, "ctx", _LOAD), ast.Load):
                 continue
             if size_of(node) <= _LARGEST and stands_alone(node):
                 found.setdefault(ast.dump(node), node)
@@ -284,7 +289,8 @@ class Fragments:
     def before(self, place: ast.stmt) -> Iterator[tuple[str, float]]:
         """Yield statements that stand before such a one and are missing here."""
         for donor, behind, _ in self._missing:
-            if behind is not None:
+            # what stands below a `return` would never run: that mends anything
+            if behind is not None and not isinstance(donor, ast.Return):
                 near = self._near(behind, place)
                 if near >= _ALIKE:
                     for now in self._named(donor, place):
@@ -293,7 +299,7 @@ class Fragments:
     def behind(self, place: ast.stmt) -> Iterator[tuple[str, float]]:
         """Yield statements that stand behind such a one and are missing here."""
         for donor, _, above in self._missing:
-            if above is not None:
+            if above is not None and not isinstance(donor, ast.Return):
                 near = self._near(above, place)
                 if near >= _ALIKE:
                     for now in self._named(donor, place):
@@ -305,6 +311,8 @@ class Fragments:
             return
         found = []
         for donor, _, _ in self._missing:
+            if isinstance(donor, ast.Return) and not isinstance(place, ast.Return):
+                continue
             same = type(donor) is type(place) or isinstance(donor, ast.Raise)
             near = self._near(donor, place)
             if near >= _ALIKE / 2 or (same and size_of(place) < 12):
@@ -399,21 +407,16 @@ class Fragments:
         for name in self._right.bound & self._own.bound:
             votes[name][name] += 2
         pairs: list[tuple[float, ast.AST, ast.AST]] = []
-        for donor in self._right.expressions:
-            theirs = self._right.tokens(donor)
-            if theirs.total() < 3:
+        theirs_all: list[ast.AST] = [*self._right.expressions, *chain(*self._right.bodies)]
+        ours_all: list[ast.AST] = [*self._own.expressions, *chain(*self._own.bodies)]
+        for donor in theirs_all:
+            said_there = self._right.tokens(donor)
+            if said_there.total() < 3:
                 continue
-            for place in self._own.expressions:
-                near = _alike(theirs, self._own.tokens(place))
-                if near >= 0.6:
+            for place in ours_all:
+                near = _alike(said_there, self._own.tokens(place))
+                if near >= _CLOSE:
                     pairs.append((near, donor, place))
-        for body in self._right.bodies:
-            for statement in body:
-                for mine in self._own.bodies:
-                    for place in mine:
-                        near = self._near(statement, place)
-                        if near >= 0.6:
-                            pairs.append((near, statement, place))
         for near, donor, place in pairs:
             agreed: dict[str, ast.expr] = {}
             _unify(donor, place, self._right.bound, agreed)

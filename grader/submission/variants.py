@@ -167,7 +167,7 @@ class _Nearer:
 
     def _around(self, node: ast.AST) -> list[ast.AST]:
         """Return a node and the expressions that it is a part of."""
-        found = []
+        found: list[ast.AST] = []
         while isinstance(node, ast.expr | ast.keyword | ast.comprehension):
             found.append(node)
             node = self._text.parents[node]
@@ -312,8 +312,8 @@ def _instead(text: Text, node: ast.expr, used: set[str]) -> Iterator[tuple[str, 
             yield ast.unparse(right), 1.5
             if not isinstance(op, ast.Add | ast.Mult | ast.BitAnd | ast.BitOr | ast.BitXor):
                 yield ast.unparse(ast.BinOp(right, op, left)), 1.6
-            for other in _OTHER_OPERATORS.get(type(op), ()):
-                yield ast.unparse(ast.BinOp(left, other(), right)), 1.8
+            for kind in _OTHER_OPERATORS.get(type(op), ()):
+                yield ast.unparse(ast.BinOp(left, kind(), right)), 1.8
         case ast.BoolOp(op=op, values=values):
             for number in range(len(values)):
                 rest = values[:number] + values[number + 1 :]
@@ -330,23 +330,13 @@ def _instead(text: Text, node: ast.expr, used: set[str]) -> Iterator[tuple[str, 
             yield from _other_subscripts(value, index)
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
             yield from _without_conditions(node)
-        case ast.Tuple(elts=elements) | ast.List(elts=elements) if len(elements) > 1:
-            for number in range(len(elements)):
-                rest = elements[:number] + elements[number + 1 :]
-                whole = (
-                    ast.Tuple(rest, ast.Load()) if isinstance(node, ast.Tuple) else ast.List(rest)
-                )
-                yield ast.unparse(whole), 1.9
-            for number in range(len(elements) - 1):
-                one, other = elements[number : number + 2]
-                rest = [*elements[:number], other, one, *elements[number + 2 :]]
-                whole = (
-                    ast.Tuple(rest, ast.Load()) if isinstance(node, ast.Tuple) else ast.List(rest)
-                )
-                yield ast.unparse(whole), 1.8
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            for kept, cost in _other_elements(elements):
+                is_tuple = isinstance(node, ast.Tuple)
+                yield ast.unparse(ast.Tuple(kept) if is_tuple else ast.List(kept)), cost
         case ast.Name():
-            for other in _near_names(text, node):
-                yield other, 2.2
+            for name in _near_names(text, node):
+                yield name, 2.2
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
             for other_number in (0, 1, -1, 2, -number):
                 yield repr(other_number), 1.7
@@ -422,6 +412,16 @@ def _other_subscripts(value: ast.expr, index: ast.expr) -> Iterator[tuple[str, f
     elif not isinstance(index, ast.Constant | ast.Tuple):
         for op in (ast.Add(), ast.Sub()):
             yield ast.unparse(ast.Subscript(value, ast.BinOp(index, op, ast.Constant(1)))), 1.8
+
+
+def _other_elements(elements: list[ast.expr]) -> Iterator[tuple[list[ast.expr], float]]:
+    """Yield elements without one of them, or with two exchanged."""
+    if len(elements) > 1:
+        for number in range(len(elements)):
+            yield elements[:number] + elements[number + 1 :], 1.9
+    for number in range(len(elements) - 1):
+        one, other = elements[number : number + 2]
+        yield [*elements[:number], other, one, *elements[number + 2 :]], 1.8
 
 
 def _without_conditions(

@@ -12,7 +12,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from grader.course.answers import Role
@@ -65,6 +65,8 @@ class Subject:
     with_text: Callable[[str], Attempt]
     open: Open
     open_traced: Callable[[Attempt, float], tuple[Transport, Lines | None]]
+    above: int = 0
+    """How many lines of the cell stand above the text."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def locate(
     except KeyboardInterrupt:
         interrupted = True
     return Found(
-        tuple(search.found),
+        tuple(replace(one, line=one.line + subject.above) for one in search.found),
         search.tried,
         time.monotonic() - search.start,
         search.all_tried,
