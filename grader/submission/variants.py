@@ -99,6 +99,7 @@ def variants(
     lines that are not in it did not run. None where nothing is known of lines. A program that does
     not parse has no variants.
     """
+    source = "\n".join(lines_of(source))
     tree = _parsed(source)
     if tree is None:
         return

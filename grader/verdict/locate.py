@@ -109,6 +109,8 @@ def locate(
         search.run(frozenset(without))
     except KeyboardInterrupt:
         interrupted = True
+    except RecursionError:
+        search.why = "It is nested too deeply to be changed piece by piece."
     return Found(
         tuple(replace(one, line=one.line + subject.above) for one in search.found),
         search.tried,
