@@ -73,8 +73,8 @@ class Subject:
 class Found:
     """What the search came to. `variants` got full marks, each in another line.
 
-    `tried` of all variants there were were graded; `all_tried` says that none is left. `why` says
-    why nothing could be searched. `interrupted` that somebody did not want to wait.
+    `tried` is how many were graded, `all_tried` whether none was left. `interrupted` says that
+    somebody did not want to wait, `why` why there was nothing to search.
     """
 
     variants: tuple[Variant, ...] = ()
