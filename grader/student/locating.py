@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from IPython.display import display
+from IPython.display import clear_output, display
 
 from grader.course.cells import code_cells
 from grader.course.course import CourseError, find_course
@@ -42,19 +42,17 @@ def locate(exercise: object = None, **variant: object) -> None:
     at most; an interrupt ends it with what was found. Without a name: of the exercise that you tried
     last. It changes no points. `variant` is as in `grade`.
     """
-    shown = display(_Progress("Looking …"), display_id=True)
     try:
         with interrupts.held():
             preparing.finish()
-            page = _located(exercise, variant, _telling(shown))
+            shown: object = Shown(_located(exercise, variant, _telling()))
             interrupts.drop()
     except (CourseError, OSError) as error:
-        shown.update(Trouble(str(error)))
-        return
+        shown = Trouble(str(error))
     except KeyboardInterrupt:
-        shown.update(Trouble("Interrupted before anything was found."))
-        return
-    shown.update(Shown(page))
+        shown = Trouble("Interrupted before anything was found.")
+    clear_output(wait=True)
+    display(shown)
 
 
 def _located(given: object, variant: dict[str, object], progress: Progress) -> Page:
@@ -86,29 +84,21 @@ def _located(given: object, variant: dict[str, object], progress: Progress) -> P
     return located(found, chapter.id, exercise, attempt.source or "", folder, NOTEBOOK)
 
 
-class _Progress:
-    """How far the search is, in a cell's output."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __repr__(self) -> str:
-        return self._text
-
-
 def progress_text(tried: int, left: float) -> str:
     """Return how far a search is."""
     return f"{tried} changes tried, {max(left, 0):.0f} s left"
 
 
-def _telling(shown: object) -> Progress:
+def _telling() -> Progress:
+    """Return what shows in the cell how far it is, until something else is shown."""
     last = 0.0
 
     def tell(tried: int, left: float) -> None:
         nonlocal last
         if time.monotonic() - last > _SHOWN_EVERY:
             last = time.monotonic()
-            shown.update(_Progress(f"Looking … {progress_text(tried, left)}"))  # type: ignore[attr-defined]
+            clear_output(wait=True)
+            display({"text/plain": f"Looking: {progress_text(tried, left)}"}, raw=True)
 
     return tell
 
