@@ -17,6 +17,7 @@ from grader.inside import interrupts
 _NOTEBOOK = {
     "grade": "grader.student.live",
     "hint": "grader.student.stuck",
+    "locate": "grader.student.locating",
     "predict": "grader.student.predict",
     "progress": "grader.student.chapter_progress",
     "show_storage": "grader.feedback.storage_picture",

@@ -11,7 +11,7 @@ import typer
 from grader.commands import completion
 from grader.commands.arguments import AsJson, ChapterArgument
 from grader.commands.consoles import err, out
-from grader.course.course import find_course
+from grader.course.course import Chapter, find_course
 
 app = typer.Typer()
 
@@ -99,14 +99,22 @@ def explain(
     replay: Annotated[
         bool, typer.Option("--replay", help="Stop in each check that fails, in Python's debugger.")
     ] = False,
+    locate: Annotated[
+        bool,
+        typer.Option(
+            "--locate",
+            help="Look for the line where one small change makes every check pass, in the box: 20 s.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the evidence behind a verdict: each question to the code, its answer, what was compared.
 
     Nothing of the student's runs: the kept evidence is judged again by today's checks. With --replay
-    pdb stops in each check that fails, its evidence at hand.
+    pdb stops in each check that fails, its evidence at hand. With --locate variants of the answer run
+    in the box, as the answer did, and the change is shown that mends it, if one small change does.
 
-    Exit status: 0, 1 if there is no evidence to show, 2 called wrongly.
+    Exit status: 0, 1 if there is no evidence to show or no such line, 2 called wrongly.
     """
     import json
 
@@ -115,10 +123,15 @@ def explain(
     from grader.instructor.explain import explain as look_into
     from grader.instructor.explain_text import explanation_text
 
+    if locate and (replay or as_json):
+        raise typer.BadParameter("--locate has a page of its own: leave out --replay and --json")
     if replay and as_json:
         raise typer.BadParameter("--replay talks to you, --json to a script: take one of them")
     course = find_course()
     found = course.chapter(chapter) if chapter else course.chapter_of(exercise)
+    if locate:
+        _show_located(found, student, exercise)
+        return
     debugger = CheckDebugger(found.checks(exercise)) if replay else None
     try:
         explained = look_into(found, student, exercise, debugger)
@@ -132,6 +145,24 @@ def explain(
     elif not debugger.stops:
         out.print(f"No check failed. {explained.trouble}".strip(), markup=False, soft_wrap=True)
     if not explained.steps:
+        raise typer.Exit(1)
+
+
+def _show_located(chapter: Chapter, student: str, exercise: str) -> None:
+    from grader.commands.printing import Working
+    from grader.instructor.locate import locate_kept
+    from grader.student.located import all_said
+    from grader.student.locating import progress_text
+
+    with Working() as working:
+        located = locate_kept(
+            chapter,
+            student,
+            exercise,
+            lambda tried, left: working.on(f"{exercise}: {progress_text(tried, left)}"),
+        )
+    out.print(all_said(located), markup=False, soft_wrap=True)
+    if not located.variants:
         raise typer.Exit(1)
 
 

@@ -348,6 +348,62 @@ def solution(
 
 
 @app.command(rich_help_panel=PANEL)
+def locate(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXERCISE|FILE",
+            autocompletion=completion.exercises,
+            help="An exercise, e.g. `decode`, or a `.py` file beside a notebook; the exercise that "
+            "you tried last if left out.",
+            show_default=False,
+        ),
+    ] = "",
+) -> None:
+    """Look for the line of your answer where one small change makes every check pass.
+
+    It changes one thing of your saved answer at a time, and grades each variant as `check` grades the
+    answer, for 20 s at most; Ctrl-C ends it with what was found. It says the line; asked again of the
+    same answer, which part of it; then the change. In a notebook: locate("decode").
+
+    Exit status: 0 a line was found, 1 none was, or nothing is wrong, 2 called wrongly, or a file is
+    missing or broken.
+    """
+    from grader.student import journal
+    from grader.student.help import TERMINAL
+    from grader.student.targets import find_targets
+
+    with Working() as working:
+        working.on("loading PyTorch")
+        from grader.student.located import located
+        from grader.student.locating import locate_in, progress_text
+        from grader.student.work import read_work
+
+        try:
+            name = what or _exercise_or_last("", _folder_or_none())[1]
+            target = find_targets(find_course(), [name])[0]
+            if not target.named:
+                raise CourseError("Say which exercise, e.g. `undertorch locate decode`.")
+            exercise = target.exercises[0]
+            alone = target.notebook.with_name(f"{exercise}.py").exists()
+            work = read_work(target.chapter, target.notebook, alone=alone)
+        except CourseError as error:
+            working.off()
+            refuse(str(error))
+        found = locate_in(
+            work,
+            exercise,
+            lambda tried, left: working.on(f"{exercise}: {progress_text(tried, left)}"),
+        )
+    folder = journal.folder_around(work.notebook.parent)
+    source = work.attempts[exercise].source or ""
+    page = located(found, target.chapter.id, exercise, source, folder, TERMINAL)
+    show_page(page)
+    if not page.granted:
+        raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=PANEL)
 def reset(
     exercise: OneExercise,
 ) -> None:

@@ -146,7 +146,7 @@ class Inside:
         output, tripwire = _Capped(), self._tripwire(body["off_limits"])
         for label, source in body["parts"]:
             with _quiet(output), tripwire.watching(body["judged"]):
-                error = self._attempt(partial(_run_cell, label, source, self._names))
+                error = self._attempt(partial(run_cell, label, source, self._names))
             if error is not None:
                 self._stopped[label] = error
         return {"stopped": self._stopped, "stdout": output.text}
@@ -155,7 +155,7 @@ class Inside:
         """Run a test cell of plain asserts among the student's names."""
         output = _Capped()
         with _quiet(output), warnings.catch_warnings():
-            error = self._attempt(lambda: _run_cell("test cell", source, self._names))
+            error = self._attempt(lambda: run_cell("test cell", source, self._names))
         return {"raised": error, "stdout": output.text}
 
     def _attempt(self, action: Callable[[], object]) -> dict[str, Any] | None:
@@ -216,7 +216,8 @@ def _encoded(reply: dict[str, Any]) -> bytes:
         return encode({**reply, "value": None, "changed": {}, "refused": str(refused)})
 
 
-def _run_cell(label: str, source: str, names: dict[str, Any]) -> None:
+def run_cell(label: str, source: str, names: dict[str, Any]) -> None:
+    """Run a cell's text among these names, as a kernel does; tracebacks find its lines."""
     filename = f"<{label}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     code = compile(source, filename, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)

@@ -122,7 +122,7 @@ def explain(
     """
     torch.set_num_threads(1)  # as when it was graded
     store = Store(chapter.root, student, chapter.id)
-    record = _record(chapter, store, student)
+    record = kept_record(chapter, store, student)
     known = {data["exercise"]: Verdict.from_data(data) for data in record["verdicts"]}
     verdict = known[chapter.exercise(exercise).id]
     steps, trouble = _replay(chapter, store, record, verdict, on_error)
@@ -140,7 +140,8 @@ def explain(
     )
 
 
-def _record(chapter: Chapter, store: Store, student: str) -> dict[str, Any]:
+def kept_record(chapter: Chapter, store: Store, student: str) -> dict[str, Any]:
+    """Return what was noted when a submission was graded. Raises `CourseError` if nothing is kept."""
     try:
         record = store.read()
     except OtherSchema as error:

@@ -32,7 +32,7 @@ PATIENCE = 1.5
 
 def ask_kernel(probes: dict[str, Probe], names: dict[str, Any], budget: Budget) -> Transport:
     """Return a transport that asks about `names`, those of this kernel."""
-    if sys.platform == "linux" and _may_fork():
+    if sys.platform == "linux" and may_fork():
         from grader.box.fork import Fork  # what it needs is not everywhere
 
         return Fork(probes, budget, names, cut_off)
@@ -57,7 +57,7 @@ def known_mistakes(
     return open_known, clock
 
 
-def _may_fork() -> bool:
+def may_fork() -> bool:
     """Say whether a fork of this process can do all that an answer may ask of torch."""
     tasks = Path("/proc/self/task").glob("*/comm")
     return not any(task.read_text().startswith(AUTOGRAD_THREADS) for task in tasks)

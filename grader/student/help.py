@@ -24,6 +24,7 @@ class Door:
     solution: str
     anyway: str
     try_it: str
+    locate: str
 
 
 TERMINAL = Door(
@@ -32,6 +33,7 @@ TERMINAL = Door(
     solution="undertorch solution {}",
     anyway="undertorch solution {} --anyway",
     try_it="Write one and run `undertorch check {}`, or grade it in the notebook.",
+    locate="undertorch locate {}",
 )
 NOTEBOOK = Door(
     hint='hint("{}")',
@@ -39,6 +41,7 @@ NOTEBOOK = Door(
     solution='solution("{}")',
     anyway='solution("{}", anyway=True)',
     try_it="Write one, run its cell and grade it.",
+    locate='locate("{}")',
 )
 
 

@@ -63,7 +63,7 @@ def _graded(given: object, variant: Values) -> Report | Trouble:
     """Return the verdict on an exercise, or why there is none."""
     try:
         chapter, exercise = named(find_course(), given, "grade")
-        grader = _grader(chapter, exercise, variant)
+        grader = grader_of(chapter, exercise, variant)
     except CourseError as error:
         return Trouble(str(error))
     names = vars(sys.modules["__main__"])
@@ -79,9 +79,9 @@ def _graded(given: object, variant: Values) -> Report | Trouble:
     try:
         verdict = grader.grade(
             attempt,
-            lambda: ask_kernel(_probes(chapter), names, budget),
+            lambda: ask_kernel(probes_of(chapter), names, budget),
             PRACTICE_SEED,
-            *known_mistakes(_probes(chapter), budget),
+            *known_mistakes(probes_of(chapter), budget),
         )
     except CourseError as error:  # known answers are read when an attempt has failed
         return Trouble(str(error))
@@ -110,15 +110,17 @@ def _untouched(chapter: Chapter, verdict: Verdict, source: str | None) -> bool:
 
 
 @cache
-def _probes(chapter: Chapter) -> dict[str, Probe]:
+def probes_of(chapter: Chapter) -> dict[str, Probe]:
+    """Return a chapter's probes, loaded once."""
     return load_probes(chapter.probes)
 
 
-def _grader(chapter: Chapter, exercise: str, variant: Values) -> ExerciseGrader:
+def grader_of(chapter: Chapter, exercise: str, variant: Values) -> ExerciseGrader:
+    """Return what grades an exercise in this kernel."""
     key = chapter, exercise, as_keywords(variant)
     if key not in _graders:
         found = chapter.exercise(exercise, variant)
-        _graders[key] = ExerciseGrader(chapter, found, _probes(chapter))
+        _graders[key] = ExerciseGrader(chapter, found, probes_of(chapter))
     return _graders[key]
 
 
@@ -183,7 +185,7 @@ def _look_here() -> None:
     """Read the chapter that this kernel's folder is called after, before anyone waits for it."""
     with suppress(CourseError, OSError, Unreadable):
         chapter = find_course().chapter(Path.cwd().name)
-        _probes(chapter)
+        probes_of(chapter)
 
 
 preparing.begin(_look_here)  # whoever imports `grade` is in a notebook's first cell

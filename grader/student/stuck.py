@@ -47,7 +47,7 @@ def _meant(given: object, folder: Path | None, call: str) -> tuple[Chapter, str]
 
 
 @dataclass(frozen=True)
-class _Shown:
+class Shown:
     """A page as Markdown; where that is not rendered, it reads as it is."""
 
     page: Page
@@ -61,7 +61,7 @@ class _Shown:
 
 
 def _show(page: Page) -> None:
-    display(_Shown(page))
+    display(Shown(page))
 
 
 def _show_trouble(error: Exception) -> None:

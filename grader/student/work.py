@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from grader.course.cells import Cell, Kind, code_cells
 from grader.course.course import Chapter, CourseError
 from grader.course.parameters import Values
 from grader.submission.grade_call import variant_in
-from grader.submission.program import is_stub
+from grader.submission.program import is_stub, slice_program
 from grader.submission.rebuild import Unreadable, read_notebook, rebuild
 from grader.submission.solution_files import with_files
 from grader.verdict.grading import Attempt
@@ -30,6 +31,18 @@ class Work:
     files: frozenset[str]
     notes: Mapping[str, tuple[str, ...]]
     variants: Mapping[str, Values]
+    cells: tuple[Cell, ...] = ()
+    """What the attempts were cut from."""
+
+    def with_answer(self, exercise: str, text: str) -> Attempt:
+        """Return the attempt at an exercise with another answer in its cell."""
+        cells = [
+            replace(cell, source=text)
+            if cell.kind is Kind.SOLUTION and cell.label == exercise
+            else cell
+            for cell in self.cells
+        ]
+        return Attempt(slice_program(exercise, list(self.attempts), cells), text)
 
     def judged(self, exercise: str) -> Path:
         """Return the file that holds the answer."""
@@ -77,8 +90,9 @@ def read_work(chapter: Chapter, path: Path, *, alone: bool = False) -> Work:
         name: Attempt(program, rebuilt.sources.get(name, ""))
         for name, program in rebuilt.programs.items()
     }
+    cells = tuple(code_cells(rebuilt.notebook))
     variants = {name: variant_in(notebook["cells"], name) or {} for name in attempts}
-    return Work(chapter, path, attempts, joined.taken, notes, variants)
+    return Work(chapter, path, attempts, joined.taken, notes, variants, cells)
 
 
 def _what_to_do(chapter: Chapter, path: Path, why: str) -> str:

@@ -54,6 +54,12 @@ def lines_of(source: str) -> list[str]:
     return source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
+def lines_above(source: str, text: str) -> int:
+    """Return how many lines of a cell IPython leaves out before its text as plain Python."""
+    whole, first = lines_of(source), lines_of(text)[0]
+    return whole.index(first) if first in whole else 0
+
+
 def slice_program(exercise: str, names: Iterable[str], cells: Sequence[Cell]) -> Program:
     """Return the program of `exercise`: its own cell, and what that names, transitively.
 

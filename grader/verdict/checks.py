@@ -139,7 +139,8 @@ class Suite:
 
         `order` are the numbers of those to run, in another one. `stop` looks at the runs so far, after
         each, and says whether they are enough. `on_error` is given each error with its traceback while
-        the check's fixtures still live: a debugger. `limits` are for all checks together; a check that goes over them fails.
+        the check's fixtures still live: a debugger. `limits` are for all checks together; a check that
+        goes over them fails.
         """
         outside = self._outside(lambda probe, inputs: interview.ask(probe, inputs), seed)
         known = self._outside(lambda probe, inputs: interview.answered(probe, inputs), seed)

@@ -48,6 +48,12 @@ def test_the_command_and_its_json(graded):
     assert data["steps"][0]["asked"][0]["probe"] == "doubled"
 
 
+def test_the_wrong_line_of_a_kept_answer(graded):
+    said = graded.run("undertorch", "explain", "carl", "double", "--locate")
+    assert "One change in line 2 makes every check pass." in said
+    assert "+     return x + x" in said or "+     return x * 2" in said
+
+
 def test_what_ended_the_process_is_the_answer(chapter):
     found = explain(chapter, "gus", "total")
     assert not found.steps and "process" in found.trouble.lower()

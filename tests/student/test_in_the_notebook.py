@@ -33,7 +33,7 @@ def desk(kernel, student):
         "get_ipython().reset(); from grader.student import cells_run; cells_run._runs.clear()"
     )
     kernel.run(f"import os; os.chdir({str(student.folder)!r})")
-    kernel.run("import torch\nfrom grader import grade, hint, predict, solution")
+    kernel.run("import torch\nfrom grader import grade, hint, locate, predict, solution")
     return kernel
 
 
@@ -119,6 +119,17 @@ def test_hints_and_solutions_have_the_terminals_memory(desk, student):
     assert "return x * 2" in desk.read("solution()")
     assert desk.read('solution("total", anyway=True)').startswith("Without an attempt, then.")
     assert [kind for kind, _, _ in entries(student)] == ["verdict", *["solution"] * 3]
+
+
+def test_the_wrong_line_with_the_kernels_names(desk, student):
+    desk.run("factor = 3")
+    desk.run("def double(x):\n    y = x\n    return y * factor - x + x", "double")
+    desk.run("def double(x):\n    y = x\n    return y * 3", "double")
+    assert "One change in line 3 makes every check pass." in desk.read('locate("double")')
+    desk.read('locate("double")')
+    assert "return y * 2" in desk.read('locate("double")')
+    assert desk.read("display(double(torch.ones(1)).item())") == "3.0"  # the kernel has its own
+    assert "There is no answer to look into." in desk.read('locate("total")')
 
 
 def test_names_that_are_not_right(desk):

@@ -1,0 +1,319 @@
+"""Which line of an answer is wrong: one where a small change makes every check pass.
+
+Variants of the answer are graded as the answer was, each in a process of its own, until the time is
+up. A line is named only if the whole grader gave the variant full marks, with inputs of two seeds.
+The changes stand in `grader.submission.variants`; which lines are likely, the checks tell that failed
+(Ochiai's coefficient over the lines that ran for their questions; Abreu et al. 2006).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from grader.course.answers import Role
+from grader.course.reference import reference_answer
+from grader.evidence.outcome import Ended, Outcome
+from grader.evidence.wire.channel import Transport
+from grader.inside.probe import Probe
+from grader.submission.program import judged_text
+from grader.submission.scan import scan
+from grader.submission.variants import Variant, variants
+from grader.verdict.checks import CheckRun
+from grader.verdict.grading import Attempt, Clock, ExerciseGrader
+from grader.verdict.interview import Evidence, Interview
+
+SECONDS = 20.0
+"""How long is searched, all together."""
+
+AFTER = 2.0
+"""Seconds, at most, in which another line is looked for when one was found."""
+
+LINES = 2
+"""Most lines that are named: where more would do, none of them is *the* line."""
+
+_ANOTHER_SEED = 1
+"""What is added to the seed for the second grading: a change that fits some inputs is no repair."""
+
+
+class Lines(Protocol):
+    """Tells which lines of the answer ran. `grader.verdict.lines_run` has one for forks."""
+
+    def take(self) -> frozenset[int]:
+        """Return the lines that ran since the last time."""
+
+
+Open = Callable[[Attempt, float], Transport]
+"""Starts a process for an attempt in which no reply takes longer than these seconds."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is looked into: an attempt and the answer's text, as Python.
+
+    `with_text` returns the attempt with another answer: with all that this one names in other cells.
+    `open` starts a process for a variant, `open_traced` one for the attempt itself, which tells what
+    ran, where that can be had.
+    """
+
+    attempt: Attempt
+    text: str
+    with_text: Callable[[str], Attempt]
+    open: Open
+    open_traced: Callable[[Attempt, float], tuple[Transport, Lines | None]]
+    above: int = 0
+    """How many lines of the cell stand above the text."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the search came to. `variants` got full marks, each in another line.
+
+    `tried` is how many were graded, `all_tried` whether none was left. `interrupted` says that
+    somebody did not want to wait, `why` why there was nothing to search.
+    """
+
+    variants: tuple[Variant, ...] = ()
+    tried: int = 0
+    seconds: float = 0.0
+    all_tried: bool = False
+    interrupted: bool = False
+    why: str = ""
+
+
+Progress = Callable[[int, float], object]
+"""Is told how many variants were graded, and the seconds that are left."""
+
+
+def locate(
+    grader: ExerciseGrader,
+    subject: Subject,
+    seed: int,
+    *,
+    seconds: float = SECONDS,
+    without: Iterable[str] = (),
+    progress: Progress = lambda tried, left: None,
+) -> Found:
+    """Look for the lines of an answer where a small change makes every check pass.
+
+    `without` are names of known mistakes that give no hint here. An interrupt ends the search with
+    what was found.
+    """
+    search = _Search(grader, subject, seed, seconds, progress)
+    interrupted = False
+    try:
+        search.run(frozenset(without))
+    except KeyboardInterrupt:
+        interrupted = True
+    except RecursionError:
+        search.why = "It is nested too deeply to be changed piece by piece."
+    return Found(
+        tuple(replace(one, line=one.line + subject.above) for one in search.found),
+        search.tried,
+        time.monotonic() - search.start,
+        search.all_tried,
+        interrupted,
+        search.why,
+    )
+
+
+class _Search:
+    """One search, with what it came to so far."""
+
+    def __init__(
+        self,
+        grader: ExerciseGrader,
+        subject: Subject,
+        seed: int,
+        seconds: float,
+        progress: Progress,
+    ) -> None:
+        self._grader = grader
+        self._subject = subject
+        self._seed = seed
+        self._progress = progress
+        self.start = time.monotonic()
+        self._end = self.start + seconds
+        self.found: list[Variant] = []
+        self.tried = 0
+        self.all_tried = False
+        self.why = ""
+
+    def run(self, without: frozenset[str]) -> None:
+        """Search until the time is up or nothing is left."""
+        heard = self._hear()
+        if heard is None:
+            return
+        right, wrong = self._known(without)
+        for variant in variants(self._subject.text, right, wrong, heard.suspicion):
+            if any(one.line == variant.line for one in self.found):
+                continue
+            if self._left() <= 0 or len(self.found) == LINES:
+                return
+            self._progress(self.tried, self._left())
+            if self._passes(variant, heard):
+                if not self.found:
+                    self._end = min(self._end, time.monotonic() + AFTER)
+                self.found.append(variant)
+        self.all_tried = True
+
+    def _left(self) -> float:
+        return self._end - time.monotonic()
+
+    def _known(self, without: frozenset[str]) -> tuple[list[str], list[tuple[str, str]]]:
+        """Return the right programs that are known, and the mistakes with what they are edits of."""
+        grader = self._grader
+        reference = reference_answer(grader.chapter, grader.exercise)
+        answers = [answer for answer in grader.answers if answer.name not in without]
+        right = [one.source for one in answers if one.role is Role.ALTERNATE]
+        wrong = [(one.source, reference) for one in answers if one.role is Role.MISTAKE]
+        return [reference, *right], wrong
+
+    def _hear(self) -> _Heard | None:
+        """Ask the answer itself: which checks fail, how long each takes, which lines ran."""
+        attempt = self._subject.attempt
+        broken = scan(judged_text(attempt.program), self._grader.exercise.off_limits)
+        if broken:
+            self.why = "It uses what is off limits, and the verdict quotes the line."
+            return None
+        transport, lines = self._subject.open_traced(attempt, max(self._left() / 4, 0.1))
+        interview = _Traced(transport, lines, self._grader, self._seed)
+        times: list[float] = []
+        before = time.monotonic()
+
+        def timed(runs: Sequence[CheckRun]) -> bool:
+            nonlocal before
+            times.append(time.monotonic() - before)
+            interview.note(runs[-1])
+            before = time.monotonic()
+            return False
+
+        try:
+            if not attempt.loaded:
+                interview.load(attempt.program)
+            before = time.monotonic()
+            runs = self._grader.suite.run(interview, self._seed, stop=timed)
+        except Ended:
+            return _Heard(list(range(len(self._grader.suite.checks))), None, self._left() / 4)
+        finally:
+            interview.close()
+        if interview.tripped:
+            self.why = "It uses what is off limits, and the verdict says what."
+            return None
+        if all(run.error is None for run in runs):
+            self.why = "Every check passes."
+            return None
+        failed = sorted((t, n) for n, t in enumerate(times) if runs[n].error is not None)
+        passed = sorted((t, n) for n, t in enumerate(times) if runs[n].error is None)
+        order = [n for _, n in [*failed, *passed]]
+        return _Heard(order, interview.suspicion(), 3 * max(times) + 1.0)
+
+    def _passes(self, variant: Variant, heard: _Heard) -> bool:
+        """Say whether the whole grader gives a variant full marks."""
+        attempt = self._subject.with_text(variant.source)
+        if scan(judged_text(attempt.program), self._grader.exercise.off_limits):
+            return False
+        self.tried += 1
+        return self._runs(attempt, heard) and all(
+            self._has_full_marks(attempt, seed) for seed in (self._seed, self._seed + _ANOTHER_SEED)
+        )
+
+    def _runs(self, attempt: Attempt, heard: _Heard) -> bool:
+        """Say whether every check passes: first those that failed, and no further than a failure.
+
+        What is off limits is not watched for yet: to begin that takes longer than most checks.
+        """
+        patience = max(min(heard.patience, self._left()), 0.1)
+        interview = Interview(self._subject.open(attempt, patience), (), self._seed)
+        try:
+            if not attempt.loaded:
+                interview.load(attempt.program)
+            runs = self._grader.suite.run(
+                interview,
+                self._seed,
+                stop=lambda runs: runs[-1].error is not None,
+                order=heard.order,
+            )
+        except Ended:
+            return False
+        finally:
+            interview.close()
+        return all(run.error is None for run in runs)
+
+    def _has_full_marks(self, attempt: Attempt, seed: int) -> bool:
+        """Grade a variant as the answer was graded; a person must have no reason to look at it."""
+        patience = max(self._left(), 1.0)
+
+        def open_variant() -> Transport:
+            return self._subject.open(attempt, patience)
+
+        verdict = self._grader.grade(attempt, open_variant, seed, open_variant, Clock(0.0))
+        return (
+            verdict.outcome is Outcome.PASSED
+            and verdict.points >= verdict.max_points
+            and not verdict.review
+        )
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """What was learned of the answer: the order of checks, what speaks for lines, seconds to wait."""
+
+    order: list[int]
+    suspicion: Mapping[int, float] | None
+    patience: float
+
+
+class _Traced(Interview):
+    """An interview that knows for each question which lines ran."""
+
+    def __init__(
+        self, transport: Transport, lines: Lines | None, grader: ExerciseGrader, seed: int
+    ) -> None:
+        super().__init__(transport, grader.exercise.off_limits, seed)
+        self._lines = lines
+        self._ran: dict[int, frozenset[int]] = {}
+        self._now: list[int] = []
+        self._of_failed: set[int] = set()
+        self._of_passed: set[int] = set()
+
+    def ask(self, probe: Probe, inputs: Mapping[str, Any]) -> Evidence:
+        """Return the evidence of `probe` on `inputs`, and note the lines that ran for it."""
+        if self._lines is not None:
+            self._lines.take()
+        evidence = super().ask(probe, inputs)
+        if self._lines is not None:
+            ran = self._lines.take()
+            self._ran.setdefault(id(evidence), ran)  # asked again, nothing runs
+            self._now.append(id(evidence))
+        return evidence
+
+    def note(self, run: CheckRun) -> None:
+        """Note how a check ended. It failed on what it asked last."""
+        if run.error is None:
+            self._of_passed.update(self._now)
+        elif self._now:
+            self._of_failed.add(self._now[-1])
+        self._now.clear()
+
+    def suspicion(self) -> dict[int, float] | None:
+        """Return Ochiai's coefficient of each line that ran; None where nothing is known."""
+        if self._lines is None or not self._of_failed:
+            return None
+        failed: dict[int, int] = defaultdict(int)
+        passed: dict[int, int] = defaultdict(int)
+        for asked in self._of_failed:
+            for line in self._ran[asked]:
+                failed[line] += 1
+        for asked in self._of_passed - self._of_failed:
+            for line in self._ran[asked]:
+                passed[line] += 1
+        count = len(self._of_failed)
+        return {
+            line: number / math.sqrt(count * (number + passed[line]))
+            for line, number in failed.items()
+        } or None
