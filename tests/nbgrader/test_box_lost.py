@@ -46,9 +46,10 @@ def test_a_killed_box_is_replaced_and_the_exercise_graded(run, tmp_path, who):
         if name == "round_to_bf16-grade" and not killed:
             first = psutil.Process(run._box._started.process.pid)
             target = first if who == "bubblewrap" else first.children(recursive=True)[-1]
+            dying = [target, *target.children(recursive=True)]
             killed.append(target.pid)
             os.kill(target.pid, signal.SIGKILL)
-            psutil.wait_procs([target], timeout=20)
+            psutil.wait_procs(dying, timeout=60)
         return run.open(name, budget)
 
     verdicts = graded(run, tmp_path, open_for)

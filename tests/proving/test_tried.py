@@ -128,6 +128,7 @@ def test_the_command_prints_a_table_and_what_is_missed(tmp_path):
     assert [line.split() for line in ended.stdout.splitlines()][1:] == [
         ["decode", "-", "0", "of", "1", "-", "-", "0"],
         ["all", "-", "0", "of", "1", "-", "-", "0"],
+        ["Explained", "by", "a", "relation", "alone:", "0."],
     ]
 
 
@@ -140,6 +141,7 @@ def test_processes_take_parts(tmp_path):
     path = tmp_path / "two.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     ended = run("--fork", "--jobs", 2, "--json", "--file", path)
+    assert ended.exit_code == 0, ended.exception
     assert [one["exercise"] for one in json.loads(ended.stdout)["answers"]] == [
         "decode",
         "format_limits",

@@ -24,6 +24,20 @@ def read_element(memory, size, stride, offset, itemsize, index):
 """
 
 
+PATIENCE = 600
+"""Seconds for a search that finds what it looks for, or is stopped, on a machine however busy."""
+
+
+def stop_at(count):
+    """Return what interrupts a search after so many variants."""
+
+    def stop(tried, left):
+        if tried == count:
+            raise KeyboardInterrupt
+
+    return stop
+
+
 @pytest.fixture(scope="module")
 def search():
     """Look for the wrong line of an answer to read_element; return what was found."""
@@ -41,7 +55,7 @@ def search():
 
 
 def test_the_line_and_the_change(search):
-    found = search(READ.format("<=", 1), seconds=60)
+    found = search(READ.format("<=", 1), seconds=PATIENCE)
     one = found.variants[0]
     assert (one.line, one.now.strip()) == (7, "if not -n <= i < n:")
     attempt = search.grader.attempt_with(one.source)
@@ -52,31 +66,26 @@ def test_the_line_and_the_change(search):
 
 
 def test_two_mistakes_are_no_one_line(search):
-    found = search(READ.format("<=", 2), seconds=3)
-    assert (found.variants, found.why) == ((), "")
-    assert found.tried > 3
+    found = search(READ.format("<=", 2), seconds=PATIENCE, progress=stop_at(9))
+    assert (found.variants, found.why, found.tried) == ((), "", 9)
 
 
 def test_a_right_answer_has_no_wrong_line(search):
-    assert search(READ.format("<", 1)).why == "Every check passes."
+    assert search(READ.format("<", 1), seconds=PATIENCE).why == "Every check passes."
 
 
 def test_what_breaks_a_rule_is_no_candidate(search):
-    found = search("def read_element(*given):\n    import ctypes\n", seconds=2)
+    found = search("def read_element(*given):\n    import ctypes\n", seconds=30)
     assert found.variants == ()
 
 
 def test_the_time_is_kept_for_the_whole(search):
     found = search(READ.format("<=", 2), seconds=1)
-    assert found.seconds < 3 and not found.all_tried
+    assert found.seconds < 30 and not found.all_tried
 
 
 def test_an_interrupt_leaves_what_was_found(search):
-    def stop(tried, left):
-        if tried == 2:
-            raise KeyboardInterrupt
-
-    found = search(READ.format("<=", 2), progress=stop)
+    found = search(READ.format("<=", 2), seconds=PATIENCE, progress=stop_at(2))
     assert found.interrupted and found.tried == 2
 
 
@@ -89,7 +98,7 @@ def test_lines_that_ran_where_it_failed_are_suspected(search, monkeypatch):
         return real(source, right, wrong, suspicion)
 
     monkeypatch.setattr(module, "variants", spy)
-    search(READ.format("<=", 1), seconds=2)
+    search(READ.format("<=", 1), seconds=PATIENCE, progress=stop_at(1))
     (suspicion,) = seen
     assert set(suspicion) <= set(range(2, 10))  # a definition is no part of a run
     assert 0 < suspicion[6] <= 1 and suspicion.get(7, 0) <= suspicion[6]
