@@ -113,7 +113,10 @@ def changes_table(changes: Sequence[Change]) -> Table:
     """Return what changed, exercise by exercise: from what to what, why, and for whom."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for change in changes:
-        points = f"{change.before.points:g} → {change.after.points:g}"
+        before, after = (
+            one.points if one.scored else None for one in (change.before, change.after)
+        )
+        points = _points(before, after)
         alike.setdefault((change.exercise, points, "; ".join(change.why)), []).append(
             change.student
         )

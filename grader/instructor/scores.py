@@ -88,7 +88,8 @@ def _lines(row: Row) -> Iterator[tuple[str, str, str, str]]:
     shared = [outcome for outcome in counts if outcome == "passed" or counts[outcome] > 2]
     said = [o for o in shared if not any(m for _, _, x, m in row.results.values() if x == o)]
     for outcome in said:
-        yield "", f"{counts[outcome]} exercises", outcome, ""
+        number = counts[outcome]
+        yield "", f"{number} exercise{'s' * (number != 1)}", outcome, ""
     for exercise, (points, most, outcome, mistake) in row.results.items():
         if outcome not in said:
             yield _of(points, most), exercise, outcome, mistake
