@@ -85,5 +85,5 @@ def test_nothing_of_a_student_becomes_markup(session):
 
 
 def test_nobody_else_looks_at_what_is_practised(session):
-    assert "off limits" in session["built in"][1]
+    assert "Off limits here" in session["built in"][1]
     assert not [name for name, (_, text, _) in session.items() if "A person will look" in text]
