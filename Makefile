@@ -116,7 +116,7 @@ build: .venv/.ready ## Build notebooks and site pages from solutions/*/*.pct.py
 # ── Proving it ───────────────────────────────────────────────────────────────
 
 # Tests of a file stay on one worker (tests/conftest.py). pytest's 5 means that no test carries the marker.
-test: .venv/.ready system ## Check everything, in about a quarter of an hour on two cores
+test: .venv/.ready system ## Check everything, in about half an hour on two cores
 	$(call step,'ruff')
 	@ruff check --quiet . && ruff format --check --quiet .
 	$(call step,'mypy --strict')
@@ -129,7 +129,7 @@ test: .venv/.ready system ## Check everything, in about a quarter of an hour on 
 	@pytest -q -m alone || [ $$? = 5 ]
 	$(spent)
 
-prove: .venv/.ready system ## Prove every grader anew, and run every notebook: half an hour on two cores
+prove: .venv/.ready system ## Prove every grader anew, run every notebook and every tried answer: more than an hour on two cores
 	$(call step,'Every known answer and every mutant of every exercise, every notebook')
 	@undertorch prove
 	$(call step,'What every explorer computes, every page shows, every notebook does')
