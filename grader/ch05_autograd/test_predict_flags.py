@@ -1,6 +1,6 @@
 """Checks of `predict_flags`: random programs, each run by torch itself on the grader's side."""
 
-from grader import Mismatch, about, assert_equal, compared, gate
+from grader import Mismatch, about, assert_equal, compared, gate, points
 from grader.ch05_autograd.programs import as_text, random_program, run
 
 RESULTS = ["add", "greater"]
@@ -88,6 +88,7 @@ def test_inference_mode(flags, rng):
     compare(flags, rng, [*RESULTS, *COPIES], modes, fixed=fixed)
 
 
+@points(3)
 def test_everything(flags, rng):
     """Long programs of all steps in all modes."""
     fixed = [("add", "c", "a", "b"), ("requires_grad_", "c", True), ("leaf", "d", False)]

@@ -3,7 +3,16 @@
 import pytest
 import torch
 
-from grader import Mismatch, about, assert_close, assert_equal, compared, gate, python_random
+from grader import (
+    Mismatch,
+    about,
+    assert_close,
+    assert_equal,
+    compared,
+    gate,
+    points,
+    python_random,
+)
 from grader.ch07_compile.captured_programs import random_lines
 from grader.ch07_compile.probes.mini_dynamo import calls_of_captured
 
@@ -130,6 +139,7 @@ def test_values(mini_dynamo, tensors, held):
     run(mini_dynamo, ["return torch.sin(x) + 1"], tensors, held, [call([0])], [1], [1])
 
 
+@points(5)
 def test_cache(mini_dynamo, tensors, held):
     """A second call runs the graph alone, on its own arguments."""
     lines = ["y = (x.sin() + 1).relu()", "return torch.add(y, args[2], alpha=2) * args[1]"]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Mismatch, about, assert_close, assert_equal, claimed, gate
+from grader import Mismatch, about, assert_close, assert_equal, claimed, gate, points
 
 ROUNDING = "a few roundings of float32"
 NAMES = ("mean", "debiased mean")
@@ -73,6 +73,7 @@ def test_in_the_graph(steady_steps):
 
 
 @claimed
+@points(3)
 def test_counter(steady_steps, rng):
     """Twelve steps of the same shape and decay share one graph."""
     calls = numbered(rng, [5] * 12, [0.5])

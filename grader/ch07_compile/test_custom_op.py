@@ -12,6 +12,7 @@ from grader import (
     claimed,
     facts,
     gate,
+    points,
 )
 
 ROUNDING = "the order of a sum of a few rows in float64"
@@ -112,6 +113,7 @@ def compiled_as_eager(smooth_compiled, xs, keep, cotangents, dynamic):
     return got
 
 
+@points(3)
 def test_compiled(smooth_compiled, x, keep, cotangent):
     """Compiled with `fullgraph=True` it is one node of the forward graph, and the values are right."""
     got = compiled_as_eager(smooth_compiled, [x], keep, [cotangent], False)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_equal, draw_one, gate
+from grader import assert_equal, draw_one, gate, points
 from grader.ch07_compile.probes.fx_steps import call_named, module_from_steps, run_twice
 from grader.ch07_compile.probes.passes import run_trained
 from grader.ch07_compile.random_graphs import (
@@ -111,6 +111,7 @@ def test_one_call(constants_folded, steps, inputs, attributes):
     compare(constants_folded, steps, inputs, attributes)
 
 
+@points(4)
 def test_chains(constants_folded, rng, attributes):
     """Chains of constants become one tensor each, for each constant that is used."""
     for length in (1, 2, 4, 8, 16):

@@ -157,7 +157,7 @@ def test_size(one_graph_runs, cases):
 
 
 @claimed
-@points(3)
+@points(4)
 def test_no_product_below(one_graph_runs, cases):
     """Below the limit no matrix product is computed."""
     got = [one["products"] for one in one_graph_runs.ask(cases).value["cases"]]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Mismatch, about, assert_close, assert_equal, assert_holds, claimed, gate
+from grader import Mismatch, about, assert_close, assert_equal, assert_holds, claimed, gate, points
 from grader.ch07_compile.joint_graphs import as_program, draw_joint_program, joint_origins
 from grader.ch07_compile.probes.joint_programs import (
     SEED,
@@ -173,6 +173,7 @@ def test_save_nothing(joint_cut, rng, numbers):
     compare(joint_cut, GRAPHS, steps, [8], ALL, numbers, [])
 
 
+@points(4)
 def test_save_some(joint_cut, rng, numbers):
     """Where some values may be saved, recomputation starts from them and from primals."""
     for savable in (["aten.sin.default"], ["aten.mul.Tensor", "aten.mm.default"]):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Mismatch, about, assert_equal, assert_holds, assert_same_bits, gate
+from grader import Mismatch, about, assert_equal, assert_holds, assert_same_bits, gate, points
 from grader.ch07_compile.joint_graphs import (
     as_program,
     draw_joint_program,
@@ -110,6 +110,7 @@ def test_backward(joint_read, rng, numbers):
     compare(joint_read, ["backward"], [("sin", 0), ("cos", 1)], [3, 4], ALL, numbers)
 
 
+@points(3)
 def test_either(joint_read, rng, numbers):
     """`either` names what only the backward needs and no tangent takes part in."""
     compare(joint_read, ["either"], [("sin", 0), ("mul", 3, 1), ("sin", 4)], [5], ALL, numbers)

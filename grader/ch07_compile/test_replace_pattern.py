@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader import assert_equal, assert_holds, draw_one, gate
+from grader import assert_equal, assert_holds, draw_one, gate, points
 from grader.ch07_compile.random_graphs import (
     as_text,
     assert_same_runs,
@@ -136,6 +136,7 @@ def test_constants(pattern_replaced, inputs):
     compare(pattern_replaced, steps, (pattern, new), expected, 1, inputs)
 
 
+@points(3)
 def test_inner_values_used_outside(pattern_replaced, inputs):
     """Where a value inside the match is used by others, or returned, there is no match."""
     one = [call("s", "sigmoid", "%x0"), call("m", "mul.Tensor", "%x0", "%s")]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import gate
+from grader import gate, points
 from grader.ch07_compile.probes.fx_steps import call_named
 from grader.ch07_compile.random_graphs import (
     assert_calls_at_most,
@@ -117,6 +117,7 @@ def test_twice(calls_shared, steps, inputs):
     compare(calls_shared, steps, inputs)
 
 
+@points(3)
 def test_expressions(calls_shared, rng):
     """Whole expressions that occur again are shared, call by call, tuples and views too."""
     for length in (6, 12, 24, 40):

@@ -13,6 +13,7 @@ from grader import (
     claimed,
     compared,
     gate,
+    points,
 )
 from grader.ch08_ddp.probes.sharding import ZERO_MAKERS
 
@@ -82,6 +83,7 @@ def test_steps(zero_steps, values):
             raise Mismatch("No parameter has moved.")
 
 
+@points(2)
 def test_parameters(zero_steps, values, gradients, kind, rng):
     """After each step all ranks have the parameters of one optimizer of all of them."""
     compare(zero_steps.value, values, gradients, kind)

@@ -5,7 +5,7 @@ from math import prod
 
 import pytest
 
-from grader import assert_equal, gate
+from grader import assert_equal, gate, points
 
 WORDS = {
     "coordinate": "the coordinates",
@@ -74,6 +74,7 @@ def test_coordinates(placed):
     compare(placed, MESHES, "coordinate", lambda place, members: place)
 
 
+@points(2)
 def test_members(placed):
     """The group along a dimension: ranks that differ in this coordinate only."""
     compare(placed, MESHES, "members", lambda place, members: members)

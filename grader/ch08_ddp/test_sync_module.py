@@ -3,7 +3,16 @@
 import pytest
 import torch
 
-from grader import about, assert_equal, assert_holds, assert_same_bits, claimed, draw_int, gate
+from grader import (
+    about,
+    assert_equal,
+    assert_holds,
+    assert_same_bits,
+    claimed,
+    draw_int,
+    gate,
+    points,
+)
 from grader.ch08_ddp.probes.replicas import Replica, tensors_of
 
 DESCRIPTIONS = 16_000
@@ -48,6 +57,7 @@ def test_runs(synced, base):
         )
 
 
+@points(4)
 def test_parameters(synced, base):
     """Parameters, one of them frozen, one without dimensions, one empty: rank 0's on all ranks."""
     compare(synced, base, 0, ["frozen", "scale", "empty", "table.weight", "inner.0.weight"])

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import assert_equal, gate
+from grader import assert_equal, gate, points
 
 KEPT = ("parameters", "gradients", "state")
 
@@ -53,6 +53,7 @@ def test_stage_1(ledgers, sizes):
     compare(ledgers, [(s, ranks, 1) for s in sizes for ranks in (2, 7)], KEPT)
 
 
+@points(2)
 def test_stages_2_and_3(ledgers, sizes):
     """Stage 2 shards gradients too, stage 3 parameters too."""
     compare(ledgers, [(s, r, stage) for stage in (2, 3) for s in sizes for r in (2, 7)], KEPT)
