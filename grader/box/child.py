@@ -26,6 +26,9 @@ _GRACE = 1.0
 """Seconds between the end of the channel and the keeper's word on why, before we stop waiting for
 the process to end by itself: a process that only closed its channel lives on."""
 
+_GONE = Ending("gone")
+"""The keeper ended without a word: the whole box was killed around it. No student can do that."""
+
 _LAST_WORD = 10.0
 """Seconds for the keeper to end a tree once told to. It takes 12 ms; a machine that swaps, longer."""
 
@@ -132,6 +135,8 @@ class Child:
         ending = self._end(patience)
         if ending.how == SETUP:
             raise BoxUnavailable(f"a child of the box could not be confined: {ending.detail}")
+        if ending == _GONE:
+            raise BoxUnavailable("the box was killed around a child")
         return otherwise if ending.how == ASKED else explain(ending, self._budget)
 
     def _end(self, patience: float) -> Ending:
@@ -153,9 +158,10 @@ class Child:
                     pass
             self._leash.shutdown(socket.SHUT_WR)
             return self._read_ending(_LAST_WORD)
-        except (ChannelError, OSError):
-            # The keeper ends without a word only when the whole box was killed around it.
+        except ChannelTimeout:
             return Ending(ASKED)
+        except (ChannelError, OSError):
+            return _GONE
 
     def _read_ending(self, seconds: float) -> Ending:
         deadline = time.monotonic() + seconds

@@ -8,6 +8,7 @@ comment lines: what it tries, then any of
     # review_decode: words    at this one alone;
     # review_all: words       so with every exercise of the submission
     # says: words             the feedback page must hold these words: the attack really ran
+    # student: name           who hands it in, instead of a name made of the file's
 
 Then come sections:
 
@@ -70,7 +71,8 @@ class Attack:
     @property
     def student(self) -> str:
         """Who hands it in."""
-        name = "-".join(self.path.relative_to(HERE).with_suffix("").parts)
+        made = "-".join(self.path.relative_to(HERE).with_suffix("").parts)
+        name = self.head.get("student", made)
         return f"plain-{name}" if self.plain else name
 
     @property

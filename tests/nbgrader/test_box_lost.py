@@ -11,6 +11,7 @@ from grader.building.sample import fill, reference_sources
 from grader.course.cells import grade_id_of
 from grader.course.course import Course
 from grader.evidence.outcome import Outcome
+from grader.evidence.wire.channel import receive_frame
 from grader.nbgrader.run import Run, Terms, grade_notebook
 from tests import ROOT
 
@@ -38,19 +39,40 @@ def graded(run, folder, open_for):
     return grade_notebook(run, node, open_for).verdicts
 
 
-@pytest.mark.parametrize("who", ["bubblewrap", "the warm process"])
-def test_a_killed_box_is_replaced_and_the_exercise_graded(run, tmp_path, who):
+@pytest.mark.parametrize(
+    ("who", "when"),
+    [
+        ("bubblewrap", "before a child is opened"),
+        ("the warm process", "before a child is opened"),
+        ("bubblewrap", "while a child is asked"),
+    ],
+)
+def test_a_killed_box_is_replaced_and_the_exercise_graded(run, tmp_path, monkeypatch, who, when):
     killed = []
+
+    def kill():
+        first = psutil.Process(run._box._started.process.pid)
+        target = first if who == "bubblewrap" else first.children(recursive=True)[-1]
+        dying = [target, *target.children(recursive=True)]
+        killed.append(target.pid)
+        os.kill(target.pid, signal.SIGKILL)
+        psutil.wait_procs(dying, timeout=60)
+
+    def receive(sock, deadline):
+        if asked and not killed:
+            kill()
+        return receive_frame(sock, deadline)
 
     def open_for(name, budget):
         if name == "round_to_bf16-grade" and not killed:
-            first = psutil.Process(run._box._started.process.pid)
-            target = first if who == "bubblewrap" else first.children(recursive=True)[-1]
-            dying = [target, *target.children(recursive=True)]
-            killed.append(target.pid)
-            os.kill(target.pid, signal.SIGKILL)
-            psutil.wait_procs(dying, timeout=60)
+            if when == "while a child is asked":
+                asked.append(name)
+            else:
+                kill()
         return run.open(name, budget)
+
+    asked = []
+    monkeypatch.setattr("grader.box.child.receive_frame", receive)
 
     verdicts = graded(run, tmp_path, open_for)
     assert killed
