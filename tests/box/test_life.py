@@ -52,6 +52,12 @@ def test_children_share_nothing(box):
         ]
         pids = ask(two, "import os; result = [p for p in os.listdir('/proc') if p.isdigit()]")
         assert sorted(pids) == ["1", "2"]
+        listens = "import socket; s = socket.socket(socket.AF_UNIX); "
+        ask(one, f"import sys; {listens} s.bind('\\0mine'); s.listen(); sys.mine = s")
+        assert "refused" in raised(two, f"{listens} s.connect('\\0mine')")
+        queue = "import ctypes; result = ctypes.CDLL(None).mq_open(b'/mine', {}, 0o600, None)"
+        assert ask(one, queue.format("0o102")) >= 0
+        assert ask(two, queue.format("0o2")) == -1
         assert ask(one, "import random; result = random.random()") != ask(
             two, "import random; result = random.random()"
         )
