@@ -23,9 +23,6 @@ from grader.verdict.marks import Mark
 Known = dict[str, list[Mark]]
 """The marks of an exercise's mistakes, by the keys of their lines in `known.json`."""
 
-EXERCISES_PER_PROCESS = 4
-"""A fork costs more the more memory its process has, and a process that proves grows."""
-
 
 def prove_exercises(
     exercises: Sequence[tuple[Chapter, Exercise]], seed: int, jobs: int
@@ -38,9 +35,7 @@ def prove_exercises(
         return
     spawn = multiprocessing.get_context("spawn")  # a fork would take torch's threads for its own
     longest = sorted(exercises, key=lambda pair: -pair[1].minutes)
-    with ProcessPoolExecutor(
-        max(1, jobs), mp_context=spawn, max_tasks_per_child=EXERCISES_PER_PROCESS
-    ) as pool:
+    with ProcessPoolExecutor(max(1, jobs), mp_context=spawn) as pool:
         begun = [pool.submit(_prove_and_try, *pair, seed) for pair in longest]
         for ended in as_completed(begun):
             yield ended.result()
