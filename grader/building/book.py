@@ -106,7 +106,8 @@ def _overview(
 ) -> list[str]:
     """What one will be able to do, how long it takes, and where all of it is."""
     title, summary = card["title"], card["summary"]
-    blocks = [_head(_numbered(chapter, title), summary, chapter), f"# {title}", summary.strip()]
+    head = _head(_numbered(chapter, title), summary, chapter, *(["hide: [toc]"] if sittings else []))
+    blocks = [head, f"# {title}", summary.strip()]
     if explorer is not None:
         blocks.append(f"[Try it in the explorer](../explorers/{explorer}.md).")
     if not exercises:

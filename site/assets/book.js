@@ -33,8 +33,7 @@ document.querySelectorAll(".ut-reveal[data-is]").forEach((fold, number) => {
     const truth = fold.dataset.is;
     const right = guess !== "" && same(guess, truth);
     form.dataset.right = guess === "" ? "" : right;
-    if (guess === "") status.textContent = "";
-    else status.textContent = right ? `You predicted ${guess}, and so it is.` : `You predicted ${guess}. It is ${truth}.`;
+    status.textContent = guess && `You predicted ${guess}${right ? ", and so it is." : "."}`;
     fold.open = true;
   });
   fold.classList.add("ut-asked");
