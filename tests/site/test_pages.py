@@ -66,6 +66,25 @@ RUN = """async (rules) => {
 }"""
 
 
+# What axe does not see. The title of the contents stays while they are scrolled, so it must be opaque.
+# What is cut off must fade where it goes on; on a desk, that is for few lines of code. And a column that is
+# a word wide is no column.
+LAYOUT = """(desk) => {
+  const wrong = [];
+  for (const title of document.querySelectorAll(".md-nav--secondary > .md-nav__title")) {
+    if (title.checkVisibility() && !/^rgb\\(/.test(getComputedStyle(title).backgroundColor)) wrong.push("contents show through their title");
+  }
+  const cut = [...document.querySelectorAll(".md-typeset pre > code, .ut-out")].filter((e) => e.clientWidth && e.scrollWidth > e.clientWidth);
+  for (const e of cut) if (e.scrollLeft === 0 && getComputedStyle(e).maskImage === "none") wrong.push(`cut off without a fade: ${e.textContent.slice(0, 60)}`);
+  const blocks = document.querySelectorAll(".md-typeset pre > code").length;
+  if (desk && cut.length > Math.max(3, blocks / 8)) wrong.push(`${cut.length} of ${blocks} blocks of code are cut off`);
+  for (const cell of document.querySelectorAll(".md-typeset td")) {
+    if (cell.clientWidth && cell.clientWidth < 64 && cell.clientHeight > 240) wrong.push(`a column of ${cell.clientWidth} px: ${cell.textContent.slice(0, 60)}`);
+  }
+  return wrong.slice(0, 5);
+}"""
+
+
 @pytest.fixture(scope="module")
 def viewer(context: BrowserContext) -> Iterator[Watch]:
     """One page for the whole module: it knows fonts and scripts already."""
@@ -84,6 +103,7 @@ def complaints(watch: Watch) -> list[str]:
         )
         if (beyond := watch.overflow()) > 0:
             found.append(f"{beyond} px wider than a window of {width}")
+        found += [f"{width}: {said}" for said in watch.page.evaluate(LAYOUT, width == DESK)]
         assert watch.page.evaluate(MARK) > 1
         found += [f"{width} {scheme}: {said}" for said in watch.page.evaluate(RUN, rules)]
     found += watch.complaints
@@ -125,6 +145,16 @@ def test_every_state_of_the_gallery(viewer: Watch, site: str, name: str) -> None
     for state in states:
         viewer.page.evaluate("(hash) => { location.hash = hash; }", state)
         assert not complaints(viewer), state
+
+
+def test_an_explorer_looks_alike_wherever_it_stands(viewer: Watch, site: str) -> None:
+    """The home page styles its own sections, and an explorer's panels are sections too."""
+    paddings = set()
+    for name in ("index.html", "explorers/formats.html"):
+        viewer.page.goto(site + name)
+        panels = viewer.page.locator(".ut-panel:visible")
+        paddings |= set(panels.evaluate_all("(all) => all.map((e) => getComputedStyle(e).padding)"))
+    assert len(paddings) == 1
 
 
 STOPS = """(explorer) => {
