@@ -106,7 +106,9 @@ def _overview(
 ) -> list[str]:
     """What one will be able to do, how long it takes, and where all of it is."""
     title, summary = card["title"], card["summary"]
-    head = _head(_numbered(chapter, title), summary, chapter, *(["hide: [toc]"] if sittings else []))
+    # its sittings' pages say more of what one searches, and have the same headings
+    more = ["hide: [toc]", "search:\n  boost: 0.5"] if sittings else []
+    head = _head(_numbered(chapter, title), summary, chapter, *more)
     blocks = [head, f"# {title}", summary.strip()]
     if explorer is not None:
         blocks.append(f"[Try it in the explorer](../explorers/{explorer}.md).")

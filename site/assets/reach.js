@@ -11,6 +11,8 @@ const mark = (element) => {
 const wide = () => document.querySelectorAll(WIDE).forEach(mark);
 addEventListener("load", () => {
   document.querySelector(".md-search")?.setAttribute("aria-label", "Search");
+  // A button beside each block of code is no landmark.
+  document.querySelectorAll(".md-code__nav").forEach((nav) => nav.setAttribute("role", "none"));
   wide();
   addEventListener("resize", wide);
   // Neither bubbles, and a fold that opens shows what had no width.
