@@ -38,9 +38,9 @@ def chapter_pages(
     sittings = sittings_in(reference, exercises)
     names = [*(one.id for one in exercises), *(opening_id(one.id) for one in sittings)]
     anchors = Anchors.besides(card["title"], names)
-    above, below = ("", f"{chapter}/") if sittings else (f"{chapter}/", f"{chapter}/")
+    solutions = SOLUTIONS if sittings else f"{chapter}/{SOLUTIONS}"
     around = Surroundings(
-        {one.id: one for one in exercises}, card.get("reading", {}), values, above + SOLUTIONS
+        {one.id: one for one in exercises}, card.get("reading", {}), values, solutions
     )
     parts = _parts(reference.cells, sittings)
     pages: dict[str, str] = {}
@@ -48,14 +48,14 @@ def chapter_pages(
     contents: dict[str, list[Section]] = {}
     for one, following in zip(sittings, [*sittings[1:], None], strict=False):
         text, contents[one.id] = body(parts[one.id], anchors, around)
-        pages[f"{below}{one.id}.md"] = _sitting_page(
+        pages[f"{chapter}/{one.id}.md"] = _sitting_page(
             chapter, card["title"], one, len(sittings), following, text
         )
-    listed = _overview(chapter, card, sittings, exercises, contents, explorer) + [opening]
+    listed = [*_overview(chapter, card, sittings, exercises, contents, explorer), opening]
     page = "\n\n".join(block for block in listed if block)
     pages = {f"{chapter}.md": page, **pages}
     if exercises:
-        pages[f"{below}{SOLUTIONS}.md"] = _solutions_page(
+        pages[f"{chapter}/{SOLUTIONS}.md"] = _solutions_page(
             reference, chapter, card["title"], exercises, sittings
         )
     return {name: _styled_once(text) + "\n" for name, text in pages.items()}
@@ -117,7 +117,9 @@ def _overview(
     total = f"{_counted(exercises)}, about {in_hours(minutes_of(exercises))}"
     if not sittings:
         return [*blocks, f"**{total}.**", _table(exercises, {})]
-    where = {one.id: f"{chapter}/{sitting.id}.md" for sitting in sittings for one in sitting.exercises}
+    where = {
+        one.id: f"{chapter}/{sitting.id}.md" for sitting in sittings for one in sitting.exercises
+    }
     short = short_path(exercises)
     partly = 0 < len(short) < len(exercises)
     blocks.append(
@@ -136,9 +138,7 @@ def _overview(
     )
     blocks.append("## Its sittings { #sittings }")
     known = {one.id: one for one in exercises}
-    blocks += [
-        _entry(chapter, one, contents[one.id], known, partly=partly) for one in sittings
-    ]
+    blocks += [_entry(chapter, one, contents[one.id], known, partly=partly) for one in sittings]
     return [*blocks, _table(exercises, where)]
 
 
@@ -152,9 +152,7 @@ def _entry(
 ) -> str:
     """One sitting in the overview. The anchors of what it holds stand on the links to it."""
     page = f"{chapter}/{sitting.id}.md"
-    head = (
-        f"### {sitting.number}. [{sitting.question}]({page}){{ #{opening_id(sitting.id)} .ut-moved }}"
-    )
+    head = f"### {sitting.number}. [{sitting.question}]({page}){{ #{opening_id(sitting.id)} .ut-moved }}"
     lines = [f"{sitting.minutes} minutes", ""]
     for one in contents:
         link = f"[{one.title}]({page}#{one.anchor}){{ #{one.anchor} .ut-moved }}"

@@ -35,7 +35,6 @@ from grader.course.cells import is_solution_cell
 from grader.course.course import AuthorError, Chapter, Course, CourseError
 from grader.nbgrader.release import release
 
-
 PAGES = Path("site/chapters")
 
 

@@ -47,8 +47,7 @@ def body(
     blocks: list[str] = []
     sections: list[Section] = []
     card = ""  # of the exercise that is open
-    asking = ""  # what stands above a cell that asks for a prediction
-    statement = ""
+    held = ""  # the end of a text that goes into the panel, or the card, of the cell below it
     for cell, following in zip(cells, [*cells[1:], None], strict=True):
         if cell.cell_type == "markdown":
             name = cell.id.removesuffix("-card")
@@ -62,15 +61,17 @@ def body(
             sections += found
             source = source.replace("<details>", '<details markdown="1">')
             if following is not None and is_solution_cell(following):
-                source, statement = _parted(_STATEMENT, source)
+                source, held = _parted(_STATEMENT, source)
             elif following is not None and asked_in(following):
-                source, asking = _parted(_PREDICTION, source)
+                source, held = _parted(_PREDICTION, source)
             blocks.append(source)
         elif is_solution_cell(cell):
-            blocks.append(_panel(around.exercises[cell.id], card, statement, around.solutions))
+            blocks.append(_panel(around.exercises[cell.id], card, held, around.solutions))
             blocks.append(_reading(around.reading.get(cell.id, ())))
+            held = ""
         elif asked := asked_in(cell):
-            blocks.append(_prediction(asking, asked, around.values.get(cell.id)))
+            blocks.append(_prediction(held, asked, around.values.get(cell.id)))
+            held = ""
         elif not is_grade_cell(cell):
             blocks += [code(_shown(cell.source)), *map(_output, cell.outputs)]
     return "\n\n".join(block for block in blocks if block), sections
@@ -115,7 +116,9 @@ def _prediction(question: str, asked: Asked, value: str | None) -> str:
     `site/assets/book.js` puts a place for a guess above the fold.
     """
     said = "" if value is None else f' data-is="{escape(value)}"'
-    truth = "This was not measured yet." if value is None else f"It is {_inline(value)}. Measured by"
+    truth = (
+        "This was not measured yet." if value is None else f"It is {_inline(value)}. Measured by"
+    )
     return "\n\n".join(
         block
         for block in [

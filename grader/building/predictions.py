@@ -92,9 +92,9 @@ def measured(notebook: NotebookNode, folder: Path, stage: Path, source: Path) ->
     cells = {cell.id: cell for cell in ran(revealing, folder, source).cells}
     values: dict[str, str] = {}
     for name in asking:
-        results = [one for one in cells[name].outputs if one.output_type == "execute_result"]
-        check_outputs(nbformat.from_dict({"id": name, "outputs": results}), stage, source)
-        values |= {name: one.data["text/plain"] for one in results}
+        (result,) = [one for one in cells[name].outputs if one.output_type == "execute_result"]
+        check_outputs(nbformat.from_dict({"id": name, "outputs": [result]}), stage, source)
+        values[name] = result.data["text/plain"]
     return values
 
 

@@ -83,7 +83,12 @@ def test_an_exercise_is_one_panel_and_its_solution_stands_elsewhere(course):
     assert "## Halve { #halve }" in page
     prose, _, panel = page.partition('<details class="ut-exercise" markdown="1">')
     assert "Another sentence." in prose and "**Write" not in prose
-    for part in ("**Write `halve(x)`.**", "Hint 1", "*Off limits:*", "[A solution](solutions.md#halve)"):
+    for part in (
+        "**Write `halve(x)`.**",
+        "Hint 1",
+        "*Off limits:*",
+        "[A solution](solutions.md#halve)",
+    ):
         assert part in panel
     for none in ("grade(", "NotImplementedError", "SOLUTION", "x / 2", "predict("):
         assert none not in page
@@ -164,4 +169,7 @@ def test_a_measurement_shows_what_a_guess_would_be_compared_with(tmp_path):
         "predict(..., lambda: x)",
         "x.append(2)\npredict(..., lambda: 'a\\'b')",
     )
-    assert measured(notebook, tmp_path, tmp_path, tmp_path / "more.pct.py") == {"b": "[1]", "c": "a'b"}
+    assert measured(notebook, tmp_path, tmp_path, tmp_path / "more.pct.py") == {
+        "b": "[1]",
+        "c": "a'b",
+    }

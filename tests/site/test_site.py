@@ -73,7 +73,9 @@ def test_the_index_of_the_search_waits_for_a_search(watch: Watch, site: str) -> 
     watch.page.goto(site + "glossary.html", wait_until="networkidle")
     assert not [url for url in asked if "search_index" in url]
     watch.page.click("input.md-search__input")
-    watch.page.wait_for_function("() => !document.querySelector('.md-search-result__meta').textContent.includes('Initializing')")
+    watch.page.wait_for_function(
+        "() => !document.querySelector('.md-search-result__meta').textContent.includes('Initializing')"
+    )
     assert [url for url in asked if "search_index" in url]
 
 
@@ -153,10 +155,14 @@ def test_solutions_are_for_those_who_ask(built: Path, monkeypatch: pytest.Monkey
     config = SimpleNamespace(docs_dir="site")
     text = "Prose.\n\n[A solution](solutions.md#reshape){ .ut-solution }\n\nMore."
     assert book.on_page_markdown(text, page, config) == text
-    files = [SimpleNamespace(src_uri=f"chapters/ch02_strides/{n}.md") for n in ("solutions", "views")]
+    files = [
+        SimpleNamespace(src_uri=f"chapters/ch02_strides/{n}.md") for n in ("solutions", "views")
+    ]
     monkeypatch.setenv(book.SOLUTIONS, "none")
     assert "solutions" not in book.on_page_markdown(text, page, config)
-    assert [file.src_uri for file in book.on_files(files, config)] == ["chapters/ch02_strides/views.md"]
+    assert [file.src_uri for file in book.on_files(files, config)] == [
+        "chapters/ch02_strides/views.md"
+    ]
 
 
 def test_the_search_leads_to_sentences(built: Path) -> None:
