@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from grader.building.anchors import Anchors, Section
 from grader.building.page import SOLUTIONS, Surroundings, body, code
 from grader.building.predictions import Measured
-from grader.building.sittings import OVERVIEW, PROGRESS, STAR, TITLE, opening_id
+from grader.building.sittings import OVERVIEW, PROGRESS, STAR, TITLE, counted, opening_id
 from grader.course.cells import is_solution_cell
 from grader.course.course import exercises_in, sittings_in
 from grader.course.exercise import Exercise, Sitting, in_hours, minutes_of, short_path
@@ -114,7 +114,7 @@ def _overview(
         blocks.append(f"[Try it in the explorer](../explorers/{explorer}.md).")
     if not exercises:
         return blocks
-    total = f"{_counted(exercises)}, about {in_hours(minutes_of(exercises))}"
+    total = f"{counted(exercises)}, about {in_hours(minutes_of(exercises))}"
     if not sittings:
         return [*blocks, f"**{total}.**", _table(exercises, {})]
     where = {
@@ -129,7 +129,7 @@ def _overview(
     blocks.append("## What you will be able to do { #able }")
     if partly:
         blocks.append(
-            f"The **short path** is what everyone should have built: {_counted(short)}, about "
+            f"The **short path** is what everyone should have built: {counted(short)}, about "
             f"{in_hours(minutes_of(short))}, marked {STAR} below."
         )
     able = short if partly else exercises
@@ -183,7 +183,7 @@ def _table(exercises: Sequence[Exercise], where: Mapping[str, str]) -> str:
             f"| {link(one, one.title)} | {one.minutes} | {level} | {one.points:g} | {after} |"
         )
     points = sum(one.points for one in exercises)
-    title = f"{_counted(exercises)}, {points:g} points: what each takes, and builds on"
+    title = f"{counted(exercises)}, {points:g} points: what each takes, and builds on"
     table = "\n".join(f"    {row}" for row in rows)
     return f'??? note "{title}"\n\n{table}'
 
@@ -244,10 +244,6 @@ def _solutions_page(
 def _bare(source: str) -> str:
     lines = source.splitlines()
     return "\n".join(line for line in lines if not re.match(r"\s*### (BEGIN|END) SOLUTION", line))
-
-
-def _counted(exercises: Sequence[Exercise]) -> str:
-    return f"{len(exercises)} exercise{'s' * (len(exercises) != 1)}"
 
 
 def _styled_once(page: str) -> str:
