@@ -69,8 +69,8 @@ RUN = """async (rules) => {
 
 
 # What axe does not see. The title of the contents stays while they are scrolled, so it must be opaque.
-# What is cut off must fade where it goes on; on a desk, that is for few lines of code. And a column that is
-# a word wide is no column.
+# What is cut off must fade where it goes on; on a desk, that is for few lines of code. A column that is
+# a word wide is no column. And a sitting's page is twelve screens of 900 px long, or little more.
 LAYOUT = """(desk) => {
   const wrong = [];
   for (const title of document.querySelectorAll(".md-nav--secondary > .md-nav__title")) {
@@ -83,6 +83,8 @@ LAYOUT = """(desk) => {
   for (const cell of document.querySelectorAll(".md-typeset td")) {
     if (cell.clientWidth && cell.clientWidth < 80 && cell.clientHeight > 160 && cell.textContent.length > 24) wrong.push(`a column of ${cell.clientWidth} px: ${cell.textContent.slice(0, 60)}`);
   }
+  const screens = document.querySelector(".md-content").offsetHeight / 900;
+  if (desk && screens > 12.5 && document.querySelector(".ut-answer")) wrong.push(`${screens.toFixed(1)} screens`);
   return wrong.slice(0, 5);
 }"""
 
