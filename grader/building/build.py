@@ -1,4 +1,4 @@
-"""One command from a chapter's source to reference notebook, released notebook and site page.
+"""One command from a chapter's source to reference notebook, released notebook and site pages.
 
 Everything is built in a folder apart; then it is either put in place or compared with what is
 there. Nothing depends on the machine or the time.
@@ -6,6 +6,7 @@ there. Nothing depends on the machine or the time.
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from grader.building import predictions
+from grader.building.book import chapter_pages
 from grader.building.graders import check_graders
 from grader.building.myths import PAGE, myths_page
 from grader.building.outputs import (
@@ -26,24 +29,25 @@ from grader.building.outputs import (
     unrun,
     with_outputs_of,
 )
-from grader.building.page import chapter_page
 from grader.building.reading import reading_for
 from grader.building.source import Variant, read_source
 from grader.course.cells import is_solution_cell
 from grader.course.course import AuthorError, Chapter, Course, CourseError
 from grader.nbgrader.release import release
 
+PAGES = Path("site/chapters")
+
 
 @dataclass(frozen=True)
 class Built:
-    """A built file: where it belongs, relative to the course, and its bytes."""
+    """A built file: where it belongs, relative to the course, and its bytes; None if it is to go."""
 
     path: Path
-    content: bytes
+    content: bytes | None
 
 
 def build_chapter(course: Course, source: Path, *, run: bool = True, only: str = "") -> list[Built]:
-    """Return what a source builds: reference, released notebook, site page.
+    """Return what a source builds: reference, released notebook, site pages, measured predictions.
 
     Without `run` nothing is executed: the outputs are those of the reference notebook in place. So
     are, with `only` an exercise, those of all cells that need not be run for its own section.
@@ -55,23 +59,37 @@ def build_chapter(course: Course, source: Path, *, run: bool = True, only: str =
         in_place = course.root / reference.relative_to(stage)
         if run:
             _check_graders(Chapter(stage, chapter), only)
+        values = predictions.known(course.root, chapter, notebook)
         if run and not only:
             filled = executed(notebook, reference.parent, stage, source)
+            values = predictions.measured(notebook, reference.parent, stage, source)
         else:
             filled = recalled(notebook, in_place)
         if run and only:
-            part = executed(part_for(notebook, only), reference.parent, stage, source)
-            filled = with_outputs_of(filled, part)
+            part = part_for(notebook, only)
+            values |= predictions.measured(part, reference.parent, stage, source)
+            filled = with_outputs_of(filled, executed(part, reference.parent, stage, source))
         check_grades(filled, source)
         _write(filled, reference)
         explorer = name if (course.root / "site" / "explorers" / f"{name}.md").is_file() else None
-        stubs = nbformat.read(released, as_version=4)
-        page = chapter_page(filled, stubs, chapter, explorer)
+        pages = {
+            PAGES / name: text.encode("utf-8")
+            for name, text in chapter_pages(filled, chapter, explorer, values).items()
+        }
+        kept = predictions.written(notebook, values).encode("utf-8")
         return [
             Built(Path("solutions", chapter, f"{name}.ipynb"), reference.read_bytes()),
             Built(Path("chapters", chapter, f"{name}.ipynb"), released.read_bytes()),
-            Built(Path("site/chapters", f"{chapter}.md"), page.encode("utf-8")),
+            *([Built(predictions.FOLDER / f"{chapter}.json", kept)] if values else []),
+            *(Built(path, content) for path, content in pages.items()),
+            *(Built(path, None) for path in _pages_of(course, chapter) if path not in pages),
         ]
+
+
+def _pages_of(course: Course, chapter: str) -> list[Path]:
+    """Return the pages below a chapter's that are there: of its sittings, and of some that are gone."""
+    found = sorted((course.root / PAGES / chapter).glob("*.md"))
+    return [path.relative_to(course.root) for path in found]
 
 
 def _check_graders(chapter: Chapter, only: str) -> None:
@@ -79,9 +97,15 @@ def _check_graders(chapter: Chapter, only: str) -> None:
 
 
 def never_run(built: list[Built]) -> int:
-    """Return how many cells of a built reference notebook have no output because none ran them."""
-    reference = next(file.content for file in built if file.path.parts[0] == "solutions")
-    return unrun(nbformat.reads(reference.decode("utf-8"), as_version=4))
+    """Return how many cells of a built reference notebook have no output because none ran them.
+
+    Predictions that were never measured count as well.
+    """
+    files = {file.path: file.content or b"" for file in built}
+    reference = next(content for path, content in files.items() if path.parts[0] == "solutions")
+    notebook = nbformat.reads(reference.decode("utf-8"), as_version=4)
+    kept = next((c for p, c in files.items() if p.parent == predictions.FOLDER), b"{}")
+    return unrun(notebook) + predictions.unmeasured(notebook, json.loads(kept))
 
 
 def build_variant(course: Course, source: Path, variant: Variant) -> list[Built]:
@@ -132,24 +156,26 @@ def build_myths(course: Course) -> list[Built]:
 
 
 def install(course: Course, built: list[Built]) -> list[Path]:
-    """Put built files in place; return those that changed."""
+    """Put built files in place, and remove what is to go; return those that changed."""
     changed = differing(course, built)
     for file in built:
         if file.path in changed:
             target = course.root / file.path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(file.content)
+            if file.content is None:
+                target.unlink()
+            else:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(file.content)
     return changed
 
 
 def differing(course: Course, built: list[Built]) -> list[Path]:
-    """Return the paths whose files in the course are missing or differ from what was built."""
-    return [
-        file.path
-        for file in built
-        if not (course.root / file.path).is_file()
-        or (course.root / file.path).read_bytes() != file.content
-    ]
+    """Return the paths whose files in the course differ from what was built, or are too many or too few."""
+
+    def found(path: Path) -> bytes | None:
+        return (course.root / path).read_bytes() if (course.root / path).is_file() else None
+
+    return [file.path for file in built if found(file.path) != file.content]
 
 
 @contextmanager

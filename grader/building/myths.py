@@ -47,7 +47,7 @@ description: What is often said of PyTorch, and short programs that show otherwi
 
 # What everybody knows, and is not so
 
-{count} things that are often said of PyTorch, in tutorials, in answers, at work. Each was believed by somebody sensible, mostly because it was true once, or is true nearly always. Guess first what the program below a claim prints; then open it.
+{count} things that are often said of PyTorch, in tutorials, in answers, at work. Each was believed by somebody sensible, mostly because it was true once, or is true nearly always. What is true stands below each claim; the program that shows it is folded, so that you can guess what it prints before you open it.
 
 Every program on this page ran when the page was built: with torch {version}, on {day}, on a CPU. Each needs the `import` lines that it shows, `import torch`, and nothing else unless it says so.
 """
@@ -126,10 +126,14 @@ def myths_page(course: Course) -> str | None:
 
 
 def _sections(page: Path) -> dict[str, str]:
-    """Return the headings of a chapter's page, by anchor; {} where there is no page."""
+    """Return the headings of a chapter's sections, by anchor; {} where there is no page.
+
+    `page` is its overview, which lists what its other pages hold.
+    """
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    listed = re.findall(r"\[(.+?)\]\(\S+\)\{ #([\w-]+) \.ut-moved \}", text)
     headings = re.findall(r"^###? (.+?)(?: \{ #([\w-]+) \})?$", text, flags=re.MULTILINE)
-    return {anchor or slugify(title, "-"): title for title, anchor in headings}
+    return {anchor or slugify(title, "-"): title for title, anchor in [*headings, *listed]}
 
 
 def _outputs(course: Course, files: list[Path]) -> list[list[str]]:
@@ -148,7 +152,7 @@ def _block(myth: Myth, output: str, link: str) -> str:
     shown = f"```python\n{myth.code}\n```\n\n```text\n{output.rstrip()}\n```"
     folded = "\n".join(f"    {line}".rstrip() for line in shown.splitlines())
     return (
-        f"**“{myth.claim}”**{{ #{myth.anchor} .myth }}\n\n"
+        f"### “{myth.claim}” {{ #{myth.anchor} .myth }}\n\n"
         f'{myth.truth}{more}\n\n??? note "See for yourself"\n\n{folded}'
     )
 

@@ -22,6 +22,17 @@ def executed(notebook: NotebookNode, folder: Path, stage: Path, source: Path) ->
 
     Raises `AuthorError` if a cell raises, or shows what would differ elsewhere.
     """
+    run = ran(notebook, folder, source)
+    for cell in run.cells:
+        check_outputs(cell, stage, source)
+    return run
+
+
+def ran(notebook: NotebookNode, folder: Path, source: Path) -> NotebookNode:
+    """Return the notebook with the outputs of a run, whatever they are: for what no reader sees.
+
+    Raises `AuthorError` if a cell raises.
+    """
     run: NotebookNode = nbformat.from_dict(notebook)
     try:
         run_notebook(
@@ -34,9 +45,6 @@ def executed(notebook: NotebookNode, folder: Path, stage: Path, source: Path) ->
         )
     except CellExecutionError as error:
         raise AuthorError(f"{source}: a cell raised.\n{error}") from None
-    for cell in run.cells:
-        for output in cell.get("outputs", []):
-            _check_output(output, stage, source, cell.id)
     run.metadata = notebook.metadata
     return run
 
@@ -106,10 +114,13 @@ def check_grades(notebook: NotebookNode, source: Path) -> None:
                 )
 
 
-def _check_output(output: NotebookNode, stage: Path, source: Path, cell: str) -> None:
+def check_outputs(cell: NotebookNode, stage: Path, source: Path) -> None:
     """Refuse what would differ elsewhere: stderr, addresses, folders of this machine."""
-    text = str(output)
-    if output.get("name") == "stderr":
-        raise AuthorError(f"{source}: cell {cell} writes to stderr: {output['text']}")
-    if str(stage) in text or re.search(r"at 0x[0-9a-f]{8,}", text):
-        raise AuthorError(f"{source}: cell {cell} shows an address or a folder of this machine")
+    for output in cell.get("outputs", []):
+        text = str(output)
+        if output.get("name") == "stderr":
+            raise AuthorError(f"{source}: cell {cell.id} writes to stderr: {output['text']}")
+        if str(stage) in text or re.search(r"at 0x[0-9a-f]{8,}", text):
+            raise AuthorError(
+                f"{source}: cell {cell.id} shows an address or a folder of this machine"
+            )

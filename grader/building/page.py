@@ -1,175 +1,166 @@
-"""A chapter's page for the site: prose, exercises, hints folded, solutions behind a click."""
+"""What a notebook's cells become on a page for reading: prose, code, output, predictions, exercises.
+
+A page is no notebook: nothing runs there. So an exercise is one folded panel, a prediction a card that
+can be answered, and output does not look like code that one could copy.
+"""
 
 from __future__ import annotations
 
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from html import escape
 
 from nbformat import NotebookNode
 
-from grader.building.sittings import OVERVIEW, PROGRESS, opening_id, overview
+from grader.building.anchors import Anchors, Section
+from grader.building.predictions import Asked, Measured, asked_in
+from grader.building.sittings import STAR
 from grader.course.cells import is_grade_cell, is_solution_cell
-from grader.course.course import Exercise, exercises_in, sittings_in
-from grader.course.exercise import Sitting, in_hours, minutes_of
+from grader.course.exercise import Exercise
 
-_GENERATED = "<!-- Built by `undertorch build` from solutions/{chapter}; edits here are lost. -->"
+SOLUTIONS = "solutions"
+"""The name of a chapter's page of solutions."""
 
-
-def chapter_page(
-    reference: NotebookNode,
-    released: NotebookNode,
-    chapter: str,
-    explorer: str | None,
-) -> str:
-    """Return the Markdown page of an executed reference notebook.
-
-    `released` gives the stubs that are shown in place of solutions. `explorer` is the name of the
-    explorer's page that belongs to the chapter, if there is one.
-    """
-    stubs = {cell.id: cell.source for cell in released.cells}
-    cards = {
-        cell.id: cell.metadata["undertorch"] for cell in reference.cells if is_solution_cell(cell)
-    }
-    card = reference.metadata["undertorch"]
-    reading = card.get("reading", {})
-    head = ["---", f"title: {card['title']}", f"description: {_first_sentence(card['summary'])}"]
-    blocks = ["\n".join([*head, "---", "", _GENERATED.format(chapter=chapter)])]
-    exercises = exercises_in(reference, chapter)
-    sittings = sittings_in(reference, exercises)
-    openings = {opening_id(one.id) for one in sittings}
-    begun = False
-    for number, cell in enumerate(reference.cells):
-        if cell.id in (OVERVIEW, PROGRESS):  # the page has its own; its reader has no progress
-            continue
-        shown = _blocks(cell, stubs, cards, reading)
-        begun = begun or cell.id in openings
-        if cell.cell_type == "markdown" and begun:
-            shown = [_lowered(source, cell.id in openings and cell.id) for source in shown]
-        blocks += shown
-        if number == 0:  # after title and summary
-            blocks += [_contents(sittings, exercises)] if exercises else []
-            if explorer is not None:
-                blocks.append(f"[Try it in the explorer](../explorers/{explorer}.md).")
-    return _styled_once("\n\n".join(block for block in blocks if block)) + "\n"
+_STATEMENT = re.compile(r"^(?=\*\*Write)", re.MULTILINE)
+_PREDICTION = re.compile(r"^(?=\*\*Predict\.\*\*)", re.MULTILINE)
+_WRITTEN = re.compile(r"^if written\(.*\):\n((?:(?: {4}.*)?\n?)+)", re.MULTILINE)
+_FORBIDDEN = re.compile(r"^\*Off limits:\*.*$", re.MULTILINE)
 
 
-def _first_sentence(text: str) -> str:
-    sentence = re.split(r"(?<=\.)\s", text.strip(), maxsplit=1)[0]
-    return '"' + re.sub(r'[`"\\]', "", sentence) + '"'
+@dataclass(frozen=True)
+class Surroundings:
+    """What the cells of a chapter need to know of it."""
+
+    exercises: Mapping[str, Exercise]
+    reading: Mapping[str, Sequence[Sequence[str]]]
+    values: Measured
+    solutions: str
+    """Where the page of solutions is, seen from the pages that these cells are on."""
 
 
-def _contents(sittings: Sequence[Sitting], exercises: Sequence[Exercise]) -> str:
-    """What awaits: the sittings with links, if there are any; and the exercises, folded."""
-    minutes = minutes_of(exercises)
-    points = sum(exercise.points for exercise in exercises)
-    title = f"{len(exercises)} exercises · about {in_hours(minutes)} · {points:g} points"
-    cards = {one.id: one for one in exercises}
-    rows = ["| exercise | minutes | difficulty | points | after |", "|---|--:|---|--:|---|"]
-    for one in exercises:
-        level = "●" * one.difficulty + "○" * (5 - one.difficulty)
-        after = _after(one.prerequisites, cards)
-        rows.append(f"| {_link(one)} | {one.minutes} | {level} | {one.points:g} | {after} |")
-    folded = _folded("note", title, "\n".join(rows))
-    if not sittings:
-        return folded
-    table = overview(
-        sittings, exercises, lambda one: f"[{one.question}](#{opening_id(one.id)})", _link
+def body(
+    cells: Sequence[NotebookNode], anchors: Anchors, around: Surroundings
+) -> tuple[str, list[Section]]:
+    """Return the Markdown of a run of cells, and the sections in it."""
+    blocks: list[str] = []
+    sections: list[Section] = []
+    card = ""  # of the exercise that is open
+    held = ""  # the end of a text that goes into the panel, or the card, of the cell below it
+    for cell, following in zip(cells, [*cells[1:], None], strict=True):
+        if cell.cell_type == "markdown":
+            name = cell.id.removesuffix("-card")
+            if cell.id.endswith("-card") and name in around.exercises:
+                title = around.exercises[name].title
+                blocks.append(f"## {title} {{ #{name} }}")
+                sections.append(Section(name, title))
+                card = cell.source
+                continue
+            source, found = anchors.mark(cell.source)
+            sections += found
+            source = source.replace("<details>", '<details markdown="1">')
+            if following is not None and is_solution_cell(following):
+                source, held = _parted(_STATEMENT, source)
+            elif following is not None and asked_in(following):
+                source, held = _parted(_PREDICTION, source)
+            blocks.append(source)
+        elif is_solution_cell(cell):
+            blocks.append(_panel(around.exercises[cell.id], card, held, around.solutions))
+            blocks.append(_reading(around.reading.get(cell.id, ())))
+            held = ""
+        elif asked := asked_in(cell):
+            blocks.append(_prediction(held, asked, around.values.get(cell.id)))
+            held = ""
+        elif not is_grade_cell(cell):
+            blocks += [code(_shown(cell.source)), *map(_output, cell.outputs)]
+    return "\n\n".join(block for block in blocks if block), sections
+
+
+def _parted(mark: re.Pattern[str], source: str) -> tuple[str, str]:
+    """Return what stands above a mark, and what begins with it; without one, all begins with it."""
+    found = mark.search(source)
+    place = found.start() if found else 0
+    return source[:place].rstrip(), source[place:]
+
+
+def _panel(exercise: Exercise, card: str, statement: str, solutions: str) -> str:
+    """One folded panel: what to write, limits in a phrase, hints, and where the solution is."""
+    facts = [f"{exercise.minutes} minutes", f"difficulty {exercise.difficulty} of 5"]
+    facts += [f"{exercise.points:g} points", *([f"{STAR} short path"] if exercise.short else [])]
+    summary = f"Write <code>{exercise.id}</code> <small>{' · '.join(facts)}</small>"
+    limits = _FORBIDDEN.search(card)
+    more = [f"*You learn* {exercise.teaches}"]
+    if limits:
+        more.append(limits[0].rstrip())
+    link = f"[A solution]({solutions}.md#{exercise.id}){{ .ut-solution }}"
+    return "\n\n".join(
+        [
+            f'<details class="ut-exercise" markdown="1"><summary>{summary}</summary>',
+            statement,
+            *more,
+            link,
+            "</details>",
+        ]
     )
-    return f"{table}\n\n{folded}"
 
 
-def _link(exercise: Exercise) -> str:
-    return f"[{exercise.title}](#{exercise.id})"
-
-
-def _lowered(source: str, opening: str | bool) -> str:
-    """Return Markdown with its headings a level lower: sittings stand above them on the page.
-
-    An opening's own is the notebook's highest, as a title is: it becomes the second.
-    """
-    outside = re.split(r"(^```.*?^```$)", source, flags=re.MULTILINE | re.DOTALL)
-    for place in range(0, len(outside), 2):
-        outside[place] = re.sub(r"^#(#*) ", r"##\1 ", outside[place], flags=re.MULTILINE)
-    lowered = "".join(outside)
-    if not opening:
-        return lowered
-    return re.sub(r"^(## .*)$", rf"\1 {{ #{opening} }}", lowered, count=1, flags=re.MULTILINE)
-
-
-def _after(names: Sequence[str], cards: Mapping[str, object]) -> str:
-    """Name exercises, with links to those of this chapter."""
-    return ", ".join(f"[`{name}`](#{name})" if name in cards else f"`{name}`" for name in names)
-
-
-def _blocks(
-    cell: NotebookNode,
-    stubs: Mapping[str, str],
-    cards: Mapping[str, Mapping[str, Any]],
-    reading: Mapping[str, Sequence[Sequence[str]]],
-) -> list[str]:
-    if cell.cell_type == "markdown":
-        name = cell.id.removesuffix("-card") if cell.id.endswith("-card") else ""
-        source = _with_anchor(cell.source, name)
-        if name in cards and cards[name]["prerequisites"]:
-            plain = ", ".join(f"`{other}`" for other in cards[name]["prerequisites"])
-            after = _after(cards[name]["prerequisites"], cards)
-            source = source.replace(f"after {plain}", f"after {after}", 1)
-        return [source]
-    if is_solution_cell(cell):
-        solution = _code(_bare(cell.source))
-        return [_code(stubs[cell.id]), _folded("success", "Reference solution", solution)]
-    if not is_grade_cell(cell):
-        return [_code(cell.source), *(_output(output) for output in cell.outputs)]
-    # the verdict alone: below it stands the bare number for nbgrader
-    verdicts = [output for output in cell.outputs if output.output_type == "display_data"]
-    blocks = [_code(cell.source), *map(_output, verdicts)]
-    found = reading.get(cell.id.removesuffix("-grade"), ())
+def _reading(found: Sequence[Sequence[str]]) -> str:
     links = [f"[{words}]({address})" for words, address, _ in found]
-    if links:
-        blocks.append(f"*In PyTorch:* {', '.join(links)}")
-    return blocks
+    return f"*In PyTorch:* {', '.join(links)}" if links else ""
 
 
-def _with_anchor(source: str, anchor: str) -> str:
-    source = source.replace("<details>", '<details markdown="1">')
-    if not anchor:
-        return source
-    return re.sub(r"^(## .*)$", rf"\1 {{ #{anchor} }}", source, count=1, flags=re.MULTILINE)
+def _prediction(question: str, asked: Asked, value: str | None) -> str:
+    """A card: the question, and what came out when the page was built, folded.
+
+    `site/assets/book.js` puts a place for a guess above the fold.
+    """
+    said = "" if value is None else f' data-is="{escape(value)}"'
+    truth = (
+        "This was not measured yet." if value is None else f"It is {_inline(value)}. Measured by"
+    )
+    return "\n\n".join(
+        block
+        for block in [
+            '<div class="ut-predict" markdown="1">',
+            question,
+            code(asked.before) if asked.before else "",
+            f'<details class="ut-reveal"{said} markdown="1"><summary>What comes out</summary>',
+            truth,
+            code(asked.runs),
+            "</details>",
+            "</div>",
+        ]
+        if block
+    )
 
 
-def _styled_once(page: str) -> str:
-    """Drop the styles that outputs bring along, except where each is seen first."""
-    seen: set[str] = set()
-
-    def keep(match: re.Match[str]) -> str:
-        again = match[0] in seen
-        seen.add(match[0])
-        return "" if again else match[0]
-
-    return re.sub(r"<style>.*?</style>", keep, page, flags=re.DOTALL)
+def _inline(value: str) -> str:
+    """Return a value as code in a line of prose: as HTML, in which no mark of Markdown's counts."""
+    return f"<code>{escape(' '.join(value.split()))}</code>"
 
 
-def _bare(source: str) -> str:
-    lines = source.splitlines()
-    return "\n".join(line for line in lines if not re.match(r"\s*### (BEGIN|END) SOLUTION", line))
+def _shown(source: str) -> str:
+    """Return a cell's text without the question whether an exercise was written: here it was."""
+    return _WRITTEN.sub(lambda match: textwrap.dedent(match[1]), source)
 
 
-def _code(source: str, language: str = "python") -> str:
-    return f"```{language}\n{source.strip(chr(10))}\n```"
-
-
-def _folded(kind: str, title: str, body: str) -> str:
-    return f'??? {kind} "{title}"\n\n{textwrap.indent(body, "    ")}'
+def code(source: str) -> str:
+    """Return a block of Python."""
+    return f"```python\n{source.strip(chr(10))}\n```"
 
 
 def _output(output: NotebookNode) -> str:
     if output.output_type == "stream":
-        return _code(output.text, "text")
+        return _printed(output.text)
     data = output.get("data", {})
-    if "text/html" in data:
-        return f'<div class="output" markdown="0">{data["text/html"]}</div>'
-    if "image/svg+xml" in data:
-        return f'<div class="output" markdown="0">{data["image/svg+xml"]}</div>'
-    return _code(data.get("text/plain", ""), "text")
+    for kind in ("text/html", "image/svg+xml"):
+        if kind in data:
+            return f'<div class="output" data-search-exclude markdown="0">{data[kind]}</div>'
+    return _printed(data.get("text/plain", ""))
+
+
+def _printed(text: str) -> str:
+    """Return output as it was printed. It is no code: it has no frame, no colours, no button."""
+    shown = escape(text.strip("\n"), quote=False)
+    return f'<pre class="ut-out" data-search-exclude markdown="0">{shown}</pre>' if shown else ""

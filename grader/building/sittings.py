@@ -124,19 +124,11 @@ def _closing_cell(ended: Sitting, following: Sitting | None, markdown: NewCell) 
     return markdown(opening_id(ended.id) + _END, closing(ended, following))
 
 
-def overview(
-    sittings: Sequence[Sitting],
-    exercises: Sequence[Exercise],
-    question: Callable[[Sitting], str] = lambda sitting: sitting.question,
-    name: Callable[[Exercise], str] = lambda exercise: f"`{exercise.id}`",
-) -> str:
-    """Say what awaits in a chapter: sittings with their questions, and what they take.
-
-    `question` and `name` write a sitting and an exercise in the table: the site makes links.
-    """
+def overview(sittings: Sequence[Sitting], exercises: Sequence[Exercise]) -> str:
+    """Say what awaits in a chapter: sittings with their questions, and what they take."""
     short = short_path(exercises)
     total = (
-        f"**{_counted(exercises)}, about {in_hours(minutes_of(exercises))}, "
+        f"**{counted(exercises)}, about {in_hours(minutes_of(exercises))}, "
         f"in {len(sittings)} sitting{'s' * (len(sittings) != 1)}.** "
         "Each sitting answers a question and ends where one can stop."
     )
@@ -144,16 +136,17 @@ def overview(
     if partly:
         total += (
             f" What everyone should have built is the **short path**, marked {STAR}: "
-            f"{_counted(short)}, about {in_hours(minutes_of(short))}."
+            f"{counted(short)}, about {in_hours(minutes_of(short))}."
         )
     rows = ["| | question | minutes | exercises |", "|--:|---|--:|---|"]
     for one in sittings:
-        names = ", ".join(name(each) + _star(each, partly) for each in one.exercises)
-        rows.append(f"| {one.number} | {question(one)} | {one.minutes} | {names} |")
+        names = ", ".join(f"`{each.id}`" + _star(each, partly) for each in one.exercises)
+        rows.append(f"| {one.number} | {one.question} | {one.minutes} | {names} |")
     return "\n".join([total, "", *rows])
 
 
-def _counted(exercises: Sequence[Exercise]) -> str:
+def counted(exercises: Sequence[Exercise]) -> str:
+    """Return how many exercises these are, in words: "1 exercise", "17 exercises"."""
     return f"{len(exercises)} exercise{'s' * (len(exercises) != 1)}"
 
 

@@ -2127,7 +2127,7 @@ def three_candidates(x, y):
 
 def count_matches():
     traced = fx.symbolic_trace(three_candidates)
-    return len(fx.replace_pattern(traced, silu_pattern, nn.functional.silu))
+    return len(fx.replace_pattern(traced, silu_pattern, lambda a: nn.functional.silu(a)))
 
 
 predict(..., count_matches)

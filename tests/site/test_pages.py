@@ -54,15 +54,38 @@ MARK = """() => {
   }
   return looks.size;
 }"""
-# Text that is a cell's value is no label to speak at; the cell's label says that value in words.
+# Text that is a cell's value is no label to speak at; the cell's label says that value in words. A formula
+# is MathML for those who listen, where axe looks for no text.
 RUN = """async (rules) => {
   axe.configure({ rules: [
     { id: "color-contrast", selector: "[data-look]" },
+    { id: "empty-table-header", selector: "th:not(:has(math))" },
     { id: "label-content-name-mismatch", selector: "[aria-label]:not(.ut-bit, .ut-strip *, .ut-grids *, .mo-row)" },
   ] });
   const { violations } = await axe.run(document, { resultTypes: ["violations"], preload: false, ...rules });
-  return violations.filter(({ impact }) => ["serious", "critical"].includes(impact)).flatMap(({ id, nodes }) =>
+  return violations.filter(({ impact, id }) => ["serious", "critical"].includes(impact) || ["landmark-unique", "empty-table-header"].includes(id)).flatMap(({ id, nodes }) =>
     nodes.slice(0, 3).map(({ target, failureSummary }) => `${id}: ${target.join(" ")}: ${failureSummary}`));
+}"""
+
+
+# What axe does not see. The title of the contents stays while they are scrolled, so it must be opaque.
+# What is cut off must fade where it goes on; on a desk, that is for few lines of code. A column that is
+# a word wide is no column. And a sitting's page is twelve screens of 900 px long, or little more.
+LAYOUT = """(desk) => {
+  const wrong = [];
+  for (const title of document.querySelectorAll(".md-nav--secondary > .md-nav__title")) {
+    if (title.checkVisibility() && !/^rgb\\(/.test(getComputedStyle(title).backgroundColor)) wrong.push("contents show through their title");
+  }
+  const cut = [...document.querySelectorAll(".md-typeset pre > code, .ut-out")].filter((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 2);
+  for (const e of cut) if (e.scrollLeft === 0 && getComputedStyle(e).maskImage === "none") wrong.push(`cut off without a fade: ${e.textContent.slice(0, 60)}`);
+  const blocks = document.querySelectorAll(".md-typeset pre > code").length;
+  if (desk && cut.length > Math.max(4, blocks / 8)) wrong.push(`${cut.length} of ${blocks} blocks of code are cut off`);
+  for (const cell of document.querySelectorAll(".md-typeset td")) {
+    if (cell.clientWidth && cell.clientWidth < 80 && cell.clientHeight > 160 && cell.textContent.length > 24) wrong.push(`a column of ${cell.clientWidth} px: ${cell.textContent.slice(0, 60)}`);
+  }
+  const screens = document.querySelector(".md-content").offsetHeight / 900;
+  if (desk && screens > 12.5 && document.querySelector(".ut-answer")) wrong.push(`${screens.toFixed(1)} screens`);
+  return wrong.slice(0, 5);
 }"""
 
 
@@ -84,6 +107,7 @@ def complaints(watch: Watch) -> list[str]:
         )
         if (beyond := watch.overflow()) > 0:
             found.append(f"{beyond} px wider than a window of {width}")
+        found += [f"{width}: {said}" for said in watch.page.evaluate(LAYOUT, width == DESK)]
         assert watch.page.evaluate(MARK) > 1
         found += [f"{width} {scheme}: {said}" for said in watch.page.evaluate(RUN, rules)]
     found += watch.complaints
@@ -125,6 +149,16 @@ def test_every_state_of_the_gallery(viewer: Watch, site: str, name: str) -> None
     for state in states:
         viewer.page.evaluate("(hash) => { location.hash = hash; }", state)
         assert not complaints(viewer), state
+
+
+def test_an_explorer_looks_alike_wherever_it_stands(viewer: Watch, site: str) -> None:
+    """The home page styles its own sections, and an explorer's panels are sections too."""
+    paddings = set()
+    for name in ("index.html", "explorers/formats.html"):
+        viewer.page.goto(site + name)
+        panels = viewer.page.locator(".ut-panel:visible")
+        paddings |= set(panels.evaluate_all("(all) => all.map((e) => getComputedStyle(e).padding)"))
+    assert len(paddings) == 1
 
 
 STOPS = """(explorer) => {

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
-from playwright.sync_api import BrowserContext
+from playwright.sync_api import BrowserContext, expect
 
 from grader.building.myths import read_myths
 from grader.course.course import find_course
@@ -42,6 +45,40 @@ def test_pages_work_from_disk(built: Path, watch: Watch) -> None:
             assert not watch.complaints, name
 
 
+def test_an_old_address_goes_on_to_the_page_that_has_it(watch: Watch, site: str) -> None:
+    page = watch.page
+    page.goto(site + "chapters/ch02_strides.html#view_stride")
+    page.wait_for_url("**/chapters/ch02_strides/view-rule.html#view_stride")
+    page.goto(site + "chapters/ch02_strides.html")
+    page.evaluate("() => { location.hash = 'sitting-copies'; }")
+    page.wait_for_url("**/chapters/ch02_strides/copies.html")
+
+
+def test_a_prediction_takes_a_guess_and_says_what_came_out(watch: Watch, site: str) -> None:
+    page = watch.page
+    page.goto(site + "chapters/ch02_strides/elements.html")
+    cards = page.locator(".ut-predict")
+    told = [(0, "24", "You predicted 24."), (0, "48", "48, and so it is.")]
+    for card, guess, said in [*told, (4, "[3,3, 1]", "and so it is."), (4, "3, 3, 1", "so it is.")]:
+        cards.nth(card).get_by_label("Your guess").fill(guess)
+        cards.nth(card).get_by_role("button", name="See what comes out").click()
+        expect(cards.nth(card).get_by_role("status")).to_contain_text(said)
+    expect(cards.nth(0)).to_contain_text("It is 48. Measured by")
+    expect(cards.nth(1)).not_to_contain_text("Measured by", use_inner_text=True)
+
+
+def test_the_index_of_the_search_waits_for_a_search(watch: Watch, site: str) -> None:
+    asked: list[str] = []
+    watch.page.on("request", lambda request: asked.append(request.url))
+    watch.page.goto(site + "glossary.html", wait_until="networkidle")
+    assert not [url for url in asked if "search_index" in url]
+    watch.page.click("input.md-search__input")
+    watch.page.wait_for_function(
+        "() => !document.querySelector('.md-search-result__meta').textContent.includes('Initializing')"
+    )
+    assert [url for url in asked if "search_index" in url]
+
+
 @pytest.mark.parametrize("from_disk", [False, True], ids=["served", "from disk"])
 def test_search_finds_a_page(
     built: Path, site: str, context: BrowserContext, from_disk: bool
@@ -63,12 +100,86 @@ def test_no_page_is_too_heavy(built: Path) -> None:
     assert not {name: size for name, size in heavy.items() if size > MOST_BYTES}
 
 
+MOVED = re.compile(r'<a class="ut-moved" href="([^"#]+)(?:#([^"]+))?" id="([^"]+)">')
+
+
 def test_addresses_of_exercises_stay(built: Path) -> None:
-    """A verdict, a glossary entry and a bookmark name an exercise by its id."""
-    course = find_course(ROOT)
-    for chapter in course.chapters():
+    """A verdict, a glossary entry and a bookmark name an exercise by its id, on its chapter's page.
+
+    There its link is, to the page that has it: with or without scripts one gets there.
+    """
+    for chapter in find_course(ROOT).chapters():
         html = (built / "chapters" / f"{chapter.id}.html").read_text(encoding="utf-8")
-        assert not [e.id for e in chapter.exercises if f'id="{e.id}"' not in html]
+        moved = {name: (page, anchor) for page, anchor, name in MOVED.findall(html)}
+        assert not [e.id for e in chapter.exercises if e.id not in moved]
+        for name, (page, anchor) in moved.items():
+            target = (built / "chapters" / page).read_text(encoding="utf-8")
+            assert anchor == ("" if name.startswith("sitting-") else name)
+            assert not anchor or f'id="{anchor}"' in target, (page, anchor)
+
+
+def test_every_sitting_has_a_page_and_every_page_a_title_of_its_own(built: Path) -> None:
+    titles: dict[str, str] = {}
+    for name in pages(built):
+        found = re.search("<title>(.*?)</title>", (built / name).read_text(encoding="utf-8"))
+        assert found is not None and found[1] not in titles, (name, found)
+        titles[found[1]] = name
+    for chapter in find_course(ROOT).chapters():
+        assert len(chapter.sittings) >= 4
+        for one in chapter.sittings:
+            title = f"{one.question.replace('`', '').replace('*', '')} - Undertorch"
+            assert titles[title] == f"chapters/{chapter.id}/{one.id}.html"
+
+
+def test_no_link_of_the_site_leads_by_way_of_an_overview(built: Path) -> None:
+    """Authors write `chapters/ch02_strides.md#reshape`; `site/book.py` knows which page has it."""
+    for name in pages(built):
+        html = (built / name).read_text(encoding="utf-8")
+        for chapter, anchor in re.findall(r'href="(?:[^"]*/)?(ch\d\d_\w+)\.html#([\w-]+)"', html):
+            overview = (built / "chapters" / f"{chapter}.html").read_text(encoding="utf-8")
+            assert anchor not in {name for _, _, name in MOVED.findall(overview)}, (name, anchor)
+
+
+def test_solutions_are_for_those_who_ask(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No search shows them, no page of a chapter has them, and a site can do without."""
+    for page in (built / "chapters").glob("*/*.html"):
+        html = page.read_text(encoding="utf-8")
+        hidden = '<meta name="robots" content="noindex">' in html
+        assert hidden == (page.name == "solutions.html"), page
+        assert "YOUR CODE HERE" not in html and "SOLUTION" not in html
+    spec = importlib.util.spec_from_file_location("book", ROOT / "site" / "book.py")
+    assert spec is not None and spec.loader is not None
+    book = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(book)
+    here = SimpleNamespace(file=SimpleNamespace(src_uri="a/b.md"))
+    config = SimpleNamespace(docs_dir="site")
+    text = "Prose.\n\n[A solution](solutions.md#reshape){ .ut-solution }\n\nMore."
+    assert book.on_page_markdown(text, here, config) == text
+    files = [
+        SimpleNamespace(src_uri=f"chapters/ch02_strides/{n}.md") for n in ("solutions", "views")
+    ]
+    monkeypatch.setenv(book.SOLUTIONS, "none")
+    assert "solutions" not in book.on_page_markdown(text, here, config)
+    assert [file.src_uri for file in book.on_files(files, config)] == [
+        "chapters/ch02_strides/views.md"
+    ]
+
+
+def test_the_search_leads_to_sentences(built: Path) -> None:
+    """Its index has no solution, no code of a chapter, and each myth under its own anchor."""
+    index = json.loads((built / "search" / "search_index.json").read_text(encoding="utf-8"))
+    texts = {entry["location"]: entry["text"] for entry in index["docs"]}
+    assert not [place for place in texts if "/solutions.html" in place]
+    chapters = [text for place, text in texts.items() if place.startswith("chapters/")]
+    assert not [text for text in chapters if "<pre" in text]
+    for path in sorted((ROOT / "site" / "myths").glob("*.py")):
+        assert not [m.anchor for m in read_myths(path)[1] if f"myths.html#{m.anchor}" not in texts]
+
+
+def test_nothing_heads_nothing_and_nobody_is_named(built: Path) -> None:
+    for name in pages(built):
+        html = (built / name).read_text(encoding="utf-8")
+        assert not re.search(r"<th(?: [^>]*)?>\s*</th>|<meta name=.generator", html), name
 
 
 def test_every_glossary_entry_says_where_to_read_on(built: Path) -> None:

@@ -44,7 +44,7 @@ export function fraction({ sign, significand, power: n }) {
 export function formula(format, { kind, sign, exponent, mantissa, significand, power: n }) {
   if (kind === "none") return ["INT8 has no pattern for NaN."];
   if (format.integer) return [field("s", `−128 × ${sign}`), " + ", field("m", mantissa)];
-  if (kind === "nan" && format.specials === "fn") return [field("e", "exponent"), " and ", field("m", "mantissa"), " all ones: the only NaN. No pattern is left for infinity."];
+  if (kind === "nan" && format.specials === "fn") return [field("e", "exponent"), " and ", field("m", "mantissa"), " all ones: the only NaN, with either sign. No pattern is left for infinity."];
   if (n === undefined) return [field("e", "exponent all ones"), ", ", field("m", kind === "nan" ? "mantissa not zero" : "mantissa zero")];
   const normal = exponent > 0;
   return [
