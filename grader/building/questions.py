@@ -40,6 +40,9 @@ _DESCRIBED = 160
 _OTHERS = 5
 """How many questions of the same file a page ends with."""
 
+_UNSEARCHED = "{ data-search-exclude }"
+"""Marks a section that the site's search passes over: it looks for questions and their answers."""
+
 _NOTE = "<!-- Built by `undertorch build questions` from {source}; edits here are lost. -->"
 
 _INDEX = """\
@@ -145,16 +148,16 @@ def _page(course: Course, one: Question, output: str, others: list[Question], no
     further = [f"- {place(course, named).link(folder)}" for named in one.further]
     parts = [
         f"---\ntitle: {_quoted(one.asked)}\ndescription: {_quoted(_described(one.answer))}"
-        f"{_state_of(one)}\n---",
+        f"{_state_of(one)}\nhide: [navigation]\n---",
         note,
         f"# {one.asked}",
         one.answer,
-        f"## A program that shows it\n\n{shown}",
+        f"## A program that shows it {_UNSEARCHED}\n\n{shown}",
         *_view(course, one),
-        "## Where to go on\n\n" + "\n".join(further),
+        f"## Where to go on {_UNSEARCHED}\n\n" + "\n".join(further),
     ]
     if others:
-        parts.append(_list("Asked as well", others))
+        parts.append(_list(f"Asked as well {_UNSEARCHED}", others) + "\n- [All questions](index.md)")
     return "\n\n".join(parts) + "\n"
 
 
@@ -172,7 +175,8 @@ def _view(course: Course, one: Question) -> list[str]:
     given = "".join(f' {name}="{html.escape(value)}"' for name, value in pairs)
     large = f"../explorers/{kind}.html#{html.escape(urlencode(pairs, quote_via=quote))}"
     return [
-        f"## See it\n\n{one.caption} Try other states, here or [on a page of its own]({large}){{ .large }}.",
+        f"## See it\n\n{one.caption} Try other states, here or "
+        f'<a href="{large}">on a page of its own</a>.',
         f'<div class="ut-small" markdown="0">\n'
         f"<{kind}-explorer{given}>This explorer needs JavaScript.</{kind}-explorer>\n"
         f'<link rel="stylesheet" href="../explorers/explorer.css">\n'
