@@ -193,7 +193,7 @@ def _quoted(text: str) -> str:
 def _described(answer: str) -> str:
     """Return the beginning as a search engine shows it: whole sentences if they are long enough."""
     text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", " ".join(answer.split()))
-    text = re.sub(r"[`*]", "", text)
+    text = re.sub(r"[`*]", "", text).replace('"', "'")  # the theme puts it in an attribute as it is
     if len(text) <= _DESCRIBED:
         return text
     whole = re.match(rf".{{{_DESCRIBED // 2},{_DESCRIBED}}}[.!?](?= )", text)
