@@ -38,7 +38,7 @@ def place(course: Course, named: str) -> Place:
     elif anchor:
         text = _text(course, page)
         marked = re.search(
-            rf"^(?:#+ )?\**[“\"]?(.+?)[”\"]?\**\{{ #{re.escape(anchor)}\b", text, re.M
+            rf"^(?:#+ )?\**[“\"]?(.+?)[”\"]?\** *\{{ #{re.escape(anchor)}\b", text, re.M
         )
         found = marked and Place(f"{page}.md", anchor, marked[1].strip())
     else:
@@ -50,10 +50,15 @@ def place(course: Course, named: str) -> Place:
 
 
 def sections_of(course: Course, chapter: str) -> dict[str, str]:
-    """Return the headings of a chapter's pages, by anchor; {} where it has none yet."""
+    """Return the headings of a chapter, by anchor; {} where it has no page yet.
+
+    Its overview lists what its other pages hold. Links to a section name the overview:
+    `site/book.py` leads them to the page that has it.
+    """
     text = _text(course, f"chapters/{chapter}")
+    listed = re.findall(r"\[(.+?)\]\(\S+\)\{ #([\w-]+) \.ut-moved \}", text)
     headings = re.findall(r"^##{1,3} (.+?)(?: \{ #([\w-]+) \})?$", text, flags=re.MULTILINE)
-    return {anchor or slugify(title, "-"): title for title, anchor in headings}
+    return {anchor or slugify(title, "-"): title for title, anchor in [*headings, *listed]}
 
 
 def _text(course: Course, page: str) -> str:

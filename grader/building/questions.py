@@ -157,7 +157,9 @@ def _page(course: Course, one: Question, output: str, others: list[Question], no
         f"## Where to go on {_UNSEARCHED}\n\n" + "\n".join(further),
     ]
     if others:
-        parts.append(_list(f"Asked as well {_UNSEARCHED}", others) + "\n- [All questions](index.md)")
+        parts.append(
+            _list(f"Asked as well {_UNSEARCHED}", others) + "\n- [All questions](index.md)"
+        )
     return "\n\n".join(parts) + "\n"
 
 

@@ -39,9 +39,9 @@ import torch
 
 for dtype in (torch.float16, torch.bfloat16):
     info = torch.finfo(dtype)
-    print(
-        f"{str(dtype)[6:]:9} largest {info.max:.3g}, next after 1: 1 + {info.eps:g}, smallest {info.smallest_normal * info.eps:.1g}"
-    )
+    smallest = info.smallest_normal * info.eps
+    print(f"{str(dtype)[6:]:9} largest {info.max:.3g},", end=" ")
+    print(f"next after 1: 1 + {info.eps:g}, smallest {smallest:.1g}")
 for value in (1.23, 70000.0, 1e-8):
     x = torch.tensor(value)
     print(value, "->", f"{x.half().item():.6g}", f"{x.bfloat16().item():.6g}")
@@ -60,7 +60,10 @@ for value in (1.23, 70000.0, 1e-8):
 # Go on: ch01_formats#sgd_step, ch01_formats#stochastic_round, myths#bf16-weights-learn
 import torch
 
-weights = {"bfloat16": torch.ones(1, dtype=torch.bfloat16), "float32": torch.ones(1)}
+weights = {
+    "bfloat16": torch.ones(1, dtype=torch.bfloat16),
+    "float32": torch.ones(1),
+}
 for _ in range(1000):
     for w in weights.values():
         w -= 0.001
@@ -88,12 +91,8 @@ print(y.dtype, layer.weight.dtype, layer.weight.grad.dtype)
 import torch
 
 gradient = torch.tensor(1e-8)
-print(
-    "float16: ",
-    gradient.half().item(),
-    " scaled:",
-    (gradient * 65536).half().float().item() / 65536,
-)
+scaled = (gradient * 65536).half().float().item() / 65536
+print("float16: ", gradient.half().item(), " scaled:", scaled)
 print("bfloat16:", gradient.bfloat16().item())
 
 w = torch.nn.Parameter(torch.ones(1))
@@ -122,11 +121,16 @@ import torch
 
 a, b = torch.tensor(0.1), torch.tensor(1.0)
 print((a + b - b == a).item(), torch.allclose(a + b - b, a))
-x, y = torch.tensor([1.0], dtype=torch.bfloat16), torch.tensor([1.0078125], dtype=torch.bfloat16)
+x, y = (
+    torch.tensor([1.0], dtype=torch.bfloat16),
+    torch.tensor([1.0078125], dtype=torch.bfloat16),
+)
 print("neighbours in bfloat16:", torch.allclose(x, y))
 torch.testing.assert_close(x, y)  # its tolerance fits the dtype
 try:
-    torch.testing.assert_close(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.1]))
+    torch.testing.assert_close(
+        torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.1])
+    )
 except AssertionError as error:
     print(*str(error).splitlines()[2:4], sep="\n")
 
@@ -148,13 +152,8 @@ for dtype in (torch.bfloat16, torch.float16):
     total, one = torch.zeros((), dtype=dtype), torch.ones((), dtype=dtype)
     for _ in range(4096):
         total += one
-    print(
-        str(dtype)[6:],
-        "loop:",
-        total.item(),
-        "torch.sum:",
-        torch.ones(4096, dtype=dtype).sum().item(),
-    )
+    at_once = torch.ones(4096, dtype=dtype).sum().item()
+    print(str(dtype)[6:], "loop:", total.item(), "torch.sum:", at_once)
 big = torch.tensor(16777216.0)
 print((big + 1 - big).item(), (big.double() + 1 - big).item())
 
@@ -172,10 +171,17 @@ print((big + 1 - big).item(), (big.double() + 1 - big).item())
 # Go on: ch01_formats#quantize, ch01_formats#quantized_add, myths#int8-sign-bit
 import torch
 
-a, b = torch.tensor([200, 20], dtype=torch.uint8), torch.tensor([100, 30], dtype=torch.uint8)
+a, b = (
+    torch.tensor([200, 20], dtype=torch.uint8),
+    torch.tensor([100, 30], dtype=torch.uint8),
+)
 print((a + b).tolist(), (a - b).tolist(), (a + 100).dtype)
 print((a.int() + b.int()).clamp(0, 255).to(torch.uint8).tolist())
-print(torch.tensor([127], dtype=torch.int8).add(1).item(), a.sum().dtype, (a / b).dtype)
+print(
+    torch.tensor([127], dtype=torch.int8).add(1).item(),
+    a.sum().dtype,
+    (a / b).dtype,
+)
 print(torch.tensor([2.9, -2.9]).to(torch.int8).tolist())
 
 # %% what-is-tf32
@@ -205,10 +211,10 @@ def as_tf32(x):  # to nearest even: 13 bits go
 a, b = torch.tensor([1000.0]), torch.tensor([1000.6])
 print("inputs as read:", as_tf32(a).item(), as_tf32(b).item())
 exact = (a - b) ** 2
-expanded = as_tf32(a) * as_tf32(a) - 2 * as_tf32(a) * as_tf32(b) + as_tf32(b) * as_tf32(b)
-print(
-    "squared distance:",
-    round(exact.item(), 3),
-    "by the expanded formula:",
-    round(expanded.item(), 3),
+expanded = (
+    as_tf32(a) * as_tf32(a)
+    - 2 * as_tf32(a) * as_tf32(b)
+    + as_tf32(b) * as_tf32(b)
 )
+print("squared distance:", round(exact.item(), 3))
+print("by the expanded formula:", round(expanded.item(), 3))

@@ -45,7 +45,7 @@ import torch
 x = torch.arange(24).reshape(2, 3, 4)
 t = x.transpose(1, 2)
 print(t.shape, t.stride())
-print("to merge the last two dims:", t.stride(1), "should be", t.size(2), "*", t.stride(2))
+print(f"{t.stride(1)} should be {t.size(2)} * {t.stride(2)}")
 try:
     t.view(2, 12)
 except RuntimeError as error:
@@ -140,7 +140,8 @@ def shares(y):
 
 
 print("slices:", shares(x[1:3]), shares(x[:, 0]), shares(x[..., None, ::2]))
-print("lists and masks:", shares(x[[0, 2]]), shares(x[x == 0]), shares(x[torch.tensor([1])]))
+print("list, mask:", shares(x[[0, 2]]), shares(x[x == 0]))
+print("tensor:", shares(x[torch.tensor([1])]))
 x[[0]][0] = 5
 print(x.sum().item())
 x[[0]] = 5
@@ -162,10 +163,13 @@ import torch
 
 x = torch.ones(2, requires_grad=True)
 y = x * 2
-for name, z in [("clone", y.clone()), ("detach", y.detach()), ("both", y.detach().clone())]:
-    print(
-        f"{name:7} in the graph: {z.requires_grad!s:6} same memory: {z.data_ptr() == y.data_ptr()}"
-    )
+for name, z in [
+    ("clone", y.clone()),
+    ("detach", y.detach()),
+    ("both", y.detach().clone()),
+]:
+    same = z.data_ptr() == y.data_ptr()
+    print(f"{name:7} in the graph: {z.requires_grad!s:6} same memory: {same}")
 y.clone().sum().backward()
 print(x.grad.tolist())
 

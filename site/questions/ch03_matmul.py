@@ -83,8 +83,14 @@ try:
     nn.Linear(120, 10)(features(x).flatten(1))
 except RuntimeError as error:
     print(error)
-print(tuple(features(x).shape), "so in_features =", features(x).flatten(1).shape[1])
-pooled = nn.Sequential(features, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+print(
+    tuple(features(x).shape),
+    "so in_features =",
+    features(x).flatten(1).shape[1],
+)
+pooled = nn.Sequential(
+    features, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10)
+)
 print(pooled(x).shape, pooled(torch.ones(1, 3, 40, 60)).shape)
 
 # %% mm-bmm-or-matmul
@@ -115,7 +121,8 @@ for left, right in [
     a, b = torch.ones(left), torch.ones(right)
     with profile(activities=[ProfilerActivity.CPU]) as seen:
         a @ b
-    print(left, "@", right, "ran", *sorted({event.name for event in seen.events()} & KERNELS))
+    ran = {event.name for event in seen.events()} & KERNELS
+    print(left, "@", right, "ran", *ran)
 
 # %% batch-changes-the-result
 # Why does the same input give another result in a batch?
@@ -132,7 +139,10 @@ from torch import nn
 
 torch.manual_seed(0)
 x = torch.randn(64, 5)
-plain, normed = nn.Linear(5, 3), nn.Sequential(nn.Linear(5, 3), nn.BatchNorm1d(3))
+plain, normed = (
+    nn.Linear(5, 3),
+    nn.Sequential(nn.Linear(5, 3), nn.BatchNorm1d(3)),
+)
 torch.testing.assert_close(plain(x)[:2], plain(x[:2]))
 print("linear: equal within rounding")
 for mode in (True, False):
@@ -167,8 +177,12 @@ import warnings
 import torch
 from torch.nn import functional as F
 
-pred, target = torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([1.0, 2.0, 3.0])
-print("difference:", tuple((pred - target).shape), "loss:", ((pred - target) ** 2).mean().item())
+pred, target = (
+    torch.tensor([[1.0], [2.0], [3.0]]),
+    torch.tensor([1.0, 2.0, 3.0]),
+)
+difference = pred - target
+print(tuple(difference.shape), "loss:", (difference**2).mean().item())
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     F.mse_loss(pred, target)
@@ -195,7 +209,9 @@ from torch import nn
 from torch.nn import functional as F
 
 q, k = torch.zeros(1, 1, 2), torch.zeros(1, 3, 2)
-v = torch.tensor([[[1.0, 1.0], [2.0, 2.0], [100.0, 100.0]]])  # the third is padding
+v = torch.tensor(
+    [[[1.0, 1.0], [2.0, 2.0], [100.0, 100.0]]]
+)  # the third is padding
 mask = torch.tensor([[[True, True, False]]])
 print(
     "sdpa, True for the first two:",
@@ -206,7 +222,10 @@ layer = nn.MultiheadAttention(2, 1, bias=False, batch_first=True)
 _, weights = layer(q, k, v, key_padding_mask=mask[0])
 print("the same mask as key_padding_mask:", weights[0, 0].tolist())
 none = torch.zeros(1, 1, 3, dtype=torch.bool)
-print("nobody:", F.scaled_dot_product_attention(q, k, v, attn_mask=none)[0, 0].tolist())
+print(
+    "nobody:",
+    F.scaled_dot_product_attention(q, k, v, attn_mask=none)[0, 0].tolist(),
+)
 print("by hand:", torch.full((3,), -torch.inf).softmax(0).tolist())
 
 # %% conv-or-linear
@@ -226,11 +245,18 @@ from torch.nn import functional as F
 torch.manual_seed(0)
 x = torch.randn(2, 8, 5, 5)
 conv, linear = nn.Conv2d(8, 16, 1), nn.Linear(8, 16)
-linear.weight.data, linear.bias.data = conv.weight.data[:, :, 0, 0], conv.bias.data
-torch.testing.assert_close(conv(x), linear(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2))
+linear.weight.data, linear.bias.data = (
+    conv.weight.data[:, :, 0, 0],
+    conv.bias.data,
+)
+torch.testing.assert_close(
+    conv(x), linear(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+)
 print("1×1: equal")
 
 conv = nn.Conv2d(8, 16, 3, bias=False)
 windows = F.unfold(x, 3)  # 2 images, 8·3·3 numbers, 9 places
-torch.testing.assert_close(conv(x), (conv.weight.reshape(16, -1) @ windows).reshape(2, 16, 3, 3))
-print("3×3 as a product: equal;", tuple(conv.weight.shape), "@", tuple(windows.shape))
+torch.testing.assert_close(
+    conv(x), (conv.weight.reshape(16, -1) @ windows).reshape(2, 16, 3, 3)
+)
+print("3×3 as a product: equal,", *conv.weight.shape, "@", *windows.shape)

@@ -28,9 +28,8 @@ class Model(nn.Module):
 model = Model().to(torch.float64)
 for name in ("weight", "mean", "table", "plain"):
     trained = name in dict(model.named_parameters())
-    print(
-        f"{name:7} trained: {trained!s:6} saved: {name in model.state_dict()!s:6} now {getattr(model, name).dtype}"
-    )
+    saved, dtype = name in model.state_dict(), getattr(model, name).dtype
+    print(f"{name:7} trained: {trained!s:6} saved: {saved!s:6} now {dtype}")
 
 # %% modulelist-or-list
 # Why must I use ModuleList and not a Python list?
@@ -61,12 +60,9 @@ class Model(nn.Module):
 
 for container in (list, nn.ModuleList):
     model = Model(container)
-    print(
-        container.__name__,
-        model(torch.ones(1, 2)).shape,
-        sum(p.numel() for p in model.parameters()),
-        list(model.state_dict()),
-    )
+    count = sum(p.numel() for p in model.parameters())
+    print(container.__name__, model(torch.ones(1, 2)).shape, count)
+    print("  saved:", list(model.state_dict()))
     model.eval()
     print("  eval reached the layers:", not model.layers[0].training)
 
@@ -84,30 +80,27 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Dropout(0.5)).eval()
+model = nn.Sequential(
+    nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Dropout(0.5)
+).eval()
 norm = model[1]
 before = norm.running_mean.clone()
 x = torch.arange(300.0).reshape(100, 3)
 y = model(x)
-print(
-    "same answer twice:",
-    torch.equal(y, model(x)),
-    " statistics moved:",
-    not torch.equal(before, norm.running_mean),
-)
+print("same answer twice:", torch.equal(y, model(x)))
+print("statistics moved: ", not torch.equal(before, norm.running_mean))
 print("still recorded:   ", y.requires_grad)
 model.train()
 with torch.no_grad():
     z = model(x)
-print(
-    "no_grad, train:   ",
-    "zeros from dropout:",
-    bool((z == 0).any()),
-    " statistics moved:",
-    not torch.equal(before, norm.running_mean),
-)
+print("no_grad, train:   ", "zeros from dropout:", bool((z == 0).any()))
+print("statistics moved: ", not torch.equal(before, norm.running_mean))
 model.eval()
-print("F.dropout in eval:", "zeros:", bool((F.dropout(torch.ones(1000)) == 0).any()))
+print(
+    "F.dropout in eval:",
+    "zeros:",
+    bool((F.dropout(torch.ones(1000)) == 0).any()),
+)
 
 # %% state-dict-strict
 # load_state_dict: what does strict=False do?
@@ -132,7 +125,9 @@ body = {name: t for name, t in trained.items() if not name.startswith("1.")}
 print(model.load_state_dict(body, strict=False))
 prefixed = {f"module.{name}": t for name, t in body.items()}
 result = model.load_state_dict(prefixed, strict=False)
-print("loaded nothing:", len(result.missing_keys) == len(list(model.parameters())))
+print(
+    "loaded nothing:", len(result.missing_keys) == len(list(model.parameters()))
+)
 
 # %% save-model-or-state-dict
 # Should I save the model or its state_dict?
@@ -154,7 +149,8 @@ model = nn.Linear(2, 1, bias=False)
 kept, copied = model.state_dict(), copy.deepcopy(model.state_dict())
 with torch.no_grad():
     model.weight.fill_(7.0)
-print("kept:", kept["weight"].tolist(), "copied has 7:", bool((copied["weight"] == 7).any()))
+print("kept:  ", kept["weight"].tolist())
+print("copied:", "7" if (copied["weight"] == 7).any() else "the old numbers")
 
 for what in (model.state_dict(), model):
     file = io.BytesIO()
@@ -182,13 +178,20 @@ for what in (model.state_dict(), model):
 import torch
 from torch import nn
 
-model = nn.Sequential(nn.Embedding(10, 4), nn.BatchNorm1d(4), nn.Linear(4, 10, bias=False))
+model = nn.Sequential(
+    nn.Embedding(10, 4), nn.BatchNorm1d(4), nn.Linear(4, 10, bias=False)
+)
 model[2].weight = model[0].weight  # tied
 model[1].requires_grad_(False)
 print("parameters:", sum(p.numel() for p in model.parameters()))
-print("trained:   ", sum(p.numel() for p in model.parameters() if p.requires_grad))
+print(
+    "trained:   ", sum(p.numel() for p in model.parameters() if p.requires_grad)
+)
 print("state_dict:", sum(t.numel() for t in model.state_dict().values()))
-print("every name:", sum(p.numel() for _, p in model.named_parameters(remove_duplicate=False)))
+print(
+    "every name:",
+    sum(p.numel() for _, p in model.named_parameters(remove_duplicate=False)),
+)
 
 # %% forward-or-call
 # Why call model(x) and not model.forward(x)?
@@ -226,8 +229,12 @@ model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.ReLU(inplace=True))
 nn.init.eye_(model[0].weight)
 seen = {}
 handles = [
-    model[0].register_forward_hook(lambda m, args, out: seen.update(same=out.detach())),
-    model[0].register_forward_hook(lambda m, args, out: seen.update(cloned=out.detach().clone())),
+    model[0].register_forward_hook(
+        lambda m, args, out: seen.update(same=out.detach())
+    ),
+    model[0].register_forward_hook(
+        lambda m, args, out: seen.update(cloned=out.detach().clone())
+    ),
 ]
 model(torch.tensor([-1.0, 1.0]))
 for handle in handles:

@@ -51,14 +51,18 @@ print("a sum saves nothing, so it can be walked twice")
 import torch
 
 x = torch.ones(2, requires_grad=True)
-for name, operation in [("exp", torch.exp), ("sin", torch.sin), ("* 3", lambda x: x * 3)]:
+for name, operation in [
+    ("exp", torch.exp),
+    ("sin", torch.sin),
+    ("* 3", lambda x: x * 3),
+]:
     y = operation(x)
     y += 1  # in place, after the node has saved what it needs
     try:
         y.sum().backward()
-        print(f"{name:4} fine: it did not save its result")
+        print(name, "is fine: it did not save its result")
     except RuntimeError as error:
-        print(f"{name:4} {str(error).partition('which ')[2].partition('. Hint')[0]}")
+        print(name, str(error).partition("which ")[2].partition(". Hint")[0])
 
 # %% leaf-used-in-an-inplace-operation
 # Why "a leaf Variable that requires grad is being used in an in-place operation"?
@@ -110,7 +114,8 @@ z = x * 5
 z.retain_grad()
 (y.sum() + z.sum() + moved.sum() + y.detach().sum()).backward()
 for name, t in [("x", x), ("y", y), ("z, retain_grad", z), ("moved", moved)]:
-    print(f"{name:15} leaf: {t.is_leaf!s:6} grad: {None if t.grad is None else t.grad.tolist()}")
+    grad = None if t.grad is None else t.grad.tolist()
+    print(f"{name:15} leaf: {t.is_leaf!s:6} grad: {grad}")
 
 # %% does-not-require-grad
 # Why "element 0 of tensors does not require grad and does not have a grad_fn"?
@@ -197,7 +202,8 @@ for to_none in (True, False):
     optimizer.zero_grad(set_to_none=to_none)
     used.sum().backward()  # step 2 uses one
     optimizer.step()
-    print(f"set_to_none={to_none}: grad {unused.grad}, moved by {unused.item() - before:.4f}")
+    moved = unused.item() - before
+    print(f"set_to_none={to_none}: grad {unused.grad}, moved by {moved:.4f}")
 
 # %% memory-grows-every-iteration
 # Why does memory grow with every iteration?
@@ -229,7 +235,9 @@ def kept_after_five_steps(keep):
         alive.add(saved)
         return saved
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda saved: saved.tensor):
+    with torch.autograd.graph.saved_tensors_hooks(
+        pack, lambda saved: saved.tensor
+    ):
         for _ in range(5):
             total += keep((w * 2).exp().sum())
     return len(alive)
@@ -263,8 +271,14 @@ def gradient(losses):
 
 
 print("whole batch:      ", gradient(lambda w: [(w * x).mean()]))
-print("divided by pieces:", gradient(lambda w: [(w * p).mean() / len(pieces) for p in pieces]))
-print("by samples:       ", gradient(lambda w: [(w * p).sum() / len(x) for p in pieces]))
+print(
+    "divided by pieces:",
+    gradient(lambda w: [(w * p).mean() / len(pieces) for p in pieces]),
+)
+print(
+    "by samples:       ",
+    gradient(lambda w: [(w * p).sum() / len(x) for p in pieces]),
+)
 
 # %% implicitly-created-only-for-scalar-outputs
 # What does "grad can be implicitly created only for scalar outputs" want?
@@ -286,8 +300,14 @@ except RuntimeError as error:
     print(error)
 for name, scalar in [("sum", y.sum()), ("mean", y.mean())]:
     print(name, torch.autograd.grad(scalar, x, retain_graph=True)[0].tolist())
-print("ones", torch.autograd.grad(y, x, torch.ones(3), retain_graph=True)[0].tolist())
-print("one output", torch.autograd.grad(y, x, torch.tensor([0.0, 1.0, 0.0]))[0].tolist())
+print(
+    "ones",
+    torch.autograd.grad(y, x, torch.ones(3), retain_graph=True)[0].tolist(),
+)
+print(
+    "one output",
+    torch.autograd.grad(y, x, torch.tensor([0.0, 1.0, 0.0]))[0].tolist(),
+)
 
 # %% where-gives-nan-gradients
 # Why does torch.where give NaN gradients?
@@ -310,10 +330,10 @@ def gradient(f):
 
 zero = torch.tensor(0.0)
 print("choose after: ", gradient(lambda x: torch.where(x > 0, x.sqrt(), zero)))
-print(
-    "choose before:",
-    gradient(lambda x: torch.where(x > 0, torch.where(x > 0, x, 1.0).sqrt(), zero)),
+harmless = gradient(
+    lambda x: torch.where(x > 0, torch.where(x > 0, x, 1.0).sqrt(), zero)
 )
+print("choose before:", harmless)
 
 # %% activation-checkpointing
 # What does activation checkpointing save, and what does it cost?
@@ -356,13 +376,8 @@ def saved_bytes(run):
 
 print("plain:     ", saved_bytes(block), "bytes,", calls, "run")
 calls = 0
-print(
-    "checkpoint:",
-    saved_bytes(lambda x: checkpoint(block, x, use_reentrant=False)),
-    "bytes,",
-    calls,
-    "runs",
-)
+kept = saved_bytes(lambda x: checkpoint(block, x, use_reentrant=False))
+print("checkpoint:", kept, "bytes,", calls, "runs")
 
 # %% freeze-layers
 # How do I freeze layers: requires_grad=False, detach, or leave them out of the optimizer?
@@ -389,11 +404,16 @@ def trained(freeze):
 
 
 print("nothing frozen: ", trained(lambda a, b, x: b(a(x))))
-print("second, by flag:", trained(lambda a, b, x: b.requires_grad_(False)(a(x))))
+print(
+    "second, by flag:", trained(lambda a, b, x: b.requires_grad_(False)(a(x)))
+)
 try:
     trained(lambda a, b, x: b(a(x)).detach())
 except RuntimeError as error:
     print("second, detached:", error)
 norm = nn.BatchNorm1d(3).requires_grad_(False)
 norm(torch.arange(6.0).reshape(2, 3))
-print("a frozen norm's running mean:", [round(m, 2) for m in norm.running_mean.tolist()])
+print(
+    "a frozen norm's running mean:",
+    [round(m, 2) for m in norm.running_mean.tolist()],
+)

@@ -18,7 +18,9 @@ from torch.utils.data import DataLoader, Dataset
 
 class Counting(Dataset):
     def __init__(self):
-        self.loaded = torch.zeros(1, dtype=torch.int64).share_memory_()  # seen by all processes
+        self.loaded = torch.zeros(
+            1, dtype=torch.int64
+        ).share_memory_()  # seen by all processes
 
     def __len__(self):
         return 64
@@ -35,7 +37,8 @@ for workers in (0, 1):
     next(batches)
     while workers and data.loaded < 8:
         pass  # the worker goes on while we do nothing
-    print(workers, "workers: after one batch,", data.loaded.item(), "samples were loaded")
+    loaded = data.loaded.item()
+    print(workers, "workers: after one batch", loaded, "samples were loaded")
 
 # %% how-many-num-workers
 # How do I choose num_workers?
@@ -60,15 +63,12 @@ def who(samples):
 
 
 for workers in (0, 2, 3):
-    loader = DataLoader(range(10), batch_size=2, num_workers=workers, collate_fn=who)
-    batches = list(loader)
-    print(
-        workers,
-        "workers:",
-        [samples for samples, _ in batches][:3],
-        "... by",
-        [who for _, who in batches],
+    loader = DataLoader(
+        range(10), batch_size=2, num_workers=workers, collate_fn=who
     )
+    batches = list(loader)
+    print(workers, "workers:", [samples for samples, _ in batches])
+    print("  loaded by", [who for _, who in batches])
 
 # %% pin-memory
 # What does pin_memory=True do, and should I use it?
@@ -105,7 +105,8 @@ class Watched:
 
 mine = Batch()
 mine.inside = Watched("in an attribute of a class")
-pin_memory([Watched("in a list"), {"x": Watched("in a dict")}, (Watched("in a tuple"),), mine])
+listed, named = Watched("in a list"), {"x": Watched("in a dict")}
+pin_memory([listed, named, (Watched("in a tuple"),), mine])
 print("pinned:", visited)
 
 with warnings.catch_warnings(record=True) as caught:
@@ -139,23 +140,26 @@ class Draws(Dataset):
         return 2
 
     def __getitem__(self, index):
-        return torch.rand(1).item(), random.random(), numpy.random.rand(), self.own.random()
+        return (
+            torch.rand(1).item(),
+            random.random(),
+            numpy.random.rand(),
+            self.own.random(),
+        )
 
 
 def reseed(worker):
-    get_worker_info().dataset.own = numpy.random.default_rng(torch.initial_seed())
+    get_worker_info().dataset.own = numpy.random.default_rng(
+        torch.initial_seed()
+    )
 
 
 for text, init in [("as it is:", None), ("worker_init_fn:", reseed)]:
-    first, second = DataLoader(Draws(), batch_size=None, num_workers=2, worker_init_fn=init)
-    same = [a == b for a, b in zip(first, second, strict=True)]
-    print(
-        f"{text:16}",
-        {
-            name: "same" if equal else "differ"
-            for name, equal in zip(("torch", "random", "numpy", "own"), same, strict=True)
-        },
+    first, second = DataLoader(
+        Draws(), batch_size=None, num_workers=2, worker_init_fn=init
     )
+    same = ["same" if a == b else "differ" for a, b in zip(first, second)]
+    print(text, dict(zip(("torch", "random", "numpy", "own"), same)))
 
 # %% reproducible-dataloader
 # How do I make a DataLoader reproducible?
@@ -177,19 +181,17 @@ def epochs(own, before):
     torch.manual_seed(0)
     torch.rand(before)  # somebody else draws, too
     generator = torch.Generator().manual_seed(0) if own else None
-    loader = DataLoader(range(1000), batch_size=None, shuffle=True, generator=generator)
+    loader = DataLoader(
+        range(1000), batch_size=None, shuffle=True, generator=generator
+    )
     return [list(loader), list(loader)]
 
 
 for own in (False, True):
     a, b = epochs(own, before=0), epochs(own, before=1)
-    print(
-        "own generator:" if own else "global:       ",
-        "same order after another draw:",
-        a == b,
-        " epochs differ:",
-        a[0] != a[1],
-    )
+    print("own generator:" if own else "global:       ", end=" ")
+    print("same order after another draw:", a == b, end="; ")
+    print("epochs differ:", a[0] != a[1])
 
 # %% stack-expects-each-tensor-to-be-equal-size
 # What does "stack expects each tensor to be equal size" want?
@@ -213,19 +215,18 @@ except RuntimeError as error:
 
 
 def padded(samples):
-    return pad_sequence(samples, batch_first=True), torch.tensor([len(s) for s in samples])
+    return pad_sequence(samples, batch_first=True), torch.tensor(
+        [len(s) for s in samples]
+    )
 
 
 for batch, lengths in DataLoader(sentences, batch_size=2, collate_fn=padded):
-    print(tuple(batch.shape), lengths.tolist(), "padding:", batch.numel() - lengths.sum().item())
+    wasted = batch.numel() - lengths.sum().item()
+    print(tuple(batch.shape), lengths.tolist(), "padding:", wasted)
 by_length = sorted(sentences, key=len)
-print(
-    "sorted, padding of all batches:",
-    sum(
-        b.numel() - n.sum().item()
-        for b, n in DataLoader(by_length, batch_size=2, collate_fn=padded)
-    ),
-)
+sorted_batches = DataLoader(by_length, batch_size=2, collate_fn=padded)
+wasted = sum(b.numel() - n.sum().item() for b, n in sorted_batches)
+print("sorted, padding of all batches:", wasted)
 
 # %% iterabledataset-duplicates
 # Why does my IterableDataset give every sample twice?
@@ -256,7 +257,9 @@ class Part(All):
 
 
 for kind in (All, Part):
-    print(kind.__name__, list(DataLoader(kind(), batch_size=None, num_workers=2)))
+    print(
+        kind.__name__, list(DataLoader(kind(), batch_size=None, num_workers=2))
+    )
 
 # %% dataset-forgets-what-it-cached
 # Why does my dataset forget what it cached?
@@ -287,15 +290,10 @@ class Caching(Dataset):
 
 for persistent in (False, True):
     data = Caching()
-    loader = DataLoader(data, batch_size=None, num_workers=1, persistent_workers=persistent)
-    list(loader)
-    print(
-        "persistent:" if persistent else "new workers:",
-        "second epoch knows",
-        sum(loader),
-        "of 4; main has",
-        len(data.cache),
-        "and",
-        int(data.shared.sum()),
-        "in shared memory",
+    loader = DataLoader(
+        data, batch_size=None, num_workers=1, persistent_workers=persistent
     )
+    list(loader)
+    print("persistent:" if persistent else "new workers:", end=" ")
+    print("second epoch knows", sum(loader), "of 4; main has", len(data.cache))
+    print("  shared memory has", int(data.shared.sum()))

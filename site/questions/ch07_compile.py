@@ -30,13 +30,8 @@ def chooses(x):
 
 for f in (branches, chooses):
     found = torch._dynamo.explain(f)(torch.ones(3))
-    print(
-        f.__name__,
-        "graphs:",
-        found.graph_count,
-        "breaks at line",
-        [r.user_stack[-1].lineno for r in found.break_reasons],
-    )
+    lines = [reason.user_stack[-1].lineno for reason in found.break_reasons]
+    print(f.__name__, "graphs:", found.graph_count, "breaks at line", lines)
 try:
     torch.compile(branches, backend="eager", fullgraph=True)(torch.ones(3))
 except torch._dynamo.exc.Unsupported as error:
@@ -86,12 +81,22 @@ class Stepping(torch.nn.Module):
 x = torch.ones(4)
 steps = (2, 3, 4, 5)
 print(
-    "a string that changes: ", count(lambda x, mode: x * len(mode), [(x, "a" * n) for n in steps])
+    "a string that changes: ",
+    count(lambda x, mode: x * len(mode), [(x, "a" * n) for n in steps]),
 )
 print("an int attribute:      ", count(Stepping(), [(x,) for n in steps]))
-print("an int argument:       ", count(lambda x, n: x * n, [(x, n) for n in steps]))
-print("a float argument:      ", count(lambda x, n: x * n, [(x, n / 10) for n in steps]))
-print("a tensor:              ", count(lambda x, n: x * n, [(x, torch.tensor(n)) for n in steps]))
+print(
+    "an int argument:       ",
+    count(lambda x, n: x * n, [(x, n) for n in steps]),
+)
+print(
+    "a float argument:      ",
+    count(lambda x, n: x * n, [(x, n / 10) for n in steps]),
+)
+print(
+    "a tensor:              ",
+    count(lambda x, n: x * n, [(x, torch.tensor(n)) for n in steps]),
+)
 
 # %% fullgraph
 # What does fullgraph=True do?
@@ -119,7 +124,11 @@ graphs = []
 
 def backend(graph, inputs):
     graphs.append(
-        [node.target.__name__ for node in graph.graph.nodes if node.op == "call_function"]
+        [
+            node.target.__name__
+            for node in graph.graph.nodes
+            if node.op == "call_function"
+        ]
     )
     return graph.forward
 
@@ -325,10 +334,16 @@ def by_shape(x, scale):
 
 args = torch.ones(3), torch.tensor(2.0)
 for f in (by_number, by_tensor, by_shape):
-    print(f.__name__, torch._dynamo.explain(f)(*args).graph_break_count, "breaks")
+    print(
+        f.__name__, torch._dynamo.explain(f)(*args).graph_break_count, "breaks"
+    )
 with torch._dynamo.config.patch(capture_scalar_outputs=True):
     torch._dynamo.reset()
-    print("captured:", torch._dynamo.explain(by_number)(*args).graph_break_count, "breaks")
+    print(
+        "captured:",
+        torch._dynamo.explain(by_number)(*args).graph_break_count,
+        "breaks",
+    )
 
 # %% which-backend-is-wrong
 # My compiled model gives wrong results or crashes: how do I find the cause?

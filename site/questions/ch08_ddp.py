@@ -39,10 +39,15 @@ def train(rank, **options):
 
 
 print("default:", on_ranks(2, train)[0])
-print("flag:   ", on_ranks(2, lambda rank: train(rank, find_unused_parameters=True))[0])
+print(
+    "flag:   ",
+    on_ranks(2, lambda rank: train(rank, find_unused_parameters=True))[0],
+)
 half = Half()
 half(torch.ones(1)).backward()
-print("unused: ", [name for name, p in half.named_parameters() if p.grad is None])
+print(
+    "unused: ", [name for name, p in half.named_parameters() if p.grad is None]
+)
 
 # %% ddp-hangs
 # Why does DDP hang?
@@ -100,7 +105,9 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 
 
 def sent(rank, cap):
-    layers = [nn.Linear(512, 512, bias=False) for _ in range(4)]  # 1 MiB of gradients each
+    layers = [
+        nn.Linear(512, 512, bias=False) for _ in range(4)
+    ]  # 1 MiB of gradients each
     model, sizes = DDP(nn.Sequential(*layers), bucket_cap_mb=cap), []
 
     def hook(state, bucket):
@@ -117,9 +124,8 @@ def sent(rank, cap):
 
 
 for cap in (None, 1, 2):
-    print(
-        "bucket_cap_mb", cap, "-> MiB per all-reduce:", on_ranks(1, lambda rank: sent(rank, cap))[0]
-    )
+    sizes = on_ranks(1, lambda rank: sent(rank, cap))[0]
+    print("bucket_cap_mb", cap, "-> MiB per all-reduce:", sizes)
 
 # %% no-sync-and-gradient-accumulation
 # How do I use no_sync for gradient accumulation in DDP?
@@ -147,7 +153,9 @@ def body(rank, quiet):
 
     def hook(state, bucket):
         sent[0] += 1
-        work = torch.distributed.all_reduce(bucket.buffer().div_(2), async_op=True).get_future()
+        work = torch.distributed.all_reduce(
+            bucket.buffer().div_(2), async_op=True
+        ).get_future()
         return work.then(lambda done: done.value()[0])
 
     model.register_comm_hook(None, hook)
@@ -159,7 +167,10 @@ def body(rank, quiet):
 
 
 for quiet in (False, True):
-    print("no_sync:" if quiet else "always: ", on_ranks(2, lambda rank: body(rank, quiet)))
+    print(
+        "no_sync:" if quiet else "always: ",
+        on_ranks(2, lambda rank: body(rank, quiet)),
+    )
 
 # %% ddp-average-and-learning-rate
 # Does DDP sum or average gradients, and must I scale the learning rate?
@@ -188,9 +199,16 @@ def gradient(rank, shards, reduce):
 
 even, uneven = [x[:2], x[2:]], [x[:3], x[3:]]
 print("whole batch, mean:", x.mean().item(), " sum:", x.sum().item())
-print("mean, even:  ", on_ranks(2, lambda rank: gradient(rank, even, torch.mean)))
-print("mean, uneven:", on_ranks(2, lambda rank: gradient(rank, uneven, torch.mean)))
-print("sum, even:   ", on_ranks(2, lambda rank: gradient(rank, even, torch.sum)))
+print(
+    "mean, even:  ", on_ranks(2, lambda rank: gradient(rank, even, torch.mean))
+)
+print(
+    "mean, uneven:",
+    on_ranks(2, lambda rank: gradient(rank, uneven, torch.mean)),
+)
+print(
+    "sum, even:   ", on_ranks(2, lambda rank: gradient(rank, even, torch.sum))
+)
 
 # %% module-prefix-in-state-dict
 # Why do the keys of my checkpoint begin with module.?
@@ -219,7 +237,11 @@ def body(rank):
     nothing = nn.Linear(1, 1).load_state_dict(state, strict=False).missing_keys
     consume_prefix_in_state_dict_if_present(state, "module.")
     nn.Linear(1, 1).load_state_dict(state)
-    return names, f"strict=False loads nothing, missing {nothing}", f"then {list(state)}"
+    return (
+        names,
+        f"strict=False loads nothing, missing {nothing}",
+        f"then {list(state)}",
+    )
 
 
 print(*on_ranks(1, body)[0], sep="\n")
@@ -242,15 +264,16 @@ sampler = DistributedSampler(range(100), num_replicas=2, rank=0, shuffle=True)
 first, again = list(sampler), list(sampler)
 sampler.set_epoch(1)
 print("repeats:", first == again, " after set_epoch:", first == list(sampler))
-ranks = [list(DistributedSampler(range(5), 2, rank, shuffle=False)) for rank in (0, 1)]
+ranks = [
+    list(DistributedSampler(range(5), 2, rank, shuffle=False))
+    for rank in (0, 1)
+]
 print("five samples, two ranks:", ranks)
-seeds = [set(DistributedSampler(range(100), 2, rank, seed=rank)) for rank in (0, 1)]
-print(
-    "another seed on each rank: missed",
-    100 - len(seeds[0] | seeds[1]) > 0,
-    ", shared",
-    len(seeds[0] & seeds[1]) > 0,
-)
+seeds = [
+    set(DistributedSampler(range(100), 2, rank, seed=rank)) for rank in (0, 1)
+]
+print("another seed on each rank misses some:", len(seeds[0] | seeds[1]) < 100)
+print("and shares some:", len(seeds[0] & seeds[1]) > 0)
 try:
     DataLoader(range(100), sampler=sampler, shuffle=True)
 except ValueError as error:
@@ -273,7 +296,10 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 x = torch.tensor([[1.0], [1.0], [5.0], [9.0]])
-print("whole batch:", [round(v, 2) for v in nn.BatchNorm1d(1)(x).flatten().tolist()])
+print(
+    "whole batch:",
+    [round(v, 2) for v in nn.BatchNorm1d(1)(x).flatten().tolist()],
+)
 
 
 def body(rank):
@@ -281,7 +307,11 @@ def body(rank):
     out = model(x[2 * rank : 2 * rank + 2])
     own = model.module.running_mean.item()
     model.eval()(x[:1])  # a forward pass begins by copying rank 0's buffers
-    return [round(v, 2) for v in out.flatten().tolist()], own, model.module.running_mean.item()
+    return (
+        [round(v, 2) for v in out.flatten().tolist()],
+        own,
+        model.module.running_mean.item(),
+    )
 
 
 for rank, (out, own, after) in enumerate(on_ranks(2, body)):
@@ -308,7 +338,12 @@ model(torch.ones(1, 1000)).sum().backward()
 optimizer.step()
 weights = sum(p.nbytes for p in model.parameters())
 gradients = sum(p.grad.nbytes for p in model.parameters())
-moments = sum(t.nbytes for state in optimizer.state.values() for t in state.values() if t.dim())
+moments = sum(
+    t.nbytes
+    for state in optimizer.state.values()
+    for t in state.values()
+    if t.dim()
+)
 n = sum(p.numel() for p in model.parameters())
 print("bytes per parameter:", weights / n, "+", gradients / n, "+", moments / n)
 for ranks in (1, 8, 64):
@@ -317,4 +352,8 @@ for ranks in (1, 8, 64):
         weights + (gradients + moments) / ranks,
         (weights + gradients + moments) / ranks,
     ]
-    print(ranks, "ranks, stages 1 to 3:", [round(stage / n, 2) for stage in stages])
+    print(
+        ranks,
+        "ranks, stages 1 to 3:",
+        [round(stage / n, 2) for stage in stages],
+    )
