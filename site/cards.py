@@ -46,16 +46,16 @@ PICTURES = {
     "ddp": "div > section:last-child, div > section:nth-last-child(2)",
 }
 
-LOOK = f"""
-html {{ font-size: 20px; }}
-body {{ overflow: hidden; }}
-.share {{ position: fixed; inset: 0; z-index: 999; box-sizing: border-box; padding: 40px 64px 0; overflow: hidden; background: var(--ut-paper); color: var(--ut-ink); font-family: var(--ut-prose); border-top: 14px solid var(--ut-ember); }}
-.share .name {{ margin: 0; display: flex; align-items: center; gap: 14px; font: 700 26px/1 var(--ut-mono); }}
-.share .name img {{ height: 46px; }}
-.share h1 {{ margin: 20px 0; font: 640 56px/1.1 var(--ut-prose); letter-spacing: -0.02em; text-wrap: balance; }}
-.share h1.long {{ font-size: 44px; }}
-.share .said {{ margin: 40px 0 0; font-size: 36px; line-height: 1.4; color: var(--ut-soft); max-width: 1000px; text-wrap: pretty; }}
-.share .view {{ zoom: 1.4; width: 765px; }}
+LOOK = """
+html { font-size: 20px; }
+body { overflow: hidden; }
+.share { position: fixed; inset: 0; z-index: 999; box-sizing: border-box; padding: 40px 64px 0; overflow: hidden; background: var(--ut-paper); color: var(--ut-ink); font-family: var(--ut-prose); border-top: 14px solid var(--ut-ember); }
+.share .name { margin: 0; display: flex; align-items: center; gap: 14px; font: 700 26px/1 var(--ut-mono); }
+.share .name img { height: 46px; }
+.share h1 { margin: 20px 0; font: 640 56px/1.1 var(--ut-prose); letter-spacing: -0.02em; text-wrap: balance; }
+.share h1.long { font-size: 44px; }
+.share .said { margin: 40px 0 0; font-size: 36px; line-height: 1.4; color: var(--ut-soft); max-width: 1000px; text-wrap: pretty; }
+.share .view { zoom: 1.4; width: 765px; }
 """
 
 # Lays the card over the page, moves the explorer into it and leaves of that what is the picture.

@@ -87,7 +87,8 @@ def build(
             if not check:
                 (course.root / path).unlink()
     for path in stale:
-        out.print(f"{'out of date' if check else 'built'}: {path}")
+        done = "built" if (course.root / path).is_file() else "removed"
+        out.print(f"{'out of date' if check else done}: {path}")
     for chapter, cells in unrun.items():
         if cells:
             out.print(f"{cells} cells of {chapter} have no output yet: undertorch build {chapter}")

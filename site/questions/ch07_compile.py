@@ -40,7 +40,7 @@ except torch._dynamo.exc.Unsupported as error:
 # %% why-does-it-recompile
 # Why does torch.compile keep recompiling?
 #
-# A graph holds only under its guards: dtypes, shapes, strides, `requires_grad`, grad mode, and every Python value that the function read. If one fails at a call, the function is compiled again. After eight times (`recompile_limit`) that function runs in plain Python, with a warning.
+# A graph holds only under its guards: dtypes, shapes, strides, `requires_grad`, grad mode, and every Python value that the function read. If one fails at a call, the function is compiled again. After eight graphs (`recompile_limit`) there is a warning, and calls that fit none of them run in plain Python.
 #
 # The usual reasons: a Python number that changes each call, such as a step counter or a learning rate; a list that grows; sizes of many kinds; train and eval in turns; a new lambda or module each time. `TORCH_LOGS=recompiles` names the guard that failed.
 #
@@ -309,7 +309,7 @@ print("frozen:     ", "compiled", count)
 # %% item-in-compile
 # Does .item() break the graph?
 #
-# Yes, by default: `.item()` needs a number, and at compile time there is none. So do `int(t)`, `float(t)`, `.tolist()`, `if t:`, and f-strings with a tensor. `.shape` and `.size()` do not: sizes are known.
+# Yes, by default: `.item()` needs a number, and at compile time there is none. So do `int(t)`, `float(t)`, `.tolist()` and `if t:`. `.shape` and `.size()` do not: sizes are known.
 #
 # Keep the tensor. `x * scale` takes a scalar tensor as well as a number, `torch.where` instead of `if`, `torch.clamp` instead of `min(…, t.item())`. Clipping gradients by `clip_grad_norm_` does so inside.
 #

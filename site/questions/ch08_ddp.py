@@ -52,7 +52,7 @@ print(
 # %% ddp-hangs
 # Why does DDP hang?
 #
-# Some rank waits in a collective that another never calls. Every rank must call the same collectives in the same order, and `backward` calls one per bucket.
+# DDP hangs when some rank waits in a collective that another never calls. Every rank must call the same collectives in the same order, and `backward` calls one per bucket.
 #
 # So look for code that differs between ranks. `if rank == 0:` around a forward pass, `loss.item()`-dependent early stopping, a `barrier`, saving a sharded checkpoint. A rank with one batch more than the others. A rank that died of an exception, out of memory: look at the first error of each log. A `continue` for a bad batch on one rank.
 #
@@ -136,7 +136,7 @@ for cap in (None, 1, 2):
 #
 # Divide the loss by the number of pieces, and see to it that every rank has the same number of them. DDP averages over ranks; it does not know of your pieces.
 #
-# Memory is a little more: gradients stay whole between pieces. With FSDP that is a lot.
+# With DDP it costs no memory. With FSDP it does: gradients stay whole between pieces.
 #
 # Go on: ch08_ddp#accumulate, ch05_autograd#train_step, myths#no-sync-around-backward
 import contextlib

@@ -67,18 +67,24 @@ def test_the_feed_lists_what_changed(built: Path) -> None:
 
 
 def test_below_another_address(tmp_path: Path) -> None:
-    """What is missing leads home on a sub-path, too, and pages lead to the file they are built from."""
+    """What is missing leads home on a sub-path, pages lead to the file they are built from, cards are drawn."""
     for name in ("mkdocs.yml", "CHANGELOG.md", "CITATION.cff"):
         shutil.copy(ROOT / name, tmp_path)
     site = ROOT / "site"
     few = shutil.ignore_patterns("*.md", "chapters")  # a full site takes ten times as long
     shutil.copytree(site, tmp_path / "site", ignore=few)
-    kept = ("index.md", "changelog.md", "questions/index.md", "questions/view-or-reshape.md")
+    kept = (
+        "explorers/strides.md",
+        "index.md",
+        "changelog.md",
+        "questions/index.md",
+        "questions/view-or-reshape.md",
+    )
     for name in kept:
         shutil.copy(site / name, tmp_path / "site" / name)
     command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(tmp_path / "built")]
     addresses = {"SITE_URL": "https://a.edu/under/torch", "REPO_URL": "https://b.edu/torch"}
-    env = os.environ | addresses | {"SITE_CARDS": "plain"}
+    env = os.environ | addresses
     done = subprocess.run(
         command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
@@ -94,6 +100,9 @@ def test_below_another_address(tmp_path: Path) -> None:
     ]:
         text = (tmp_path / "built" / page).read_text(encoding="utf-8")
         assert f'href="https://b.edu/torch/edit/main/{source}"' in text
+    cards = [path.read_bytes() for path in (tmp_path / "built" / "cards").rglob("*.png")]
+    assert len(cards) == len(set(cards)) == len(kept)  # drawn, each with something of its own
+    assert all(card.startswith(PNG) for card in cards)
 
 
 def test_every_question_has_its_page(built: Path) -> None:
