@@ -105,9 +105,10 @@ def watch(shared_page: Page) -> Iterator[Watch]:
 
 
 def build_site(root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Build the site of `root` as make does. Without --quiet, which would blind --strict."""
+    """Build the site of `root` as make does, with one card for all pages. Without --quiet, which would blind --strict."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    env = os.environ | {"SITE_CARDS": "plain"}
+    return subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="session")

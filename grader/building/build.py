@@ -29,6 +29,7 @@ from grader.building.outputs import (
     unrun,
     with_outputs_of,
 )
+from grader.building.questions import questions_pages
 from grader.building.reading import reading_for
 from grader.building.source import Variant, read_source
 from grader.course.cells import is_solution_cell
@@ -153,6 +154,11 @@ def build_myths(course: Course) -> list[Built]:
     """Return the page of myths, executed, if the course has any."""
     page = myths_page(course)
     return [] if page is None else [Built(PAGE, page.encode("utf-8"))]
+
+
+def build_questions(course: Course) -> list[Built]:
+    """Return the pages of questions, executed, if the course has any."""
+    return [Built(path, page.encode("utf-8")) for path, page in questions_pages(course).items()]
 
 
 def install(course: Course, built: list[Built]) -> list[Path]:

@@ -14,26 +14,18 @@ them.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
-import io
-import json
 import re
-import subprocess
-import sys
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 import torch
-from markdown.extensions.toc import slugify
 
+from grader.building.places import sections_of
+from grader.building.programs import Program, printed
 from grader.course.course import AuthorError, Course
 
 PAGE = Path("site/myths.md")
-SECONDS = 400
-"""Longest run of all programs. They take under a minute where nobody else works."""
 
 _DAY = re.compile(r"on (\d{4}-\d{2}-\d{2})\b")
 
@@ -96,14 +88,16 @@ def myths_page(course: Course) -> str | None:
     if not files:
         return None
     blocks, count = [], 0
-    for path, outputs in zip(files, _outputs(course, files), strict=True):
-        title, myths = read_myths(path)
+    read = [read_myths(path) for path in files]
+    programs = [
+        [Program(f"{path.name}: {myth.anchor}", myth.code) for myth in myths]
+        for path, (_, myths) in zip(files, read, strict=True)
+    ]
+    for path, (title, myths), outputs in zip(files, read, printed(course, programs), strict=True):
         count += len(myths)
-        sections = _sections(course.root / "site" / "chapters" / f"{path.stem}.md")
+        sections = sections_of(course, path.stem)
         blocks.append(f"## {title}")
         for myth, output in zip(myths, outputs, strict=True):
-            if not output.strip() or re.search(r"0x[0-9a-f]{8,}", output):
-                raise AuthorError(f"{path}: {myth.anchor} prints nothing, or an address")
             if sections and myth.section and myth.section not in sections:
                 raise AuthorError(
                     f"{path}: {myth.anchor}: no section {myth.section} in the chapter"
@@ -125,28 +119,6 @@ def myths_page(course: Course) -> str | None:
     return page(datetime.datetime.now(tz=datetime.UTC).date().isoformat())
 
 
-def _sections(page: Path) -> dict[str, str]:
-    """Return the headings of a chapter's sections, by anchor; {} where there is no page.
-
-    `page` is its overview, which lists what its other pages hold.
-    """
-    text = page.read_text(encoding="utf-8") if page.is_file() else ""
-    listed = re.findall(r"\[(.+?)\]\(\S+\)\{ #([\w-]+) \.ut-moved \}", text)
-    headings = re.findall(r"^###? (.+?)(?: \{ #([\w-]+) \})?$", text, flags=re.MULTILINE)
-    return {anchor or slugify(title, "-"): title for title, anchor in [*headings, *listed]}
-
-
-def _outputs(course: Course, files: list[Path]) -> list[list[str]]:
-    command = [sys.executable, "-W", "ignore", "-m", "grader.building.myths", *map(str, files)]
-    done = subprocess.run(
-        command, cwd=course.root, capture_output=True, text=True, timeout=SECONDS, check=False
-    )
-    if done.returncode != 0:
-        raise AuthorError(f"A myth's program raised.\n{done.stderr[-2000:]}")
-    outputs: list[list[str]] = json.loads(done.stdout.splitlines()[-1])
-    return outputs
-
-
 def _block(myth: Myth, output: str, link: str) -> str:
     more = f" See *{link}*." if link else ""
     shown = f"```python\n{myth.code}\n```\n\n```text\n{output.rstrip()}\n```"
@@ -155,28 +127,3 @@ def _block(myth: Myth, output: str, link: str) -> str:
         f"### “{myth.claim}” {{ #{myth.anchor} .myth }}\n\n"
         f'{myth.truth}{more}\n\n??? note "See for yourself"\n\n{folded}'
     )
-
-
-def _run(path: Path) -> list[str]:
-    outputs = []
-    for myth in read_myths(path)[1]:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(
-                compile(myth.code, f"{path.name}: {myth.anchor}", "exec"),
-                {"__name__": "__main__", "torch": torch},
-            )
-        outputs.append(printed.getvalue())
-    return outputs
-
-
-def _run_apart(path: Path) -> list[str]:
-    """Run a file's programs in a fork, so that no chapter finds what another left behind."""
-    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
-        return pool.submit(_run, path).result()
-
-
-if __name__ == "__main__":
-    import torch._dynamo  # once, before the forks: some of them need it
-
-    print(json.dumps([_run_apart(Path(name)) for name in sys.argv[1:]]))

@@ -24,9 +24,9 @@ def build(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="CHAPTER|EXERCISE|myths",
+            metavar="CHAPTER|EXERCISE|myths|questions",
             autocompletion=completion.built,
-            help="A chapter's or an exercise's id, or `myths`; all if left out.",
+            help="A chapter's or an exercise's id, `myths` or `questions`; all if left out.",
         ),
     ] = "",
     check: Annotated[
@@ -34,7 +34,8 @@ def build(
         typer.Option(
             "--check",
             help="Run and change nothing; fail if a cell, a notebook or a page is not the source's. "
-            "Whether outputs still come out the same, `pytest --nbval solutions` tells. Myths are run.",
+            "Whether outputs still come out the same, `pytest --nbval solutions` tells. "
+            "Myths and questions are run.",
         ),
     ] = False,
     no_run: Annotated[
@@ -55,7 +56,15 @@ def build(
     Exit status: 0 built, 1 with `--check` something is not its source's, 2 no such chapter or exercise,
     or a source that cannot be built.
     """
-    from grader.building.build import build_chapter, build_myths, differing, install, never_run
+    from grader.building.build import (
+        build_chapter,
+        build_myths,
+        build_questions,
+        differing,
+        install,
+        never_run,
+    )
+    from grader.building.questions import without_source
 
     course = find_course()
     stale: list[Path] = []
@@ -70,8 +79,16 @@ def build(
     if what == "myths" or not (what or no_run):
         built = build_myths(course)
         stale += differing(course, built) if check else install(course, built)
+    if what == "questions" or not (what or no_run):
+        built = build_questions(course)
+        stale += differing(course, built) if check else install(course, built)
+        for path in without_source(course, [file.path for file in built]):
+            stale.append(path)
+            if not check:
+                (course.root / path).unlink()
     for path in stale:
-        out.print(f"{'out of date' if check else 'built'}: {path}")
+        done = "built" if (course.root / path).is_file() else "removed"
+        out.print(f"{'out of date' if check else done}: {path}")
     for chapter, cells in unrun.items():
         if cells:
             out.print(f"{cells} cells of {chapter} have no output yet: undertorch build {chapter}")
@@ -86,7 +103,7 @@ def _chosen_sources(course: Course, what: str) -> tuple[list[Path], str]:
     """Return the sources to build, and the exercise if `what` is one."""
     from grader.building.sources import source_of, source_with, sources
 
-    if what in ("", "myths"):
+    if what in ("", "myths", "questions"):
         return ([] if what else sources(course)), ""
     whole, part = source_of(course, what), source_with(course, what)
     if whole is None and part is None:

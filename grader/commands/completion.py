@@ -53,8 +53,9 @@ def anything(incomplete: str) -> list[str]:
 
 
 def built(incomplete: str) -> list[str]:
-    """Return what `build` takes: chapters, exercises, and the myths."""
-    return [*exercises_and_chapters(incomplete), *_beginning(incomplete, lambda: ("myths",))]
+    """Return what `build` takes: chapters, exercises, the myths and the questions."""
+    pages = _beginning(incomplete, lambda: ("myths", "questions"))
+    return [*exercises_and_chapters(incomplete), *pages]
 
 
 def answers(context: typer.Context, incomplete: str) -> list[str]:

@@ -138,6 +138,7 @@ def completed(shell, line, cwd):
         ("undertorch grade tiny --student ad", "ada"),
         ("undertorch validate to", "total"),
         ("undertorch build my", "myths"),
+        ("undertorch build qu", "questions"),
     ],
 )
 def test_completion_of_names(student, shell, line, name):
