@@ -203,7 +203,9 @@ def _as_another(probes: Path, preload: Sequence[str], inside: Path | None, contr
     What else this user may not read is for the modes of those files to say.
     """
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
-        raise BoxUnavailable(f"{Tier.CONTAINER.title}: only root, with setpriv, can step down to it")
+        raise BoxUnavailable(
+            f"{Tier.CONTAINER.title}: only root, with setpriv, can step down to it"
+        )
     user = secrets.choice(_OTHERS)
     scratch = tempfile.TemporaryDirectory(prefix="undertorch-")
     root = Path(scratch.name)
@@ -215,9 +217,7 @@ def _as_another(probes: Path, preload: Sequence[str], inside: Path | None, contr
     root.chmod(0o711)
     shown = {path: str(house / path.relative_to(mounts.HOUSE)) for path in _SHOWN}
     inner = shown[mounts.INSIDE] if inside else None
-    _, *rest = _warm_command(
-        Path(sys.executable), shown[mounts.PROBES], preload, inner, control
-    )
+    _, *rest = _warm_command(Path(sys.executable), shown[mounts.PROBES], preload, inner, control)
     module = rest.index("-m")
     rest[module : module + 2] = ["-c", _WARM_WITHOUT_POWERS]
     step = [
@@ -225,9 +225,7 @@ def _as_another(probes: Path, preload: Sequence[str], inside: Path | None, contr
         "--inh-caps=-all", "--bounding-set=-all", "--",
     ]  # fmt: skip
     environment = _environment(str(house)) | {"HOME": str(home), "TMPDIR": str(home)}
-    started = _popen(
-        [*step, sys.executable, *rest, "--bare"], environment, (control,), str(home)
-    )
+    started = _popen([*step, sys.executable, *rest, "--bare"], environment, (control,), str(home))
     return replace(started, scratch=scratch, user=user)
 
 

@@ -205,7 +205,9 @@ def test_in_tier_2_another_user_runs_it_who_has_no_powers(tmp_path):
         with box.open() as child:
             user = ask(child, "import os; result = os.getuid()")
             assert user not in (0, NOBODY)
-            assert "Permission denied" in raised(child, f"open({str(tmp_path / 'results/a')!r}, 'w')")
+            assert "Permission denied" in raised(
+                child, f"open({str(tmp_path / 'results/a')!r}, 'w')"
+            )
             assert "Permission denied" in raised(child, f"import os; os.listdir({str(closed)!r})")
             assert "PermissionError" in raised(child, "import os; os.setuid(0)")
             assert "not permitted" in raised(child, UNSHARE)
