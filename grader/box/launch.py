@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import secrets
+import select
 import shutil
 import signal
 import subprocess

@@ -40,13 +40,36 @@ def gradescope(
     _say(write_gradescope(found, (output or Path(f"gradescope-{chapter}.zip")).absolute()))
 
 
+@app.command()
+def github(
+    chapter: ChapterArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="A new folder. Default: github-CHAPTER.", file_okay=False
+        ),
+    ] = None,
+) -> None:
+    """Write what grades a chapter on GitHub Actions, for Classroom 50 or for your own template.
+
+    `template/` goes into the repository that students' copies are made from; `classroom50/` into
+    autograders/ASSIGNMENT of Classroom 50's, with runtime.json as the assignment's runtime. Students
+    can read all of it, and change what lies in their own repository. A private variant is refused.
+
+    Exit status: 0 written, 2 no such chapter, a private variant, or a folder that holds something.
+    """
+    from grader.instructor.bundles.archive import write_github
+
+    found = find_course().chapter(chapter)
+    _say(write_github(found, (output or Path(f"github-{chapter}")).absolute()))
+
+
 def _say(packed: Packed) -> None:
     size = f", {packed.path.stat().st_size / 2**20:.1f} MiB" if packed.path.is_file() else ""
     out.print(f"{packed.path}{size}", markup=False, soft_wrap=True)
     number = f"{packed.exercises} exercise{'s' * (packed.exercises != 1)}"
     out.print(
-        f"{number}, {packed.points:g} points. Students hand in {packed.notebook}. "
-        "Solutions are in it: it is for instructors.",
+        f"{number}, {packed.points:g} points. Students hand in {packed.notebook}. Solutions are in it.",
         markup=False,
         soft_wrap=True,
     )

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -12,12 +13,13 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import yaml
 
 from grader.box.box import Box
 from grader.box.tiers import BoxUnavailable, Tier
-from grader.course.course import Course
+from grader.course.course import Course, CourseError
 from grader.instructor.bundles import github, gradescope, single
-from grader.instructor.bundles.archive import write_gradescope
+from grader.instructor.bundles.archive import write_github, write_gradescope
 from tests.scale.course import CHAPTER, HALF, RIGHT, TinyCourse
 
 NAME = f"{CHAPTER}.ipynb"
@@ -156,7 +158,7 @@ def archive(course):
     before = Path.cwd()
     path = course.root / "autograder.zip"
     packed = write_gradescope(Course(course.root).chapter(CHAPTER), path)
-    assert (packed.notebook, packed.exercises, packed.private) == (NAME, 2, False)
+    assert (packed.notebook, packed.exercises, packed.points) == (NAME, 2, 6)
     assert Path.cwd() == before
     return path
 
@@ -254,6 +256,7 @@ def test_a_torn_notebook(service):
         "Your submission could not be read: the notebook is not JSON" in found["tests"][0]["output"]
     )
     assert "A person will look" not in found["tests"][0]["output"]
+    assert found["output"].startswith("Not all of your submission could be graded")
     assert "unreadable" in unscored(found)
 
 
@@ -362,3 +365,69 @@ def test_classroom50s_runner_finds_its_files(service, monkeypatch, tmp_path):
     assert not (tmp_path / "elsewhere").exists()
     assert "points" in (service.submission / "release-body.md").read_text()
     assert (tmp_path / "out").read_text().startswith("status=failure\nsummary=")
+
+
+@pytest.fixture(scope="module")
+def written(course):
+    folder = course.root / "github"
+    write_github(Course(course.root).chapter(CHAPTER), folder)
+    return folder
+
+
+def test_the_folders_for_github(course, written):
+    with pytest.raises(CourseError, match="not empty"):
+        write_github(Course(course.root).chapter(CHAPTER), written)
+    for folder in ("template/.github/undertorch", "classroom50"):
+        subprocess.run(["bash", "-n", written / folder / "setup.sh"], check=True)
+        assert single.read_bundle(written / folder / "undertorch").chapter.name == CHAPTER
+    assert (written / "template" / NAME).read_bytes() == (
+        course.root / "chapters" / CHAPTER / NAME
+    ).read_bytes()
+    assert json.loads((written / "runtime.json").read_text())["runs-on"].startswith("ubuntu-")
+    assert sum(p.stat().st_size for p in (written / "classroom50").rglob("*")) < 10 * 2**20
+
+
+def test_the_workflow_is_what_the_reporter_wants(written):
+    workflow = yaml.safe_load((written / "template/.github/workflows/classroom.yml").read_text())
+    assert workflow["name"] == "Autograding Tests"
+    assert list(workflow["jobs"]) == ["run-autograding-tests"]
+    *_, report = workflow["jobs"]["run-autograding-tests"]["steps"]
+    for runner in report["with"]["runners"].split(","):
+        assert (
+            report["env"][f"{runner.upper()}_RESULTS"]
+            == f"${{{{ steps.{runner}.outputs.result }}}}"
+        )
+
+
+def test_the_workflows_own_step(course, written, tmp_path):
+    """The step that grades, in a fresh checkout: what GitHub does around it is named by variables."""
+    workflow = yaml.safe_load((written / "template/.github/workflows/classroom.yml").read_text())
+    steps = workflow["jobs"]["run-autograding-tests"]["steps"]
+    step = next(step for step in steps if step.get("id") == "undertorch")
+    checkout = tmp_path / "checkout"
+    shutil.copytree(written / "template", checkout)
+    course.hand_in("octocat", HALF)
+    shutil.copy(course.root / "submitted" / "octocat" / CHAPTER / NAME, checkout / NAME)
+    (tmp_path / "opt").symlink_to(sys.prefix)
+    names = {"GITHUB_OUTPUT": tmp_path / "output", "GITHUB_STEP_SUMMARY": tmp_path / "summary"}
+    environment = {
+        k: v.replace("${{ github.workspace }}", str(checkout)) for k, v in step["env"].items()
+    }
+    done = subprocess.run(
+        ["bash", "-e", "-c", step["run"].replace("/opt/undertorch", str(tmp_path / "opt"))],
+        cwd=checkout,
+        env={"PATH": os.environ["PATH"], **environment, **{k: str(v) for k, v in names.items()}},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads(base64.b64decode((tmp_path / "output").read_text().removeprefix("result=")))
+    assert (result["status"], result["max_score"]) == ("fail", 6)
+    assert "Twice a negative input." in (tmp_path / "summary").read_text()
+
+
+def test_a_private_variant_goes_to_no_repository_of_students(course, monkeypatch, tmp_path):
+    monkeypatch.setattr("grader.instructor.bundles.archive.is_private", lambda chapter: True)
+    with pytest.raises(CourseError, match="every student can read it"):
+        write_github(Course(course.root).chapter(CHAPTER), tmp_path / "github")
+    assert not (tmp_path / "github").exists()

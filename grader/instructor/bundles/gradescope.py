@@ -15,6 +15,8 @@ from grader.instructor.bundles.shown import UNBOXED, for_instructor, for_student
 from grader.instructor.bundles.single import Single, grade_folder, read_bundle, strongest_tier
 from grader.verdict.verdict import Verdict
 
+_PARTLY = "Not all of your submission could be graded; see below. A person will look at it."
+
 
 def results(done: Single, exercises: tuple[Exercise, ...], seconds: float) -> dict[str, Any]:
     """Return the results of a submission.
@@ -26,11 +28,12 @@ def results(done: Single, exercises: tuple[Exercise, ...], seconds: float) -> di
     if done.refused:
         tests = [_unscored(number, exercise) for number, exercise in enumerate(exercises, 1)]
     reasons = [f"{v.exercise}: {v.review}" for v in done.verdicts if not v.scored]
+    output = _PARTLY if reasons else done.refused
     if done.refused:
         reasons = [done.refused]
     if reasons:
         tests.append(_hidden("\n".join(reasons)))
-    return _results(done.refused, tests, seconds)
+    return _results(output, tests, seconds)
 
 
 def unboxed(exercises: tuple[Exercise, ...], seconds: float) -> dict[str, Any]:

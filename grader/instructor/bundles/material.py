@@ -38,7 +38,6 @@ class Packed:
     notebook: str
     exercises: int
     points: float
-    private: bool
 
 
 def gather(chapter: Chapter) -> dict[str, bytes]:
@@ -61,7 +60,7 @@ def packed(chapter: Chapter, path: Path) -> Packed:
     """Return what to say of a bundle of this chapter."""
     points = sum(exercise.points for exercise in chapter.exercises)
     number = len(chapter.exercises)
-    return Packed(path, chapter.released.name, number, points, is_private(chapter))
+    return Packed(path, chapter.released.name, number, points)
 
 
 def is_private(chapter: Chapter) -> bool:

@@ -23,9 +23,9 @@ def for_student(verdict: Verdict) -> str:
 
 def for_instructor(done: Single, tier: Tier) -> str:
     """Return what stands beside the points: the tier, the seed, notes for a person, mistakes."""
-    lines = [tier.title, f"seed {done.seed}"]
     if done.refused:
-        lines.append(f"not graded: {done.refused}")
+        return f"not graded: {done.refused}"
+    lines = [tier.title, f"seed {done.seed}"]
     for verdict in done.verdicts:
         known = f", known mistake {verdict.mistake}" if verdict.mistake else ""
         lines.append(f"{verdict.exercise}: {verdict.outcome}{known}")
