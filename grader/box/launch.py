@@ -193,8 +193,8 @@ _WARM_WITHOUT_POWERS = (
     "runpy.run_module('grader.inside.process.warm', run_name='__main__', alter_sys=True)"
 )
 
-_OTHERS = range(61_184, 65_520)
-"""User ids that Debian and systemd give to nobody; they fit the 65,536 ids of a container."""
+_OTHERS = range(60_578, 61_184)
+"""User ids that systemd's table of them leaves unused; they fit the 65,536 ids of a container."""
 
 
 def _as_another(probes: Path, preload: Sequence[str], inside: Path | None, control: int) -> Started:
@@ -215,21 +215,22 @@ def _as_another(probes: Path, preload: Sequence[str], inside: Path | None, contr
     os.chown(home, user, user)
     home.chmod(0o700)
     root.chmod(0o711)
-    shown = {path: str(house / path.relative_to(mounts.HOUSE)) for path in _SHOWN}
-    inner = shown[mounts.INSIDE] if inside else None
-    _, *rest = _warm_command(Path(sys.executable), shown[mounts.PROBES], preload, inner, control)
-    module = rest.index("-m")
-    rest[module : module + 2] = ["-c", _WARM_WITHOUT_POWERS]
+    command = _warm_command(
+        Path(sys.executable),
+        str(house / mounts.PROBES.relative_to(mounts.HOUSE)),
+        preload,
+        str(house / mounts.INSIDE.relative_to(mounts.HOUSE)) if inside else None,
+        control,
+    )
+    module = command.index("-m")
+    command[module : module + 2] = ["-c", _WARM_WITHOUT_POWERS]
     step = [
         "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs",
         "--inh-caps=-all", "--bounding-set=-all", "--",
     ]  # fmt: skip
     environment = _environment(str(house)) | {"HOME": str(home), "TMPDIR": str(home)}
-    started = _popen([*step, sys.executable, *rest, "--bare"], environment, (control,), str(home))
+    started = _popen([*step, *command, "--bare"], environment, (control,), str(home))
     return replace(started, scratch=scratch, user=user)
-
-
-_SHOWN = (mounts.PROBES, mounts.INSIDE)
 
 
 def _bare(probes: Path, preload: Sequence[str], inside: Path | None, control: int) -> Started:

@@ -354,19 +354,6 @@ def test_nothing_of_a_student_is_markup_or_a_command(service, monkeypatch, tmp_p
     assert name == "result" and json.loads(base64.b64decode(result))["status"] == "fail"
 
 
-def test_classroom50s_runner_finds_its_files(service, monkeypatch, tmp_path):
-    service.hand_in(HALF)
-    (service.submission / "result.json").symlink_to(tmp_path / "elsewhere")
-    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "out"))
-    for name, value in CLASSROOM50_SAYS.items():
-        monkeypatch.setenv(name, value)
-    assert github.main(service.house, service.submission) == 0
-    jsonschema.validate(json.loads((service.submission / "result.json").read_text()), CLASSROOM50)
-    assert not (tmp_path / "elsewhere").exists()
-    assert "points" in (service.submission / "release-body.md").read_text()
-    assert (tmp_path / "out").read_text().startswith("status=failure\nsummary=")
-
-
 @pytest.fixture(scope="module")
 def written(course):
     folder = course.root / "github"
@@ -424,6 +411,32 @@ def test_the_workflows_own_step(course, written, tmp_path):
     result = json.loads(base64.b64decode((tmp_path / "output").read_text().removeprefix("result=")))
     assert (result["status"], result["max_score"]) == ("fail", 6)
     assert "Twice a negative input." in (tmp_path / "summary").read_text()
+
+
+def test_classroom50s_own_program(course, written, tmp_path):
+    """autograder.py as its runner starts it: in the student's checkout, beside what came with it."""
+    course.hand_in("octocat", HALF)
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    shutil.copy(course.root / "submitted" / "octocat" / CHAPTER / NAME, checkout / NAME)
+    (checkout / "result.json").symlink_to(tmp_path / "elsewhere")
+    done = subprocess.run(
+        [sys.executable, written / "classroom50" / "autograder.py"],
+        cwd=checkout,
+        env={
+            "PATH": os.environ["PATH"],
+            "UNDERTORCH_HOME": sys.prefix,
+            "GITHUB_OUTPUT": str(tmp_path / "output"),
+            **CLASSROOM50_SAYS,
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    jsonschema.validate(json.loads((checkout / "result.json").read_text()), CLASSROOM50)
+    assert not (tmp_path / "elsewhere").exists()
+    assert "Twice a negative input." in (checkout / "release-body.md").read_text()
+    assert (tmp_path / "output").read_text().startswith("status=failure\nsummary=")
 
 
 def test_a_private_variant_goes_to_no_repository_of_students(course, monkeypatch, tmp_path):
