@@ -197,14 +197,18 @@ _OTHERS = range(60_578, 61_184)
 """User ids that systemd's table of them leaves unused; they fit the 65,536 ids of a container."""
 
 
+_TASKS = 512
+"""Most processes and threads of that user. The watchdog's limits are lower; these hold without it."""
+
+
 def _as_another(probes: Path, preload: Sequence[str], inside: Path | None, control: int) -> Started:
     """Start it as a user of its own, beside copies of the files that a box would show.
 
     What else this user may not read is for the modes of those files to say.
     """
-    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+    if os.geteuid() != 0 or None in (shutil.which("setpriv"), shutil.which("prlimit")):
         raise BoxUnavailable(
-            f"{Tier.CONTAINER.title}: only root, with setpriv, can step down to it"
+            f"{Tier.CONTAINER.title}: only root, with util-linux, can step down to it"
         )
     user = secrets.choice(_OTHERS)
     scratch = tempfile.TemporaryDirectory(prefix="undertorch-")
@@ -225,7 +229,7 @@ def _as_another(probes: Path, preload: Sequence[str], inside: Path | None, contr
     module = command.index("-m")
     command[module : module + 2] = ["-c", _WARM_WITHOUT_POWERS]
     step = [
-        "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs",
+        "prlimit", f"--nproc={_TASKS}", "--", "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs",
         "--inh-caps=-all", "--bounding-set=-all", "--",
     ]  # fmt: skip
     environment = _environment(str(house)) | {"HOME": str(home), "TMPDIR": str(home)}

@@ -210,6 +210,8 @@ def test_in_tier_2_another_user_runs_it_who_has_no_powers(tmp_path):
             )
             assert "Permission denied" in raised(child, f"import os; os.listdir({str(closed)!r})")
             assert "PermissionError" in raised(child, "import os; os.setuid(0)")
+            limit = "import resource; result = resource.getrlimit(resource.RLIMIT_NPROC)[1]"
+            assert ask(child, limit) == 512
             assert "not permitted" in raised(child, UNSHARE)
             assert ask(child, "import grader; result = grader.__path__[0]") != grader.__path__[0]
             assert ask(child, "open('mine', 'w').write('1'); result = open('mine').read()") == "1"

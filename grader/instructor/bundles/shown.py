@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from grader.box.tiers import Tier
 from grader.feedback.render import to_text
-from grader.files import as_utf8
 from grader.instructor.bundles.single import Single
 from grader.verdict.verdict import Verdict
 
@@ -36,6 +35,11 @@ def for_instructor(done: Single, tier: Tier) -> str:
 
 def plain(text: str) -> str:
     """Return text that any reader of JSON takes: no halves of characters, no control characters."""
-    kept = "".join(c if c in "\n\t" or c.isprintable() or c.isspace() else "�" for c in text)
-    kept = "".join("�" if ord(c) < 32 and c not in "\n\t" else c for c in as_utf8(kept))
+    kept = "".join(map(_plain, text))
     return kept if len(kept) <= MOST else kept[:MOST] + "\n…"
+
+
+def _plain(letter: str) -> str:
+    if letter in "\n\t" or letter.isprintable():
+        return letter
+    return " " if letter.isspace() else "�"
