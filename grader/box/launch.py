@@ -204,7 +204,7 @@ _TASKS = 512
 def _as_another(probes: Path, preload: Sequence[str], inside: Path | None, control: int) -> Started:
     """Start it as a user of its own, beside copies of the files that a box would show.
 
-    What else this user may not read is for the modes of those files to say.
+    Which other files this user may read is for their modes to say.
     """
     if os.geteuid() != 0 or None in (shutil.which("setpriv"), shutil.which("prlimit")):
         raise BoxUnavailable(
@@ -229,7 +229,8 @@ def _as_another(probes: Path, preload: Sequence[str], inside: Path | None, contr
     module = command.index("-m")
     command[module : module + 2] = ["-c", _WARM_WITHOUT_POWERS]
     step = [
-        "prlimit", f"--nproc={_TASKS}", "--", "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs",
+        "prlimit", f"--nproc={_TASKS}", "--",
+        "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs",
         "--inh-caps=-all", "--bounding-set=-all", "--",
     ]  # fmt: skip
     environment = _environment(str(house)) | {"HOME": str(home), "TMPDIR": str(home)}

@@ -12,9 +12,9 @@ class BoxUnavailable(RuntimeError):
 class Tier(IntEnum):
     """The four ways a box can confine; a lower number is stronger.
 
-    Tier 2 is for a container that lives for one submission, where root may make no namespaces:
-    another user, in sight of the box's own files alone as far as the modes of others allow it. Tier 3
-    (Landlock, seccomp and the watchdog) is named here and not built: asking for it is an error.
+    Tier 2 is for a container that lives for one submission and whose root may make no namespaces: the
+    code runs as another user, who may read whatever the modes of files allow. Tier 3 (Landlock, seccomp
+    and the watchdog) is named here and not built: asking for it is an error.
     """
 
     NAMESPACES = 1

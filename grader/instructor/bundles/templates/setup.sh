@@ -9,19 +9,29 @@ requirements=$here/undertorch/requirements.txt
 apt-get update
 apt-get install -y --no-install-recommends bubblewrap ca-certificates util-linux
 
-# the Python that the versions below were picked with comes first
-python=
-for version in @PYTHONS@; do
-  if apt-cache show "python$version-venv" > /dev/null 2>&1; then
-    python=python$version
-    break
+# the first released Python of these that is here or can be had; torch cannot be imported with Ubuntu
+# 22.04's own 3.11, which is a release candidate
+pick_python() {
+  local final='import sys; sys.exit(sys.version_info < (3, 11, 0, "final"))'
+  for version in @PYTHONS@; do
+    if apt-cache show "python$version-venv" > /dev/null 2>&1; then
+      apt-get install -y --no-install-recommends "python$version" "python$version-venv"
+      if "python$version" -c "$final"; then
+        python=python$version
+        return
+      fi
+    fi
+  done
+  return 1
+}
+
+if ! pick_python; then
+  apt-get install -y --no-install-recommends software-properties-common gpg-agent
+  if ! add-apt-repository --yes ppa:deadsnakes/ppa || ! pick_python; then
+    echo 'There is no released Python 3.11 or later for this image. Choose another image.' >&2
+    exit 1
   fi
-done
-if [ -z "$python" ]; then
-  echo 'This image offers no Python 3.11 or later. Choose a newer one.' >&2
-  exit 1
 fi
-apt-get install -y --no-install-recommends "$python" "$python-venv"
 
 "$python" -m venv "$home"
 # without CUDA: everything runs on the CPU, and PyPI's torch brings gigabytes for nothing
