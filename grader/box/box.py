@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from grader.box import launch
 from grader.box.child import Child
-from grader.box.tiers import BoxUnavailable, choose
+from grader.box.tiers import BoxUnavailable, Tier
 from grader.inside.process.budget import Budget
 
 _START_SECONDS = 120.0
@@ -37,7 +37,7 @@ class Box:
         preload: Sequence[str] = (),
         budget: Budget = Budget(),
         *,
-        trust: bool = False,
+        tier: Tier = Tier.NAMESPACES,
         inside: Path | None = None,
     ) -> None:
         """Start it and wait until a first child was confined.
@@ -46,12 +46,12 @@ class Box:
             probes: the package of the chapter's probes: all of the chapter that the box sees.
             preload: modules to import once, e.g. ``torch._dynamo``.
             budget: for children that are opened without their own.
-            trust: no sandbox at all (tier 4), for code that is as good as your own.
+            tier: how strongly it confines; never another in its place.
             inside: a file with ``prepare`` and ``serve`` instead of grader.inside.serve.
 
         Raises BoxUnavailable, with what to do, when the box cannot be had.
         """
-        self.tier = choose(trust=trust)
+        self.tier = tier
         self.budget = budget
         if not probes.exists():
             raise FileNotFoundError(probes)

@@ -1,9 +1,10 @@
-"""Starts the warm process in its box: as an ordinary user, as root, or bare."""
+"""Starts the warm process in its box: as an ordinary user, as root, as another user, or bare."""
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 import select
 import shutil
 import signal
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -47,9 +49,11 @@ class Started:
     process: subprocess.Popen[bytes]
     complaints: IO[bytes]
     scratch: tempfile.TemporaryDirectory[str] | None = None
-    """In tier 4 the folder that stands in for the box's /tmp."""
+    """In tiers 2 and 4 the folder that stands in for the box's /tmp."""
     first: int | None = None
     """A pidfd of the first process of the box's pid namespace."""
+    user: int | None = None
+    """In tier 2 the user who runs nothing else here: all of theirs goes with the box."""
 
     def wait_until_empty(self, seconds: float) -> None:
         """Wait until no process of the box is left; end those that stay longer than `seconds`."""
@@ -63,6 +67,8 @@ class Started:
         if self.first is not None and not _ended_within(self.first, seconds):
             signal.pidfd_send_signal(self.first, signal.SIGKILL)
             _ended_within(self.first, seconds)
+        if self.user is not None:
+            _end_all_of(self.user)
 
     def clean_up(self) -> None:
         """Remove what the process needed; to be called after its end."""
@@ -92,9 +98,29 @@ def start(
     """Start a warm process whose end of the control socket is `control`."""
     if tier is Tier.NAMESPACES:
         return _boxed(probes, preload, inside, control)
+    if tier is Tier.CONTAINER:
+        return _as_another(probes, preload, inside, control)
     if tier is Tier.NONE:
         return _bare(probes, preload, inside, control)
     raise BoxUnavailable(f"{tier.title}: choose tier 1, or tier 4 for code you trust")
+
+
+def _end_all_of(user: int) -> None:
+    """End every process of a user, until there is none: a daemon may start others meanwhile."""
+    while found := [path for path in Path("/proc").iterdir() if _runs_as(path, user)]:
+        for path in found:
+            with suppress(ProcessLookupError):
+                os.kill(int(path.name), signal.SIGKILL)
+
+
+def _runs_as(process: Path, user: int) -> bool:
+    """Say whether a folder of /proc is a process of that user that has not ended."""
+    try:
+        status = (process / "status").read_text() if process.name.isdigit() else ""
+    except OSError:
+        return False
+    lines = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    return lines.get("Uid", "").split()[:1] == [str(user)] and not lines["State"].startswith("Z")
 
 
 def bwrap_path() -> str:
@@ -159,6 +185,57 @@ def _first_process(info: str) -> int | None:
         return os.pidfd_open(json.loads(info)["child-pid"])
     except (ValueError, ProcessLookupError):
         return None
+
+
+# No powers and the calls of a box's children only, from before the imports on.
+_WARM_WITHOUT_POWERS = (
+    "import runpy; from grader.inside.process import confine; confine.give_up_powers(); "
+    "runpy.run_module('grader.inside.process.warm', run_name='__main__', alter_sys=True)"
+)
+
+_OTHERS = range(60_578, 61_184)
+"""User ids that systemd's table of them leaves unused; they fit the 65,536 ids of a container."""
+
+
+_TASKS = 512
+"""Most processes and threads of that user. The watchdog's limits are lower; these hold without it."""
+
+
+def _as_another(probes: Path, preload: Sequence[str], inside: Path | None, control: int) -> Started:
+    """Start it as a user of its own, beside copies of the files that a box would show.
+
+    Which other files this user may read is for their modes to say.
+    """
+    if os.geteuid() != 0 or None in (shutil.which("setpriv"), shutil.which("prlimit")):
+        raise BoxUnavailable(
+            f"{Tier.CONTAINER.title}: only root, with util-linux, can step down to it"
+        )
+    user = secrets.choice(_OTHERS)
+    scratch = tempfile.TemporaryDirectory(prefix="undertorch-")
+    root = Path(scratch.name)
+    house, home = root / "house", root / "home"
+    mounts.copy_parts(house, probes, inside)
+    home.mkdir()
+    os.chown(home, user, user)
+    home.chmod(0o700)
+    root.chmod(0o711)
+    command = _warm_command(
+        Path(sys.executable),
+        str(house / mounts.PROBES.relative_to(mounts.HOUSE)),
+        preload,
+        str(house / mounts.INSIDE.relative_to(mounts.HOUSE)) if inside else None,
+        control,
+    )
+    module = command.index("-m")
+    command[module : module + 2] = ["-c", _WARM_WITHOUT_POWERS]
+    step = [
+        "prlimit", f"--nproc={_TASKS}", "--",
+        "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs",
+        "--inh-caps=-all", "--bounding-set=-all", "--",
+    ]  # fmt: skip
+    environment = _environment(str(house)) | {"HOME": str(home), "TMPDIR": str(home)}
+    started = _popen([*step, *command, "--bare"], environment, (control,), str(home))
+    return replace(started, scratch=scratch, user=user)
 
 
 def _bare(probes: Path, preload: Sequence[str], inside: Path | None, control: int) -> Started:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -167,6 +168,22 @@ def _hide_our_package(shown: View, bound: list[Path]) -> None:
     for pointer in sorted(pointers):
         if any(root in pointer.parents for root in roots):
             shown.text(shown_at(pointer), "")
+
+
+def copy_parts(house: Path, probes: Path, inside: Path | None) -> None:
+    """Lay copies of what a box shows of us into the folder `house`, for all to read."""
+    package = Path(grader.__file__).resolve().parent
+    pairs = [(package / name, HOUSE / "grader" / name) for name in OURS]
+    pairs += [(probes.resolve(), PROBES), *([(inside.resolve(), INSIDE)] if inside else [])]
+    for source, shown in pairs:
+        target = house / shown.relative_to(HOUSE)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copyfile(source, target)
+    for path in (house, *house.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 def _show_our_parts(shown: View) -> None:

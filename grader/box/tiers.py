@@ -12,8 +12,9 @@ class BoxUnavailable(RuntimeError):
 class Tier(IntEnum):
     """The four ways a box can confine; a lower number is stronger.
 
-    Tiers 2 (a rootless container that the instructor runs) and 3 (Landlock, seccomp and the
-    watchdog, without a pid namespace) are named here and not built: asking for one is an error.
+    Tier 2 is for a container that lives for one submission and whose root may make no namespaces: the
+    code runs as another user, who may read whatever the modes of files allow. Tier 3 (Landlock, seccomp
+    and the watchdog) is named here and not built: asking for it is an error.
     """
 
     NAMESPACES = 1
@@ -34,7 +35,7 @@ class Tier(IntEnum):
 
 _TITLES = {
     Tier.NAMESPACES: "tier 1: bubblewrap, namespaces and seccomp",
-    Tier.CONTAINER: "tier 2: rootless container (not built)",
+    Tier.CONTAINER: "tier 2: another user and seccomp, in a container for one submission",
     Tier.LANDLOCK: "tier 3: Landlock and seccomp (not built)",
     Tier.NONE: "tier 4: NO SANDBOX, the submissions were trusted",
 }

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from grader.commands import classes, course_folder
+from grader.commands import bundles, classes, course_folder
 from grader.commands.arguments import AsJson, ChapterArgument, StudentOption
 from grader.commands.consoles import out
 from grader.course.course import CourseError, find_course
@@ -19,6 +19,7 @@ PANEL = "For instructors"
 
 app.add_typer(course_folder.app, name="course", rich_help_panel=PANEL)
 app.add_typer(classes.app, rich_help_panel=PANEL)
+app.add_typer(bundles.app, name="bundle", rich_help_panel=PANEL)
 
 
 @app.command(rich_help_panel=PANEL)

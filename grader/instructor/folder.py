@@ -53,6 +53,7 @@ IGNORED = """\
 /downloaded/
 /.undertorch/collected/
 /feedback-*.zip
+/gradescope-*.zip
 /*.csv
 /report.html
 /similar.html

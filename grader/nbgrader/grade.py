@@ -10,6 +10,7 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor
 from traitlets import Bool, Float, Integer, Unicode
 
+from grader.box.tiers import choose
 from grader.course.course_file import Counts
 from grader.evidence.store import Store
 from grader.inside.process.budget import MIB, Budget
@@ -63,7 +64,8 @@ class GradeInBox(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader is unt
 
     def terms(self) -> Terms:
         """Return the terms of one run; draws its seed."""
-        return Terms(self.seed or secrets.randbits(48), self.budget, self.trust_submissions)
+        tier = choose(trust=self.trust_submissions)
+        return Terms(self.seed or secrets.randbits(48), self.budget, tier)
 
     def preprocess(
         self, nb: NotebookNode, resources: dict[str, Any]

@@ -16,7 +16,7 @@ from traitlets.log import get_logger
 
 from grader.box.aside import Exceeded
 from grader.box.box import Box
-from grader.box.tiers import BoxUnavailable, choose
+from grader.box.tiers import BoxUnavailable, Tier
 from grader.course.cells import CellRole, role_of
 from grader.course.course import Chapter, Exercise
 from grader.evidence.outcome import Ended, Outcome
@@ -41,7 +41,7 @@ class Terms:
 
     seed: int
     budget: Budget = Budget()
-    trust: bool = False
+    tier: Tier = Tier.NAMESPACES
 
 
 class Run:
@@ -54,7 +54,7 @@ class Run:
         self.chapter = chapter
         self.terms = terms
         self.released = released
-        self.tier = str(choose(trust=terms.trust))
+        self.tier = str(terms.tier)
         self.reader = Reader(chapter, released)
         self._box: Box | None = None
         self._graders: dict[str, ExerciseGrader] = {}
@@ -69,7 +69,7 @@ class Run:
                 self.chapter.probes,
                 self.chapter.preload,
                 self.terms.budget,
-                trust=self.terms.trust,
+                tier=self.terms.tier,
             )
 
     def close(self) -> None:

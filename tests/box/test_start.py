@@ -10,13 +10,14 @@ import psutil
 import pytest
 import torch
 
+import grader
 from grader.box import launch
 from grader.box.box import Box
 from grader.box.tiers import BoxUnavailable, Tier
 from grader.evidence.outcome import Ended, Outcome
 from grader.inside.process.budget import MIB, Budget
 from grader.instructor import doctor
-from tests.box.conftest import PROBES, STANDIN, ask
+from tests.box.conftest import PROBES, STANDIN, ask, raised
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NOBODY = 65534
@@ -157,7 +158,7 @@ child.ask(b"import signal; signal.pause()")
 
 
 def test_trusted_code_runs_bare_and_says_so():
-    with Box(PROBES, inside=STANDIN, trust=True) as box:
+    with Box(PROBES, inside=STANDIN, tier=Tier.NONE) as box:
         assert (box.tier, box.tier.confines) == (Tier.NONE, False)
         assert "NO SANDBOX" in box.tier.title
         with box.open() as child:
@@ -175,7 +176,7 @@ def test_trusted_code_runs_bare_and_says_so():
 
 
 def test_a_daemon_of_bare_code_is_ended_too():
-    with Box(PROBES, inside=STANDIN, trust=True) as box:
+    with Box(PROBES, inside=STANDIN, tier=Tier.NONE) as box:
         with box.open() as child:
             source = """
                 import os, signal
@@ -192,6 +193,62 @@ def test_a_daemon_of_bare_code_is_ended_too():
             daemon = psutil.Process(ask(child, source))
             assert daemon.is_running()
         assert not lives(daemon)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_in_tier_2_another_user_runs_it_who_has_no_powers(tmp_path):
+    (tmp_path / "results").mkdir(mode=0o755)
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    with Box(PROBES, inside=STANDIN, tier=Tier.CONTAINER) as box:
+        assert box.tier.confines
+        with box.open() as child:
+            user = ask(child, "import os; result = os.getuid()")
+            assert user not in (0, NOBODY)
+            assert "Permission denied" in raised(
+                child, f"open({str(tmp_path / 'results/a')!r}, 'w')"
+            )
+            assert "Permission denied" in raised(child, f"import os; os.listdir({str(closed)!r})")
+            assert "PermissionError" in raised(child, "import os; os.setuid(0)")
+            limit = "import resource; result = resource.getrlimit(resource.RLIMIT_NPROC)[1]"
+            assert ask(child, limit) == 512
+            assert "not permitted" in raised(child, UNSHARE)
+            assert ask(child, "import grader; result = grader.__path__[0]") != grader.__path__[0]
+            assert ask(child, "open('mine', 'w').write('1'); result = open('mine').read()") == "1"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_in_tier_2_nothing_outlives_the_box():
+    with Box(PROBES, inside=STANDIN, tier=Tier.CONTAINER) as box:
+        with box.open() as child, pytest.raises(Ended):
+            ask(child, DAEMON_WITHOUT_KEEPER)
+        mine = [p for p in psutil.process_iter(["uids"]) if p.uids().real == box._started.user]
+        assert any(DAEMON in p.cmdline() for p in mine)
+    assert not any(lives(process) for process in mine)
+
+
+DAEMON = "undertorch-daemon"
+DAEMON_WITHOUT_KEEPER = f"""
+import os, signal, time
+keeper = os.getppid()
+keeper = int(open(f'/proc/{{keeper}}/stat').read().rpartition(')')[2].split()[1])
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.execvp('sh', ['sh', '-c', 'sleep 300; :', {DAEMON!r}])
+    os._exit(0)
+os.wait()
+time.sleep(0.2)
+os.kill(keeper, signal.SIGKILL)
+signal.pause()
+"""
+
+UNSHARE = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.unshare(0x10000000):
+    raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+"""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run as an ordinary user already")
