@@ -9,7 +9,6 @@ until what they show changes.
 from __future__ import annotations
 
 import hashlib
-import html
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import escape, unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,7 +34,7 @@ STAGE = "changelog.html"
 
 LOG = get_plugin_logger("cards")
 
-# The part of an explorer that is its picture; of several the first that shows.
+# The parts of an explorer that are its picture: those of them that show.
 PICTURES = {
     "formats": ".ut-panel, .ut-line",
     "strides": "section[aria-label='Storage'], section[aria-label='View or copy']",
@@ -82,11 +82,11 @@ class Card(NamedTuple):
     @property
     def markup(self) -> str:
         """The card's body."""
-        title = html.escape(self.title)
+        title = escape(self.title)
         size = ' class="long"' if len(self.title) > 60 else ""
         below = '<div class="view md-typeset"></div>'
         if not self.state:
-            below = f'<p class="said">{html.escape(self.said)}</p>'
+            below = f'<p class="said">{escape(self.said)}</p>'
         logo = '<p class="name"><img src="LOGO" alt="">Undertorch</p>'
         return f'<div class="share">{logo}<h1{size}>{title}</h1>{below}</div>'
 
@@ -107,13 +107,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, **_: object) ->
         title = re.sub(r"<[^>]+>", "", re.sub(r'<a class="headerlink".*?</a>', "", heading[1]))
     said = page.meta.get("description") or config.site_description or ""
     path = (page.url or "index.html").replace(".html", ".png")
-    CARDS.append(Card(path, _plain(title), said, _state(page, config)))
-
-
-def _plain(text: str) -> str:
-    for entity, sign in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
-        text = text.replace(entity, sign)
-    return text.strip()
+    CARDS.append(Card(path, unescape(title).strip(), said, _state(page, config)))
 
 
 def _state(page: Page, config: MkDocsConfig) -> str:

@@ -83,7 +83,7 @@ def read_questions(path: Path) -> tuple[str, list[Question]]:
 def _question(where: str, name: str, body: str) -> Question:
     comment = re.match(r"(?:#.*\n)+", body)
     text = re.sub(r"^# ?", "", comment[0], flags=re.MULTILINE) if comment else ""
-    asked, *parts = [part.strip() for part in text.split("\n\n") if part.strip()]
+    asked, *parts = [part.strip() for part in text.strip().split("\n\n")]
     look = [part.removeprefix("Look:").strip() for part in parts if part.startswith("Look:")]
     further = [part.removeprefix("Go on:") for part in parts if part.startswith("Go on:")]
     answer = "\n\n".join(part for part in parts if not part.startswith(("Look:", "Go on:")))
@@ -108,7 +108,7 @@ def questions_pages(course: Course) -> dict[Path, str]:
         return {}
     read = [read_questions(path) for path in files]
     programs = [
-        [Program(f"{path}: {one.name}", one.code) for one in questions]
+        [Program(f"{path.name}: {one.name}", one.code) for one in questions]
         for path, (_, questions) in zip(files, read, strict=True)
     ]
     pages: dict[Path, str] = {}
@@ -177,7 +177,7 @@ def _view(course: Course, one: Question) -> list[str]:
     given = "".join(f' {name}="{html.escape(value)}"' for name, value in pairs)
     large = f"../explorers/{kind}.html#{html.escape(urlencode(pairs, quote_via=quote))}"
     return [
-        f"## See it\n\n{one.caption} Try other states, here or "
+        f"## See it {_UNSEARCHED}\n\n{one.caption} Try other states, here or "
         f'<a href="{large}">on a page of its own</a>.',
         f'<div class="ut-small" markdown="0">\n'
         f"<{kind}-explorer{given}>This explorer needs JavaScript.</{kind}-explorer>\n"
