@@ -1,7 +1,7 @@
 // Chapters for reading: old addresses go on to the page that has their section, and predictions take
 // a guess before they say what comes out. Without scripts both are plain links and folds.
 const onward = () => {
-  const link = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const link = document.getElementById(location.hash.slice(1));
   if (link?.matches("a.ut-moved")) location.replace(link.href);
 };
 addEventListener("hashchange", onward);
