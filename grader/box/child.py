@@ -27,7 +27,7 @@ _GRACE = 1.0
 the process to end by itself: a process that only closed its channel lives on."""
 
 _GONE = Ending("gone")
-"""The keeper ended without a word: the whole box was killed around it. No student can do that."""
+"""The keeper ended without a word: the whole box was killed around it. In tier 1 no student can do that."""
 
 _LAST_WORD = 10.0
 """Seconds for the keeper to end a tree once told to. It takes 12 ms; a machine that swaps, longer."""
