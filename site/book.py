@@ -31,7 +31,12 @@ _PLAIN_CODE = re.compile(r'<div class="(language-\w+ highlight)">')
 
 @cache
 def _overview(path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return a chapter's sitting pages in order, and the page of each anchor."""
+    """Return a chapter's sitting pages in order, and the page of each anchor.
+
+    A page that is not there has none: that it is missing is mkdocs's own to say.
+    """
+    if not path.is_file():
+        return (), {}
     text = path.read_text(encoding="utf-8")
     sittings = _SITTING.findall(text)
     pages = {anchor: page for page, anchor in sittings}
@@ -72,8 +77,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
 
     def led(match: re.Match[str]) -> str:
         overview = posixpath.normpath(posixpath.join(here, match[2]))
-        path = Path(config.docs_dir, overview)
-        known = _overview(path)[1] if path.is_file() else {}
+        _, known = _overview(Path(config.docs_dir, overview))
         if match[3] not in known:
             return match[0]
         target = posixpath.join(posixpath.dirname(match[2]), known[match[3]])

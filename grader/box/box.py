@@ -84,7 +84,7 @@ class Box:
             raise BoxUnavailable(
                 f"the warm process is gone ({error}). {self._started.complaint()}"
             ) from None
-        child = Child(channel, leash, budget)
+        child = Child(channel, leash, budget, self.tier)
         self._children.add(child)
         return child
 

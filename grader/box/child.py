@@ -7,7 +7,7 @@ import time
 from typing import Self
 
 from grader.box.ended import explain, out_of_time
-from grader.box.tiers import BoxUnavailable
+from grader.box.tiers import BoxUnavailable, Tier
 from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.record import Record
 from grader.evidence.wire.channel import (
@@ -27,7 +27,7 @@ _GRACE = 1.0
 the process to end by itself: a process that only closed its channel lives on."""
 
 _GONE = Ending("gone")
-"""The keeper ended without a word: the whole box was killed around it. In tier 1 no student can do that."""
+"""The keeper ended without a word: it was killed. Where student code cannot reach it, so was the whole box."""
 
 _LAST_WORD = 10.0
 """Seconds for the keeper to end a tree once told to. It takes 12 ms; a machine that swaps, longer."""
@@ -40,10 +40,13 @@ class _Unasked(Exception):
 class Child:
     """One isolated process that serves requests; a `Transport`. Not for several threads at once."""
 
-    def __init__(self, channel: socket.socket, leash: socket.socket, budget: Budget) -> None:
+    def __init__(
+        self, channel: socket.socket, leash: socket.socket, budget: Budget, tier: Tier
+    ) -> None:
         self._channel = channel
         self._leash = leash
         self._budget = budget
+        self._tier = tier
         self._patience = budget.waiting_seconds
         self._ended: Ended | None = None
         self._ending: Ending | None = None
@@ -136,7 +139,9 @@ class Child:
         if ending.how == SETUP:
             raise BoxUnavailable(f"a child of the box could not be confined: {ending.detail}")
         if ending == _GONE:
-            raise BoxUnavailable("the box was killed around a child")
+            if self._tier.guards_itself:
+                raise BoxUnavailable("the box was killed around a child")
+            return _disturbed("was killed together with what watched over it")
         return otherwise if ending.how == ASKED else explain(ending, self._budget)
 
     def _end(self, patience: float) -> Ending:

@@ -7,6 +7,7 @@ there (`site/assets/book.js`), and the site's own links are led past it (`site/b
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -80,9 +81,16 @@ def _parts(
     return parts
 
 
+def _plain(text: str) -> str:
+    """Return a line of Markdown without its marks, as a quoted text of YAML."""
+    parts = text.split("`")
+    parts[::2] = [re.sub(r"[\\*]", "", part) for part in parts[::2]]  # the others are code
+    return json.dumps("".join(parts), ensure_ascii=False)
+
+
 def _head(title: str, description: str, chapter: str, *more: str) -> str:
-    plain = [re.sub(r'[`"\\*]', "", text) for text in (title, _first_sentence(description))]
-    front = [f'title: "{plain[0]}"', f'description: "{plain[1]}"', *more]
+    said = _first_sentence(description)
+    front = [f"title: {_plain(title)}", f"description: {_plain(said)}", *more]
     return "\n".join(["---", *front, "---", "", _GENERATED.format(chapter=chapter)])
 
 

@@ -99,6 +99,10 @@ def test_pointwise(joint_min_cut, rng):
 def test_dtypes(joint_min_cut, rng):
     """Bytes count, whatever the dtype: not elements, and not tensors."""
     graphs = several(rng, ["sin", "add"], ["f64", "b8", "bf16"], forward=4)
+    # of one value 40 elements in 320 bytes, of the other 100 in 100
+    nodes = [("p0", "primal", [], 40, "f64"), ("t0", "tangent", [], 100, "b8")]
+    nodes += [("n0", "sin", ["p0"], 100, "b8"), ("n1", "add", ["t0", "n0"], 100, "b8")]
+    graphs.append({"nodes": nodes, "outputs": ["n0"], "gradients": ["n1"]})
     compare(joint_min_cut, graphs, HEAVY)
 
 
