@@ -89,7 +89,7 @@ def test_the_budget_moves_the_cut(watch: Watch, site: str) -> None:
     expect(said).to_contain_text("768 bytes")
     expect(page.locator(".cp-table .here")).to_contain_text("budget 0.6 to 0.4")
     expect(page.get_by_role("status")).to_contain_text("768 bytes")
-    page.get_by_role("button", name="default_partition").click()
+    page.get_by_role("button", name="default_partition", exact=True).click()
     assert address(page)["cut"] == "default"
     expect(page.locator(".cp-table .here")).to_contain_text("1,792 bytes")
     show(page, site, "dropout", "partition", cut="0.0")

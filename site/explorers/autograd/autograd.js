@@ -2,6 +2,7 @@
 // The address holds code=… (Python, one statement a line) and line=3, where that is not the last.
 
 import { Explorer, h, put } from "../explorer.js";
+import { CHALLENGES } from "./challenges.js";
 import { drawGraph, spoken } from "./graph.js";
 import { run } from "./run.js";
 import { TRIES, explain, isWrong, list, suggestions } from "./words.js";
@@ -15,6 +16,20 @@ const COLUMNS = ["", "value", "requires_grad", "is_leaf", "grad_fn", "_version",
 const clean = (code) => code.replace(/\r/g, "").replace(/\t/g, "    ").replace(/;/g, "\n").trimEnd().slice(0, MOST);
 
 class AutogradExplorer extends Explorer {
+  get challenges() { return CHALLENGES; }
+
+  get pace() { return 1200; }
+
+  /** To the next line that does something. */
+  advance() {
+    const shot = this.shots[this.at + 1];
+    return shot ? { line: shot.line.at } : null;
+  }
+
+  rewind() {
+    return this.shots.length > 1 ? { line: this.shots[0].line.at } : null;
+  }
+
   read(params) {
     const code = clean(params.get("code") ?? "");
     if (!code.trim()) return null;

@@ -2,12 +2,25 @@
 // The address holds program=loss, stage=partition, graph=1 and cut=default or a budget.
 
 import { Explorer, choice, h, put } from "../explorer.js";
+import { CHALLENGES } from "./challenges.js";
 import { drawGraph, spoken } from "./drawing.js";
 import { STAGES, bytesText, cutOf, late, nodesOf, plural, programOf, programs, redone, savedBytes, settings } from "./reading.js";
 
 const TABS = { python: "1 Python", bytecode: "2 Bytecode", dynamo: "3 Graph", joint: "4 Joint graph", partition: "5 Partition" };
 
 class CompileExplorer extends Explorer {
+  get challenges() { return CHALLENGES; }
+
+  get pace() { return 2500; }
+
+  /** To the next stage. */
+  advance({ stage }) {
+    const next = STAGES[STAGES.indexOf(stage) + 1];
+    return next ? { stage: next } : null;
+  }
+
+  rewind() { return { stage: STAGES[0] }; }
+
   read(params) {
     const program = programOf(params.get("program"));
     if (!program) return null;

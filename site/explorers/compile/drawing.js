@@ -36,7 +36,7 @@ function outline(x, y, width, height, corner) {
 export function drawGraph(nodes, marks, title) {
   const marked = nodes.map((node, i) => ({ note: [], ...marks(i) }));
   const boxes = nodes.map((node, i) => content(node, marked[i].note));
-  const widths = boxes.map((lines) => 20 + Math.max(...lines.map(([kind, text]) => text.length * (kind === "" || kind === "name" ? 7.3 : 6.3))));
+  const widths = boxes.map((lines) => 20 + 7.3 * Math.max(...lines.map(([, text]) => text.length)));
   const heights = boxes.map((lines) => 10 + LINE * lines.length);
   const last = nodes.flatMap(({ kind }, i) => (kind === "o" ? [i] : []));
   const { rows, middle, routes, width } = layout(nodes.map(({ reads }) => reads), widths, last);

@@ -2,6 +2,7 @@
 // format=bf16&bits=3f80 or format=bf16&fp32=3f808000, and saturate=0 where that was switched off.
 
 import { Explorer, bitRow, choice, h, put } from "../explorer.js";
+import { CHALLENGES } from "./challenges.js";
 import { FORMATS, canonical, decode, extreme, hex, neighbours, parse, round, widen } from "./numbers.js";
 import { numberLine } from "./line.js";
 import { approximate, exact, formula, fraction, place, power, shortest, steps } from "./words.js";
@@ -101,6 +102,8 @@ function inputsToTry(format) {
 }
 
 class FormatsExplorer extends Explorer {
+  get challenges() { return CHALLENGES; }
+
   read(params) {
     const format = FORMATS[params.get("format")];
     if (!format) return null;

@@ -264,3 +264,16 @@ export function next({ layout, values }, op) {
   for (const i of indices(result.size)) moved[address(result, i)] = values[address(layout, source(i))];
   return { op, layout: result, values: moved, copied };
 }
+
+/** From a tensor to the tensors that the methods make of it, up to the first that refuses. */
+export function history({ size, stride, offset, cells, ops }) {
+  const steps = [begin({ size, stride, offset }, cells)];
+  for (const op of ops) {
+    try {
+      steps.push(next(steps.at(-1), op));
+    } catch {
+      break;
+    }
+  }
+  return steps;
+}

@@ -3,27 +3,28 @@
 // where not all of them are applied, at=2x1 for the element and target=12x1 for the shape in question.
 
 import { Explorer, h, put } from "../explorer.js";
-import { address, indices, raveled, reach, rowMajor } from "./layout.js";
-import { begin, next, pack, parse, refused, unpack, write } from "./ops.js";
+import { CHALLENGES } from "./challenges.js";
+import { address, indices, product, raveled, reach, rowMajor } from "./layout.js";
+import { history, next, pack, parse, refused, unpack, write } from "./ops.js";
 import { memory } from "./memory.js";
 import { viewPanel } from "./view.js";
 import { TRIES, suggestions } from "./tries.js";
 import { copiedBytes, flags, numbers, python, subscript, tuple } from "./words.js";
 
-/** From a tensor to the tensors that the methods make of it, up to the first that refuses. */
-function history({ size, stride, offset, cells, ops }) {
-  const steps = [begin({ size, stride, offset }, cells)];
-  for (const op of ops) {
-    try {
-      steps.push(next(steps.at(-1), op));
-    } catch {
-      break;
-    }
-  }
-  return steps;
-}
-
 class StridesExplorer extends Explorer {
+  get challenges() { return CHALLENGES; }
+
+  get pace() { return 320; }
+
+  /** To the next element, in order. */
+  advance({ at }) {
+    return at + 1 < product(this.now.layout.size) ? { at: at + 1 } : null;
+  }
+
+  rewind() {
+    return product(this.now.layout.size) > 1 ? { at: 0 } : null;
+  }
+
   read(params) {
     const list = (name, fallback) => params.get(name) === null || params.get(name) === undefined ? fallback : numbers(params.get(name));
     const size = list("shape", null);
