@@ -215,6 +215,19 @@ export function parse(typed) {
   return { name, args };
 }
 
+/** The methods of a chain, as typed: "x.transpose(0, 1)[1:].view(-1)" has three. */
+export function chain(text) {
+  const links = [""];
+  let depth = 0;
+  for (const letter of text.trim().replace(/^x\s*(?=[.[])/, "")) {
+    if (depth === 0 && (letter === "." || letter === "[") && links.at(-1).trim()) links.push("");
+    if ("([".includes(letter)) depth += 1;
+    if (")]".includes(letter)) depth -= 1;
+    links.push(links.pop() + letter);
+  }
+  return links.map((link) => link.trim());
+}
+
 const written = (p) => p === null ? "None" : typeof p === "object"
   ? `${p.start ?? ""}:${p.stop ?? ""}${p.step === null ? "" : `:${p.step}`}` : String(p);
 
