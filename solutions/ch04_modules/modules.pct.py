@@ -489,7 +489,7 @@ print(stale.item())
 # %% [markdown]
 # So a frozen parameter had better not be handed over.
 #
-# Look: modules/walk#model=stem-Linear-8-6*stem-frozen*act-ReLU*head-Linear-6-2&call=named_parameters
+# Look: modules/walk#model=stem-Linear-8-6*stem.weight-frozen*stem.bias-frozen*act-ReLU*head-Linear-6-2&call=named_parameters
 # | A frozen stem: `named_parameters` gives all four tensors, frozen or not.
 #
 # **Predict.** A batch norm's parameters are frozen, its model is in training mode, and a batch goes

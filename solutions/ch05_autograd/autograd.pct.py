@@ -80,9 +80,9 @@ print("after `del y`:    ", label() is not None)
 # `.grad`. A result in the middle requires grad too, its gradient is computed and handed on, and
 # its `.grad` stays `None` unless you call `retain_grad()` on it.
 #
-# Look: autograd/graph#code=x = torch.tensor([1., 2.], requires_grad=True);y = x * 2;z =
-# y.exp();loss = z.sum();loss.backward()&line=4 | Each line that is recorded adds a node, and arrows
-# lead back to the leaf. Step on to `backward`: only the leaf gets a `.grad`.
+# Look: autograd/graph#code=x = torch.ones(2, requires_grad=True);y = x * 2;z = y.exp();loss =
+# z.sum();loss.backward()&line=4 | Each line that is recorded adds a node, and arrows lead back to
+# the leaf. Step on to `backward`: only the leaf gets a `.grad`.
 
 # %%
 middle = x * 2
@@ -742,7 +742,7 @@ for step in range(2):
 # Two of these lines are about memory. `backward` frees what the graph had saved, unless you ask for
 # `retain_graph=True`. And whoever keeps `loss` keeps its graph; a number from `item()` keeps nothing.
 #
-# Look: autograd/graph#code=w = torch.tensor([1., 2.], requires_grad=True);total = 0;loss = (w *
+# Look: autograd/graph#code=w = torch.ones(2, requires_grad=True);total = 0;loss = (w *
 # w).sum();total += loss;loss = (w * w).sum();total += loss | A running total of losses keeps the
 # graph of each of them, and what it saved. Write `loss.item()` in the last line.
 
@@ -770,7 +770,7 @@ print("nodes of a running total:", nodes_of(total))
 # `retain_graph=True`. Mostly the mend is another: compute the loss anew, or detach what was carried over from
 # the last step.
 #
-# Look: autograd/graph#code=x = torch.tensor([1., 2.], requires_grad=True);y = x.exp();loss =
+# Look: autograd/graph#code=x = torch.ones(2, requires_grad=True);y = x.exp();loss =
 # y.sum();loss.backward();loss.backward() | The second `backward` comes to a node whose saved tensor
 # is freed. Write `retain_graph=True` into the first one.
 
@@ -905,9 +905,8 @@ print("a sum saved:", [name for name in dir((x + w).grad_fn) if name.startswith(
 # with `requires_grad=False` does not save memory by being that. (The sum's `_saved_alpha` is a number,
 # the `alpha` of `torch.add`.)
 #
-# Look: autograd/graph#code=x = torch.tensor([1., 2.]);w = torch.tensor([3., 4.],
-# requires_grad=True);y = x * w;z = y + w | The product saves `x`, which needs no gradient, and not
-# `w`. The sum saves nothing.
+# Look: autograd/graph#code=x = torch.ones(2);w = torch.ones(2, requires_grad=True);y = x * w;z = y
+# + w | The product saves `x`, which needs no gradient, and not `w`. The sum saves nothing.
 #
 # Where a road ends at a leaf, it ends in an `AccumulateGrad` node. That holds its leaf as `variable`:
 
@@ -1041,7 +1040,7 @@ grade("graph_report")
 # the number when it saves, and compares when it needs the tensor (`SavedVariable`, in
 # `torch/csrc/autograd/saved_variable.cpp`). A mismatch is an error, and that error is a friend.
 #
-# Look: autograd/graph#code=x = torch.tensor([1., 2.], requires_grad=True);y = (x *
+# Look: autograd/graph#code=x = torch.ones(2, requires_grad=True);y = (x *
 # 2).exp();y.detach().mul_(10);y.sum().backward() | `exp` saved its result at version 0, and `mul_`
 # made it version 1.
 
@@ -1917,7 +1916,7 @@ print([after.name() for after, _ in product.grad_fn.next_functions])
 # with their sum. So you have to know how many edges lead to a node before you can tell that all have
 # arrived. Edges that carry `None` count too.
 #
-# Look: autograd/graph#code=x = torch.tensor([1., 2.], requires_grad=True);y = x * 2;z = y *
+# Look: autograd/graph#code=x = torch.ones(2, requires_grad=True);y = x * 2;z = y *
 # y;z.sum().backward()&line=3 | `y` is used twice, so two edges lead from the second product to the
 # first. It is called once, with the sum.
 #

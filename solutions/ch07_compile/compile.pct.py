@@ -2668,7 +2668,7 @@ show_graph(joint_of(scaled_sine, x, scale))
 # may be computed in the forward, and saved, or in the backward, from what the forward saved. Such
 # nodes are what partitioners play with.
 #
-# Look: compile/stages#program=pointwise&stage=joint | Another joint graph: what has cut corners
+# Look: compile/stages#program=print&stage=joint&graph=2 | Another joint graph: what has cut corners
 # needs the tangent, all else could run in the forward.
 #
 # Functions that change their inputs in place are no trouble: the joint graph is **functional**, it
