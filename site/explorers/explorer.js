@@ -148,6 +148,8 @@ export class Explorer extends HTMLElement {
     if (!wanted) throw new Error(`no part of ${this.tagName}: ${this.small}`);
     const whole = put(h("div"), all);
     const found = wanted.map((selector) => whole.querySelector(selector));
+    // No landmarks: a page with several views would have each of them several times.
+    for (const section of whole.querySelectorAll("section")) section.setAttribute("role", "group");
     if (found.includes(null)) throw new Error(`no ${wanted[found.indexOf(null)]} in ${this.tagName}`);
     return found;
   }

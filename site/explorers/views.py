@@ -24,7 +24,7 @@ HEIGHTS = HERE / "heights.json"
 STAGE = re.compile(
     r'<div class="ut-stage" data-explorer="(\w+)" data-part="([\w-]+)" data-state="([^"]*)"'
 )
-WIDTHS = {"desk": 1440, "phone": 390}
+WIDTHS = (1440, 390)
 
 
 def named(stage: re.Match[str]) -> str:
@@ -67,12 +67,12 @@ def measured(site: Path) -> dict[str, list[int]]:
 
     found: dict[str, list[int]] = {}
     with chromium() as browser, serve(site) as address:
-        for width in WIDTHS.values():
+        for at, width in enumerate(WIDTHS):
             tab = browser.new_page(viewport={"width": width, "height": 900})
             for path in _with_views(site):
                 tab.goto(address + path.relative_to(site).as_posix())
                 for name, height in tab.evaluate(MEASURE):
-                    found.setdefault(name, []).append(height)
+                    found.setdefault(name, [0] * len(WIDTHS))[at] = height
     return dict(sorted(found.items()))
 
 

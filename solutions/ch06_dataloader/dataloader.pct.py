@@ -2295,8 +2295,9 @@ for workers in (0, 1, 3):
 del batches, loader
 
 # %% [markdown]
-# Look: dataloader/counts#samples=20&batch_size=1&num_workers=3&prefetch_factor=2&load=1&work=2&at=38
-# | Drawn and delivered with three workers: what was given out is six ahead of what was delivered.
+# Look: dataloader/counts#samples=20&batch_size=1&num_workers=3&prefetch_factor=2&load=1&work=2&at=41
+# | Three workers: at the fourth delivery ten batches were given out, six ahead. Go on, step by
+# step.
 #
 # The lead depends on the number of workers, and with it every random number that somebody drew on
 # the way. A position must not.
