@@ -10,9 +10,14 @@ export const h = (tag, props, ...children) => fill(document.createElement(tag), 
 export const svg = (tag, props, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
 
+// Several explorers may stand on a page: what an element is called by others gets its owner's number.
+const CALLED = new Set(["id", "for", "name", "aria-describedby"]);
+let owner = "";
+
 function fill(element, props, children) {
   for (const [name, value] of Object.entries(props ?? {})) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (owner && CALLED.has(name) && value) element.setAttribute(name, value + owner);
     else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
   }
   return put(element, children);
@@ -98,11 +103,15 @@ const MOST_WRITTEN = 120;
  *   build()        its elements, once
  *   show(state)    brings them up to date; called again when the width changes
  *   say(state)     one sentence for the live region
+ *   static parts   for small views: the selectors of what each of them shows, by its name
  * and calls change({…}) when somebody acts. Where something moves in steps it also gives
  *   advance(state) what changes in the next step, or null at the end
  *   rewind(state)  what changes to begin anew, or null where nothing moves
  *   pace           milliseconds of a step
  * and, where it has some, challenges: a list of { id, goal, start, reached(state) }, start being an address.
+ *
+ * With small="name" it is a view in somebody's prose: it shows that part alone, in the state of the
+ * attribute `state`, leaves the address to the page, and says in an event `turned` what it would hold.
  */
 export class Explorer extends HTMLElement {
   #past = new Past();
@@ -113,20 +122,23 @@ export class Explorer extends HTMLElement {
 
   connectedCallback() {
     if (this.live) return;
+    const others = document.querySelectorAll(".ut-explorer").length;
+    this.owner = others ? `-${others}` : "";
+    this.small = this.getAttribute("small");
     this.live = h("p", { class: "ut-unseen", role: "status" });
-    this.state = this.#addressed() ?? this.read(new Map([...this.attributes].map((a) => [a.name, a.value])));
+    this.state = this.#first();
     [this.opened, this.first] = [this.state, this.#fragment()];
     this.classList.add("ut-explorer");
-    put(this, this.#tools(), this.build(), this.#challenges(), this.live);
-    this.show(this.state);
+    put(this, this.#own(() => (this.small === null ? [this.#tools(), this.build(), this.#challenges()] : this.#parts(this.build()))), this.live);
+    this.#draw();
     this.#showTools();
-    addEventListener("hashchange", () => {
+    if (this.small === null) addEventListener("hashchange", () => {
       const state = this.#addressed();
       if (state) this.#alter(state);
     });
     let width = this.clientWidth;
     new ResizeObserver(() => {
-      if (this.clientWidth !== width) this.show(this.state);
+      if (this.clientWidth !== width) this.#draw();
       width = this.clientWidth;
     }).observe(this);
   }
@@ -183,6 +195,7 @@ export class Explorer extends HTMLElement {
   }
 
   #showTools() {
+    if (this.small !== null) return;
     const off = (button, is) => button.setAttribute("aria-disabled", is);
     off(this.undo, !this.#past.before.length);
     off(this.redo, !this.#past.after.length);
@@ -247,6 +260,40 @@ export class Explorer extends HTMLElement {
     return same;
   }
 
+  #first() {
+    if (this.small !== null) {
+      const state = this.read(new URLSearchParams(this.getAttribute("state")));
+      if (!state) throw new Error(`no state of ${this.tagName}: ${this.getAttribute("state")}`);
+      return state;
+    }
+    return this.#addressed() ?? this.read(new Map([...this.attributes].map((a) => [a.name, a.value])));
+  }
+
+  /** Of all that was built, what a small view shows. */
+  #parts(all) {
+    const wanted = this.constructor.parts[this.small];
+    if (!wanted) throw new Error(`no part of ${this.tagName}: ${this.small}`);
+    const whole = put(h("div"), all);
+    const found = wanted.map((selector) => whole.querySelector(selector));
+    // No landmarks: a page with several views would have each of them several times.
+    for (const section of whole.querySelectorAll("section")) section.setAttribute("role", "group");
+    if (found.includes(null)) throw new Error(`no ${wanted[found.indexOf(null)]} in ${this.tagName}`);
+    return found;
+  }
+
+  #own(make) {
+    owner = this.owner;
+    try {
+      return make();
+    } finally {
+      owner = "";
+    }
+  }
+
+  #draw() {
+    this.#own(() => this.show(this.state));
+  }
+
   #addressed() {
     return this.read(new URLSearchParams(location.hash.slice(1)));
   }
@@ -257,6 +304,10 @@ export class Explorer extends HTMLElement {
 
   /** Into the address. Browsers take so many a second and no more: what a drag leaves over is written when it rests. */
   #address() {
+    if (this.small !== null) {
+      this.dispatchEvent(new CustomEvent("turned", { detail: this.#fragment() }));
+      return;
+    }
     clearTimeout(this.#late);
     const now = performance.now();
     this.#written = this.#written.filter((when) => now - when < 10_000);
@@ -279,7 +330,7 @@ export class Explorer extends HTMLElement {
 
   #take(state) {
     this.state = state;
-    this.show(state);
+    this.#draw();
     const before = this.#taken && this.won.has(this.#taken.id);
     const reached = this.#taken?.reached(state);
     if (reached) this.won.add(this.#taken.id);

@@ -243,6 +243,13 @@ def test_the_page_opens_what_the_command_wrote(watch: Watch, site: str, own: Pat
     turn(page, "program=own&stage=partition&graph=6")
     expect(page.locator("#cp-budget")).to_be_hidden()
     expect(page.locator(".cp-table tbody tr")).to_have_count(2)
+    page.set_input_files(
+        "#cp-file", {"name": "g.json", "mimeType": "application/json", "buffer": own.read_bytes().replace(b'"f.py"', b'"g.py"')}
+    )  # fmt: skip
+    expect(page.get_by_role("radio", name="g.py")).to_be_checked()
+    page.locator(".ut-tools").get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("radio", name="f.py")).to_be_checked()
+    expect(page.locator(".cp-table tbody tr")).to_have_count(2)
     turn(page, "program=own&stage=python")
     assert_every_state_fits(watch, [f"program=own&stage={stage}&line=6" for stage in STAGES])
 

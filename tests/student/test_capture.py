@@ -78,3 +78,14 @@ def test_what_ran_is_told_from_what_only_passed(folder: Path) -> None:
     assert [call["frames"] for call in program["calls"]] == [[n] if n < limit else [] for n in range(24)]  # fmt: skip
     assert "expected 2, actual 3" in program["frames"][1]["why"]
     assert [one["line"] for one in program["breaks"]] == [0]
+
+
+def test_a_call_by_another_name_has_its_frames(folder: Path) -> None:
+    """A compiled module's forward, called past the module: nobody sees the call, but the frame is there."""
+    source = (
+        "import torch\nnet = torch.compile(torch.nn.Linear(2, 3))\nnet.forward(torch.ones(1, 2))\n"
+    )
+    (folder / "f.py").write_text(source, encoding="utf-8")
+    assert run("f.py")[0] == 0
+    program = json.loads((folder / "f.capture.json").read_text(encoding="utf-8"))["program"]
+    assert program["calls"] == [] and len(program["frames"]) == 1

@@ -11,6 +11,8 @@ import { STAGES, bytesText, cutOf, groups, hasAllCuts, keepOwn, late, linesOf, n
 const TABS = { python: "1 Python", bytecode: "2 Bytecode", dynamo: "3 Graph", joint: "4 Joint graph", partition: "5 Partition" };
 
 class CompileExplorer extends Explorer {
+  static parts = { stages: [".cp-two"], cut: [".cp-stage"] };
+
   get challenges() { return CHALLENGES; }
 
   get pace() { return 2500; }
@@ -46,7 +48,7 @@ class CompileExplorer extends Explorer {
   build() {
     this.choices = h("div", {});
     this.offer();
-    this.file = h("input", { type: "file", id: "cp-file", accept: ".json,application/json", onchange: () => this.open(this.file.files[0]) });
+    this.file = h("input", { type: "file", id: "cp-file", accept: ".json,application/json", onclick: () => { this.file.value = ""; }, onchange: () => this.open(this.file.files[0]) });
     this.fault = h("p", { class: "no", role: "alert", hidden: true });
     this.tabs = choice({ label: "Stage", name: "cp-stage", options: STAGES.map((stage) => [stage, TABS[stage]]), look: "ut-tabs cp-tabs", pick: (stage) => this.change({ stage }) });
     this.graphs = h("div", {});
@@ -89,10 +91,9 @@ class CompileExplorer extends Explorer {
     this.fault.hidden = !fault;
     put(this.fault, fault);
     if (fault) return;
-    keepOwn(program);
+    const id = keepOwn(program);
     this.offer();
-    this.drawn = null;
-    this.change({ program: "own", stage: "python", graph: 1, line: 0 });
+    this.change({ program: id, stage: "python", graph: 1, line: 0 });
   }
 
   show({ program, stage, graph, cut, line }) {

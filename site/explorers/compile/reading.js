@@ -9,15 +9,18 @@ export const STAGES = ["python", "bytecode", "dynamo", "joint", "partition"];
 /** A node as captured is a row; here with names. */
 export const nodesOf = (rows) => rows.map(([name, kind, call, reads, size, bytes, line]) => ({ name, kind, call, reads, size, bytes, line }));
 
-/** A program of the reader's own, once a file of it is open. */
-let own = [];
+/** The reader's own programs, once files of them are open. */
+const own = [];
 
 export const programs = () => [...CAPTURES, ...own];
 
 export const programOf = (id) => programs().find((one) => one.id === id);
 
+/** Keep one, beside those from before: they can be come back to. Gives its id. */
 export function keepOwn(program) {
-  own = [{ ...program, id: "own" }];
+  const id = `own${own.length ? own.length + 1 : ""}`;
+  own.push({ ...program, id });
+  return id;
 }
 
 /** Instructions as captured, a line's number before its first, in groups: { line, rows }. */

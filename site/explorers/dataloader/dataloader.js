@@ -38,6 +38,17 @@ const TICK = 50;
 const SPEED = 8;
 
 class DataloaderExplorer extends Explorer {
+  static parts = {
+    timeline: ["[aria-label=Timeline]"],
+    workers: [".dl-knob:has([id^=dl-num_workers])", "[aria-label=Timeline]"],
+    prefetch: [".dl-knob:has([id^=dl-prefetch_factor])", "[aria-label=Timeline]"],
+    consumer: [".dl-knob:has([id^=dl-work])", "[aria-label=Timeline]"],
+    slow: [".dl-samples", "[aria-label=Timeline]"],
+    order: [".dl-switch", "[aria-label=Timeline]"],
+    places: ["[aria-label=Timeline]", ".dl-where"],
+    counts: ["[aria-label=Timeline]", ".dl-counts"],
+  };
+
   get challenges() { return CHALLENGES; }
 
   get pace() { return TICK; }

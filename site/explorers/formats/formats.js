@@ -102,6 +102,12 @@ function inputsToTry(format) {
 }
 
 class FormatsExplorer extends Explorer {
+  static parts = {
+    bits: ["[aria-label='Pattern and value']", ".ut-line", ".ut-steppers"],
+    round: ["[aria-label='FP32 input']", "[aria-label='Pattern and value']"],
+    formats: [".ut-family", "[aria-label='Pattern and value']"],
+  };
+
   get challenges() { return CHALLENGES; }
 
   read(params) {

@@ -12,6 +12,12 @@ import { TRIES, suggestions } from "./tries.js";
 import { copiedBytes, copies, flags, numbers, python, subscript, tuple } from "./words.js";
 
 class StridesExplorer extends Explorer {
+  static parts = {
+    cells: [".ut-history", "[aria-label=Storage]", "[aria-label=Elements]"],
+    address: [".ut-history", "[aria-label=Storage]", ".ut-two:has(> .ut-panel)"],
+    view: [".ut-history", "[aria-label='View or copy']"],
+  };
+
   get challenges() { return CHALLENGES; }
 
   get pace() { return 320; }
