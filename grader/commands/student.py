@@ -359,11 +359,12 @@ def locate(
             show_default=False,
         ),
     ] = "",
+    seconds: Annotated[float, typer.Option(min=1.0, help="How long to look, at most.")] = 20.0,
 ) -> None:
     """Look for the line of your answer where one small change makes every check pass.
 
     It changes one thing of your saved answer at a time, and grades each variant as `check` grades the
-    answer, for 20 s at most; Ctrl-C ends it with what was found. It says the line; asked again of the
+    answer, until the time is up; Ctrl-C ends it with what was found. It says the line; asked again of the
     same answer, which part of it; then the change. In a notebook: locate("decode").
 
     Exit status: 0 a line was found, 1 none was, or nothing is wrong, 2 called wrongly, or a file is
@@ -393,6 +394,7 @@ def locate(
         found = locate_in(
             work,
             exercise,
+            seconds,
             lambda tried, left: working.on(f"{exercise}: {progress_text(tried, left)}"),
         )
     folder = journal.folder_around(work.notebook.parent)
