@@ -88,6 +88,11 @@ def summary(tally: Tally, chapter: str) -> str:
         lines.append(f"Handed in again, but the one before is the best: {names(said)}.")
     if tally.first:
         lines.append(f"Handed in again, but the first counts: {names(tally.first)}.")
+    if tally.strangers:
+        lines.append(
+            f"New in the gradebook, for no roster had them: {names(tally.strangers)}. "
+            "For whom it was a slip: undertorch course drop STUDENT"
+        )
     if tally.dropped:
         lines.append(f"Dropped from the course, not graded: {names(tally.dropped)}.")
     if tally.signal:

@@ -54,7 +54,7 @@ class Tally:
 
     Students by name: who has no score until a person gives one, who has one and a note for a person,
     who has fewer points than before, whose better earlier submission counts, or the first, who was
-    dropped from the course.
+    dropped from the course, whom the gradebook did not know though it knew others.
     """
 
     total: int = 0
@@ -66,6 +66,7 @@ class Tally:
     earlier: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
     first: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
     troubles: dict[str, str] = field(default_factory=dict)
     stopped: str = ""
     signal: int = 0
@@ -103,6 +104,7 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
     _late: AssignLatePenalties
     _backlog: Backlog
     _gradebook: Gradebook
+    _known: set[str]
     _staging = False
     """While a folder is laid out: nbgrader's own steps then write beside its place."""
 
@@ -124,6 +126,7 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore", SAWarning)  # of nbgrader's own add_submission
+            self._known = {student.id for student in self._gradebook.students}
             workers = self._workers()
             try:
                 self._grade_all(workers, wake)
@@ -253,6 +256,8 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
     def _count(self, done: Done, points: float | None) -> None:
         """Take a graded submission into the tally."""
         self.tally.graded += 1
+        if self._known and done.student not in self._known:
+            self.tally.strangers.append(done.student)
         verdicts = done.record["verdicts"]
         if any(verdict["outcome"] == Outcome.NEEDS_REVIEW for verdict in verdicts):
             self.tally.unscored.append(done.student)
