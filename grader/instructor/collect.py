@@ -161,6 +161,7 @@ def _whose(one: HandedIn, students: Sequence[Student], place: Mapping[str, str])
         student.id
         for student in students
         if wanted
+        and wanted
         in (
             _letters(f"{student.first_name}{student.last_name}"),
             _letters(f"{student.last_name}{student.first_name}"),

@@ -89,16 +89,18 @@ MOODLE = "Lu Wu_61_assignsubmission_file", "Lu Wu_62_assignsubmission_file"
     ("names", "why"),
     [
         (("byronada_4711_1_formats.ipynb", "adabyron_99_2_formats.ipynb"), "no student"),
+        (("-_7_1_formats.ipynb",), "no student"),
         (("marremil_4049_1_formats.ipynb",), "emil was dropped"),
         (("delacruzłukasz_17_1_a.ipynb", "delacruzłukasz_18_2_a.ipynb"), "it fits lukasz, and so"),
         ((f"{MOODLE[0]}/formats.ipynb",), "it fits lu2, lu (dropped)"),
     ],
 )
 def test_work_of_one_is_never_taken_for_that_of_another(take, monkeypatch, names, why):
-    """Of the same name are: a stranger with a number of his own, two of whom one dropped, two of
+    """Of the same name, or of none, are: a stranger with a number of his own, two of whom one dropped, two of
     whom the roster has one.
     """
     more = [Student("lu2", "Lu", "Wu", "", ""), Student("emil2", "Emil", "Marr", "", "4050")]
+    more.append(Student("nameless"))
     monkeypatch.setattr("tests.instructor.test_collect.CLASS", [*CLASS, *more])
     done = take(*names)
     assert done.unplaced and all(why in said for said in done.unplaced.values())
