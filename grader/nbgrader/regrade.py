@@ -112,8 +112,10 @@ class Regrade:
             if old != new
         ]
         place = Place(chapter.id, chapter.name, student)
-        if changes and in_one_transaction(gradebook, lambda: has_scores_by_hand(gradebook, place)):
-            yield ByHand(student)
+        if changes:
+            by_hand = in_one_transaction(gradebook, lambda: has_scores_by_hand(gradebook, place))
+            if by_hand:
+                yield ByHand(student)
         if changes and not self._dry:
             try:
                 self._write(gradebook, place, graded, path, store)
