@@ -205,6 +205,7 @@ def export(
 
     course = find_course()
     exporter = EXPORTERS[system.value]()
+    exporter.root = course.root
     exporter.to = str((file or Path(exporter.destination)).absolute())
     exporter.assignment = [course.chapter(name).id for name in chapters or []]
     with open_gradebook(course.root) as gradebook:
