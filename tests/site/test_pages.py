@@ -6,9 +6,11 @@ calls serious or critical, and every control of an explorer by keyboard, with a 
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -121,8 +123,26 @@ def open_page(watch: Watch, address: str) -> None:
     watch.page.evaluate(AXE)
 
 
+MOST_TRAVELLED = {False: 150_000, True: 300_000}
+"""Bytes, compressed, that the first view of a page asks for: without and with an explorer on it."""
+
+
+def travelled(built: Path, site: str, asked: set[str]) -> int:
+    """Return how many bytes travel for these addresses, where the server compresses."""
+    files = [
+        built / unquote(urlsplit(url).path).lstrip("/") for url in asked if url.startswith(site)
+    ]
+    packed = {".woff2", ".png"}  # already
+    return sum(
+        len(data if path.suffix in packed else gzip.compress(data))
+        for path, data in ((path, path.read_bytes()) for path in files if path.is_file())
+    )
+
+
 def test_every_page(viewer: Watch, built: Path, site: str, pytestconfig: pytest.Config) -> None:
     """Where nothing changed, a tenth of the pages has its turn."""
+    asked: set[str] = set()
+    viewer.page.on("request", lambda request: asked.add(request.url))
     digests = passed.page_digests(built, Path(__file__))
     assert {"index.html", "404.html", *(f"explorers/{name}.html" for name in EXPLORERS)} <= {
         *digests
@@ -130,8 +150,14 @@ def test_every_page(viewer: Watch, built: Path, site: str, pytestconfig: pytest.
     every = passed.all_run(pytestconfig)
     found = {}
     for name in sorted(digests if every else passed.chosen("pages", digests, of=10)):
+        asked.clear()
         open_page(viewer, site + name)
+        weight = travelled(built, site, asked)
+        assert weight > 80_000, (name, asked)  # else the count misses something
         found[name] = complaints(viewer)
+        explores = viewer.page.locator(".ut-explorer").count() > 0
+        if weight > MOST_TRAVELLED[explores]:
+            found[name].append(f"{weight} bytes travel")
     assert not {name: said for name, said in found.items() if said}
     if pytestconfig.getoption(passed.OPTION):
         passed.write("pages", digests)
