@@ -13,8 +13,7 @@ from xml.etree import ElementTree
 
 from grader.building.questions import FOLDER, MOST_WORDS, read_questions
 from grader.course.course import find_course
-from tests.browser import ROOT, Watch
-from tests.site.test_pages import EXPLORERS
+from tests.browser import ROOT
 
 ADDRESS = "http://127.0.0.1:8000/"
 """mkdocs.yml's default; SITE_URL gives another."""
@@ -114,20 +113,3 @@ def test_every_question_has_its_page(built: Path) -> None:
         assert page.count("<pre") == 2, one.name  # a program and what it prints
         onward = page.partition('id="where-to-go-on"')[2].partition("<h2")[0]
         assert 'href="../chapters/' in onward, one.name
-
-
-def test_every_state_that_a_question_shows_is_one(site: str, watch: Watch) -> None:
-    for kind in EXPLORERS:
-        states = [
-            one.state.partition("#")[2] for _, one in QUESTIONS if one.state.startswith(f"{kind}#")
-        ]
-        watch.page.goto(f"{site}explorers/{kind}.html")
-        wrong = watch.page.evaluate(
-            """([kind, states]) => states.filter((state) => {
-              const pairs = state.split("&").map((pair) => pair.split(/=(.*)/s).slice(0, 2));
-              return !document.querySelector(`${kind}-explorer`).read(new Map(pairs));
-            })""",
-            [kind, states],
-        )
-        assert not wrong, (kind, wrong)
-    assert not watch.complaints
