@@ -152,6 +152,8 @@ def test_every_page(viewer: Watch, built: Path, site: str, pytestconfig: pytest.
     for name in sorted(digests if every else passed.chosen("pages", digests, of=10)):
         asked.clear()
         open_page(viewer, site + name)
+        if viewer.page.locator(".home").count():  # its small view is in the first screen
+            viewer.page.locator(".ut-answer").wait_for()
         weight = travelled(built, site, asked)
         assert weight > 80_000, (name, asked)  # else the count misses something
         found[name] = complaints(viewer)
@@ -180,9 +182,11 @@ def test_every_state_of_the_gallery(viewer: Watch, site: str, name: str) -> None
 def test_an_explorer_looks_alike_wherever_it_stands(viewer: Watch, site: str) -> None:
     """The home page styles its own sections, and an explorer's panels are sections too."""
     paddings = set()
-    for name in ("index.html", "explorers/formats.html"):
+    for name in ("index.html", "chapters/ch02_strides/view-rule.html"):
         viewer.page.goto(site + name)
+        viewer.page.locator(".ut-stage").first.scroll_into_view_if_needed()
         panels = viewer.page.locator(".ut-panel:visible")
+        panels.first.wait_for()
         paddings |= set(panels.evaluate_all("(all) => all.map((e) => getComputedStyle(e).padding)"))
     assert len(paddings) == 1
 
