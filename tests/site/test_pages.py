@@ -56,13 +56,13 @@ MARK = """() => {
   }
   return looks.size;
 }"""
-# Text that is a cell's value is no label to speak at; the cell's label says that value in words. A formula
+# Bare numbers in a cell of memory are no label to speak at; the cell's label says them in words. A formula
 # is MathML for those who listen, where axe looks for no text.
 RUN = """async (rules) => {
   axe.configure({ rules: [
     { id: "color-contrast", selector: "[data-look]" },
     { id: "empty-table-header", selector: "th:not(:has(math))" },
-    { id: "label-content-name-mismatch", selector: "[aria-label]:not(.ut-bit, .ut-strip *, .ut-grids *, .mo-row)" },
+    { id: "label-content-name-mismatch", selector: "[aria-label]:not(.ut-strip *, .ut-grids *)" },
   ] });
   const { violations } = await axe.run(document, { resultTypes: ["violations"], preload: false, ...rules });
   return violations.filter(({ impact, id }) => ["serious", "critical"].includes(impact) || ["landmark-unique", "empty-table-header"].includes(id)).flatMap(({ id, nodes }) =>
