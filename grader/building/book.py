@@ -41,7 +41,11 @@ def chapter_pages(
     anchors = Anchors.besides(card["title"], names)
     solutions = SOLUTIONS if sittings else f"{chapter}/{SOLUTIONS}"
     around = Surroundings(
-        {one.id: one for one in exercises}, card.get("reading", {}), values, solutions
+        {one.id: one for one in exercises},
+        card.get("reading", {}),
+        values,
+        solutions,
+        "../../explorers" if sittings else "../explorers",
     )
     parts = _parts(reference.cells, sittings)
     pages: dict[str, str] = {}

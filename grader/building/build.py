@@ -73,6 +73,11 @@ def build_chapter(course: Course, source: Path, *, run: bool = True, only: str =
         check_grades(filled, source)
         _write(filled, reference)
         explorer = name if (course.root / "site" / "explorers" / f"{name}.md").is_file() else None
+        for cell, whole in zip(
+            filled.cells, read_source(source, with_views=True).cells, strict=True
+        ):
+            if cell.cell_type == "markdown":
+                cell.source = whole.source
         pages = {
             PAGES / name: text.encode("utf-8")
             for name, text in chapter_pages(filled, chapter, explorer, values).items()

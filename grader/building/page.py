@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 from grader.building.anchors import Anchors, Section
 from grader.building.predictions import Asked, Measured, asked_in
 from grader.building.sittings import STAR
+from grader.building.views import with_figures
 from grader.course.cells import is_grade_cell, is_solution_cell
 from grader.course.exercise import Exercise
 
@@ -38,6 +39,8 @@ class Surroundings:
     values: Measured
     solutions: str
     """Where the page of solutions is, seen from the pages that these cells are on."""
+    explorers: str
+    """Where the explorers' pages are, seen from there."""
 
 
 def body(
@@ -59,6 +62,7 @@ def body(
                 continue
             source, found = anchors.mark(cell.source)
             sections += found
+            source = with_figures(source, around.explorers)
             source = source.replace("<details>", '<details markdown="1">')
             if following is not None and is_solution_cell(following):
                 source, held = _parted(_STATEMENT, source)

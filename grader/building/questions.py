@@ -7,7 +7,7 @@ One file per chapter in `site/questions/`, in Jupytext's percent format. A cell 
     #
     # The answer, in Markdown: at most 150 words, in one paragraph or more.
     #
-    # Look: strides#shape=3x4&ops=transpose.0.1 | What the explorer shows in this state. Or no such line.
+    # Look: strides/view#shape=3x4&ops=transpose.0.1 | What this view shows (views.py). Or no such line.
     #
     # Go on: ch02_strides#view_stride, myths#view-needs-contiguous
     print("a program that shows it")
@@ -17,17 +17,16 @@ The programs run when the pages are built. What `Go on` may name, `places.py` sa
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, urlencode
 
 import torch
 
 from grader.building.places import place
 from grader.building.programs import Program, printed
+from grader.building.views import View, read_view
 from grader.course.course import AuthorError, Course
 
 FOLDER = Path("site/questions")
@@ -66,8 +65,7 @@ class Question:
     name: str
     asked: str
     answer: str
-    state: str
-    caption: str
+    view: View | None
     further: tuple[str, ...]
     code: str
 
@@ -93,12 +91,13 @@ def _question(where: str, name: str, body: str) -> Question:
         raise AuthorError(f"{where} must have a question, an answer, and where to go on")
     if (words := len(answer.split())) > MOST_WORDS:
         raise AuthorError(f"{where} answers in {words} words; {MOST_WORDS} must do")
-    state, _, caption = " ".join(look).partition(" | ")
-    if state and not caption:
-        raise AuthorError(f"{where} does not say what there is to see in the explorer")
+    try:
+        view = read_view(look[0]) if look else None
+    except ValueError as error:
+        raise AuthorError(f"{where}: {error}") from None
     named = tuple(one.strip() for one in ",".join(further).split(","))
     code = body[comment.end() :].strip() if comment else ""
-    return Question(name, " ".join(asked.split()), answer, state, caption, named, code)
+    return Question(name, " ".join(asked.split()), answer, view, named, code)
 
 
 def questions_pages(course: Course) -> dict[Path, str]:
@@ -164,28 +163,14 @@ def _page(course: Course, one: Question, output: str, others: list[Question], no
 
 
 def _state_of(one: Question) -> str:
-    return f"\nexplorer: {_quoted(one.state)}" if one.state else ""
+    return f"\nexplorer: {_quoted(f'{one.view.explorer}#{one.view.state}')}" if one.view else ""
 
 
 def _view(course: Course, one: Question) -> list[str]:
-    """An explorer in the state that shows it: the one place that knows how a page embeds one."""
-    if not one.state:
+    if one.view is None:
         return []
-    kind, _, state = one.state.partition("#")
-    place(course, f"explorers/{kind}")
-    pairs = [(name, value) for name, _, value in (one.partition("=") for one in state.split("&"))]
-    given = "".join(f' {name}="{html.escape(value)}"' for name, value in pairs)
-    large = f"../explorers/{kind}.html#{html.escape(urlencode(pairs, quote_via=quote))}"
-    return [
-        f"## See it {_UNSEARCHED}\n\n{one.caption} Try other states, here or "
-        f'<a href="{large}">on a page of its own</a>.',
-        f'<div class="ut-small" markdown="0">\n'
-        f"<{kind}-explorer{given}>This explorer needs JavaScript.</{kind}-explorer>\n"
-        f'<link rel="stylesheet" href="../explorers/explorer.css">\n'
-        f'<link rel="stylesheet" href="../explorers/{kind}/{kind}.css">\n'
-        f'<script type="module" src="../explorers/{kind}/{kind}.js"></script>\n'
-        "</div>",
-    ]
+    place(course, f"explorers/{one.view.explorer}")
+    return [f"## See it {_UNSEARCHED}\n\n{one.view.figure('../explorers')}"]
 
 
 def _quoted(text: str) -> str:

@@ -25,6 +25,7 @@ import nbformat
 import yaml
 from nbformat import NotebookNode
 
+from grader.building import views
 from grader.building.forbidden import (
     Family,
     WrongRules,
@@ -85,10 +86,13 @@ _METADATA = {
 }
 
 
-def read_source(path: Path, variant: Variant | None = None) -> NotebookNode:
+def read_source(
+    path: Path, variant: Variant | None = None, *, with_views: bool = False
+) -> NotebookNode:
     """Return the notebook of a source, not executed: of a private variant, or the public one.
 
-    Raises `AuthorError`.
+    The paragraphs that ask for a view stay in its prose `with_views`, as pages need them; notebooks
+    cannot show one. Raises `AuthorError`.
     """
     source = Source(path, path.read_text(encoding="utf-8"))
     read = jupytext.reads(source.text, fmt="py:percent")
@@ -103,6 +107,11 @@ def read_source(path: Path, variant: Variant | None = None) -> NotebookNode:
         notebook.cells.append(_convert(source, cell, cards, ids, notebook.metadata, families))
     if "undertorch" not in notebook.metadata:
         raise AuthorError(f'{path}: the first cell must be marked [markdown] chapter="…"')
+    if not with_views:
+        try:
+            views.cut(notebook.cells)
+        except ValueError as error:
+            raise AuthorError(f"{path}: {error}") from None
     chapter = notebook.metadata["undertorch"]["chapter"]
     notebook.cells = with_sittings(
         notebook, chapter, _markdown, lambda id, text: _code(id, text, {})

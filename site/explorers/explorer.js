@@ -8,9 +8,14 @@ export const h = (tag, props, ...children) => fill(document.createElement(tag), 
 export const svg = (tag, props, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
 
+// Several explorers may stand on a page: what an element is called by others gets its owner's number.
+const CALLED = new Set(["id", "for", "name", "aria-describedby"]);
+let owner = "";
+
 function fill(element, props, children) {
   for (const [name, value] of Object.entries(props ?? {})) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (owner && CALLED.has(name) && value) element.setAttribute(name, value + owner);
     else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
   }
   return put(element, children);
@@ -33,7 +38,7 @@ export function choice({ label, name, options, pick, look = "ut-tabs" }) {
 
 /**
  * A row of bits in labelled groups. Each group is { name, kind, size }; kind is its colour class.
- * With `flip`, each bit is a toggle button; only one is in the tab order, arrow keys move on.
+ * With `flip`, each bit is a switch; only one is in the tab order, arrow keys move on.
  * show(bits, notes, lost): the pattern, a note per group, and how many low bits are marked as lost.
  */
 export function bitRow({ label, groups, worth, flip }) {
@@ -47,7 +52,7 @@ export function bitRow({ label, groups, worth, flip }) {
       const bit = total - 1 - cells.length;
       const live = flip && !fixed;
       const cell = h(live ? "button" : "span", live ? {
-        type: "button", tabindex: cells.length ? -1 : 0, title: worth?.(bit) ?? null,
+        type: "button", role: "switch", tabindex: cells.length ? -1 : 0, title: worth?.(bit) ?? null,
         "aria-label": `bit ${bit}, ${name}`, onclick: () => flip(bit), onfocus: () => rove(cell),
       } : { "aria-hidden": "true" });
       cell.className = `ut-bit ${kind}`;
@@ -75,7 +80,7 @@ export function bitRow({ label, groups, worth, flip }) {
     if (!flip) text.textContent = shown;
     cells.forEach((cell, i) => {
       if (cell.textContent !== shown[i]) cell.textContent = shown[i];
-      if (cell.tagName === "BUTTON") cell.setAttribute("aria-pressed", shown[i] === "1");
+      if (cell.tagName === "BUTTON") cell.setAttribute("aria-checked", shown[i] === "1");
       cell.classList.toggle("one", shown[i] === "1");
       cell.classList.toggle("lost", i >= total - lost);
     });
@@ -91,31 +96,75 @@ export function bitRow({ label, groups, worth, flip }) {
  *   build()        its elements, once
  *   show(state)    brings them up to date; called again when the width changes
  *   say(state)     one sentence for the live region
+ *   static parts   for small views: the selectors of what each of them shows, by its name
  * and calls change({…}) when somebody acts.
+ *
+ * With small="name" it is a view in somebody's prose: it shows that part alone, in the state of the
+ * attribute `state`, leaves the address to the page, and says in an event `turned` what it would hold.
  */
 export class Explorer extends HTMLElement {
   connectedCallback() {
     if (this.live) return;
+    const others = document.querySelectorAll(".ut-explorer").length;
+    this.owner = others ? `-${others}` : "";
+    this.small = this.getAttribute("small");
     this.live = h("p", { class: "ut-unseen", role: "status" });
-    this.state = this.#addressed() ?? this.read(new Map([...this.attributes].map((a) => [a.name, a.value])));
+    this.state = this.#first();
     this.classList.add("ut-explorer");
-    put(this, this.build(), this.live);
-    this.show(this.state);
-    addEventListener("hashchange", () => {
+    put(this, this.#parts(this.#own(() => this.build())), this.live);
+    this.#draw();
+    if (this.small === null) addEventListener("hashchange", () => {
       const state = this.#addressed();
       if (state) this.#take(state);
     });
     let width = this.clientWidth;
     new ResizeObserver(() => {
-      if (this.clientWidth !== width) this.show(this.state);
+      if (this.clientWidth !== width) this.#draw();
       width = this.clientWidth;
     }).observe(this);
   }
 
   change(part) {
     this.#take({ ...this.state, ...part });
+    const params = new URLSearchParams(this.write(this.state));
+    if (this.small !== null) this.dispatchEvent(new CustomEvent("turned", { detail: String(params) }));
     // Replaced, not pushed: Back leaves the page and does not undo fifty bits.
-    history.replaceState(history.state, "", "#" + new URLSearchParams(this.write(this.state)));
+    else history.replaceState(history.state, "", "#" + params);
+  }
+
+  #first() {
+    if (this.small !== null) {
+      const state = this.read(new URLSearchParams(this.getAttribute("state")));
+      if (!state) throw new Error(`no state of ${this.tagName}: ${this.getAttribute("state")}`);
+      return state;
+    }
+    return this.#addressed() ?? this.read(new Map([...this.attributes].map((a) => [a.name, a.value])));
+  }
+
+  /** All that was built; of a small view, what it shows. */
+  #parts(all) {
+    if (this.small === null) return all;
+    const wanted = this.constructor.parts[this.small];
+    if (!wanted) throw new Error(`no part of ${this.tagName}: ${this.small}`);
+    const whole = put(h("div"), all);
+    const found = wanted.map((selector) => whole.querySelector(selector));
+    // No landmarks: a page with several views would have each of them several times.
+    for (const section of whole.querySelectorAll("section")) section.setAttribute("role", "group");
+    if (found.includes(null)) throw new Error(`no ${wanted[found.indexOf(null)]} in ${this.tagName}`);
+    return found;
+  }
+
+  #own(make) {
+    owner = this.owner;
+    try {
+      return make();
+    } finally {
+      owner = "";
+    }
+  }
+
+  #draw() {
+    this.#own(() => this.show(this.state));
   }
 
   #addressed() {
@@ -124,7 +173,7 @@ export class Explorer extends HTMLElement {
 
   #take(state) {
     this.state = state;
-    this.show(state);
+    this.#draw();
     this.live.textContent = this.say(state);
   }
 }

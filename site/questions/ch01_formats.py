@@ -11,7 +11,7 @@
 #
 # An overflow in the gradients alone is a matter of the loss scale. `GradScaler` skips that step and halves it.
 #
-# Look: formats#format=fp16&fp32=477ff000 | 65520 on its way into float16: it is half way from 65504 to 65536, which float16 does not have.
+# Look: formats/round#format=fp16&fp32=477ff000 | 65520 on its way into float16: it is half way from 65504 to 65536, which float16 does not have.
 #
 # Go on: ch01_formats#format_limits, ch01_formats#loss_scale_step, myths#fp16-range
 import torch
@@ -32,7 +32,7 @@ print(scores.pow(2).mean().item(), scores.float().pow(2).mean().item())
 #
 # In either, keep the weights that the optimizer updates in `float32`: small updates round away.
 #
-# Look: formats#format=bf16&fp32=3f9d70a4 | 1.23 in bfloat16. Choose FP16 above, and see three more bits kept.
+# Look: formats/formats#format=bf16&fp32=3f9d70a4 | 1.23 in bfloat16. Choose FP16 above, and see three more bits kept.
 #
 # Go on: ch01_formats#which-format-where-and-why, ch01_formats#spacing, myths#bf16-fp16-twins
 import torch
@@ -55,7 +55,7 @@ for value in (1.23, 70000.0, 1e-8):
 #
 # A larger learning rate only hides it until it decays.
 #
-# Look: formats#format=bf16&fp32=3f7fbe77 | 0.999 on its way into bfloat16: the nearest number is 1.
+# Look: formats/round#format=bf16&fp32=3f7fbe77 | 0.999 on its way into bfloat16: the nearest number is 1.
 #
 # Go on: ch01_formats#sgd_step, ch01_formats#stochastic_round, myths#bf16-weights-learn
 import torch
@@ -85,7 +85,7 @@ print(y.dtype, layer.weight.dtype, layer.weight.grad.dtype)
 #
 # Two things go wrong with it. Clip gradients after `scaler.unscale_(optimizer)`, or you clip numbers that are 65536 times too large. And `scaler.step` may skip the optimizer's step, so a scheduler that you call regardless runs ahead.
 #
-# Look: formats#format=fp16&fp32=322bcc77 | 1e-8 becomes zero in float16. Choose BF16: it stays.
+# Look: formats/formats#format=fp16&fp32=322bcc77 | 1e-8 becomes zero in float16. Choose BF16: it stays.
 #
 # Go on: ch01_formats#loss_scale_step, myths#fp16-cannot-train
 import torch
@@ -143,7 +143,7 @@ except AssertionError as error:
 #
 # Keep totals in `float64`, or pass `dtype=torch.float64` to `sum`. Or keep the part that was rounded away in a second variable and add it next time (Kahan).
 #
-# Look: formats#format=bf16&bits=4380 | 256 in bfloat16: its upper neighbour is 258, so 257 does not exist.
+# Look: formats/bits#format=bf16&bits=4380 | 256 in bfloat16: its upper neighbour is 258, so 257 does not exist.
 #
 # Go on: ch01_formats#compensated_sum, myths#sums-in-bf16, myths#fp32-is-enough
 import torch
@@ -166,7 +166,7 @@ print((big + 1 - big).item(), (big.double() + 1 - big).item())
 #
 # `sum` makes `int64` of integers, so it is safe. Division by `/` makes floats. A Python number does not widen a tensor: `uint8` plus 1 stays `uint8`.
 #
-# Look: formats#format=int8&bits=80 | −128 in int8: the sign bit is worth −128, and one step below it is 127.
+# Look: formats/bits#format=int8&bits=80 | −128 in int8: the sign bit is worth −128, and one step below it is 127.
 #
 # Go on: ch01_formats#quantize, ch01_formats#quantized_add, myths#int8-sign-bit
 import torch
@@ -195,7 +195,7 @@ print(torch.tensor([2.9, -2.9]).to(torch.int8).tolist())
 #
 # Here TF32's rounding is done by hand, on a CPU.
 #
-# Look: formats#format=tf32&fp32=3f800fff | A float32 read as TF32: 13 bits go.
+# Look: formats/round#format=tf32&fp32=3f800fff | A float32 read as TF32: 13 bits go.
 #
 # Go on: ch01_formats#round_mantissa, ch01_formats#matmul_bf16x3, myths#tf32-is-a-dtype
 import torch

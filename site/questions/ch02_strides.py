@@ -9,7 +9,7 @@
 #
 # `view` does not need a contiguous tensor, as is often said. It needs that dims which are merged follow each other in memory. Splitting a dim is always possible.
 #
-# Look: strides#shape=3x4&ops=transpose.0.1&at=2x1&target=12 | The storage of a transposed tensor. Its rows can no longer be merged into one, and the explorer names the strides that forbid it.
+# Look: strides/view#shape=3x4&ops=transpose.0.1&at=2x1&target=12 | The storage of a transposed tensor. Its rows can no longer be merged into one, and the explorer names the strides that forbid it.
 #
 # Go on: ch02_strides#view_stride, ch02_strides#reshape, myths#view-needs-contiguous
 import torch
@@ -37,7 +37,7 @@ print(t.view(3, 2, 1).shape, "t is not contiguous:", t.is_contiguous())
 #
 # Check that you want it: merging dims after a `transpose` gives elements in another order than before it.
 #
-# Look: strides#shape=2x3x4&ops=transpose.1.2&at=1x2x1&target=2x12 | Two dims were swapped. The explorer says which pair of dims cannot be merged, with its numbers.
+# Look: strides/view#shape=2x3x4&ops=transpose.1.2&at=1x2x1&target=2x12 | Two dims were swapped. The explorer says which pair of dims cannot be merged, with its numbers.
 #
 # Go on: ch02_strides#view_stride, ch02_strides#reshape, myths#reshape-transposes
 import torch
@@ -62,7 +62,7 @@ print(x.view(2, 12)[0].tolist())
 #
 # `permute` and `transpose` copy nothing. They only change sizes and strides.
 #
-# Look: strides#shape=3x4&ops=permute.1.0_contiguous&at=2x1 | A permuted tensor, then contiguous: the second has cells of its own. Step back to see the first.
+# Look: strides/cells#shape=3x4&ops=permute.1.0_contiguous&at=2x1 | A permuted tensor, then contiguous: the second has cells of its own. Step back to see the first.
 #
 # Go on: ch02_strides#is_contiguous, ch02_strides#do-operations-need-contiguous-inputs, myths#ops-need-contiguous
 import torch
@@ -83,7 +83,7 @@ print(torch.equal(t @ x, copy @ x), torch.equal(t.sum(0), copy.sum(0)))
 #
 # `expand` can only stretch dims of size 1, or add new ones in front. `repeat(2)` on a tensor of size 3 gives size 6. To repeat each element in place, take `repeat_interleave`.
 #
-# Look: strides#shape=1x4&ops=expand.3.4&at=2x1 | Three rows, four cells, and a stride of 0.
+# Look: strides/cells#shape=1x4&ops=expand.3.4&at=2x1 | Three rows, four cells, and a stride of 0.
 #
 # Go on: ch02_strides#broadcast_strides, ch02_strides#overlaps, myths#expand-size-one
 import torch
@@ -107,7 +107,7 @@ except RuntimeError as error:
 #
 # A quick test: give each channel one constant value and look whether it stays together.
 #
-# Look: strides#shape=2x3&ops=permute.1.0&at=2x0 | After a permute each element still reads its own cell: the strides were swapped along with the sizes.
+# Look: strides/cells#shape=2x3&ops=permute.1.0&at=2x0 | After a permute each element still reads its own cell: the strides were swapped along with the sizes.
 #
 # Go on: ch02_strides#view_of, myths#reshape-transposes
 import torch
@@ -127,7 +127,7 @@ print("reshape, channel 0:", wrong[0].tolist())
 #
 # A slice keeps the whole storage alive. Clone it if it is to outlive a large tensor.
 #
-# Look: strides#shape=4x3&stride=6x1&at=2x1 | Every second row: a stride of 6 skips the rows in between.
+# Look: strides/cells#shape=4x3&stride=6x1&at=2x1 | Every second row: a stride of 6 skips the rows in between.
 #
 # Go on: ch02_strides#index_view, ch02_strides#indexing-what-counts-as-an-index, myths#a-slice-saves-small
 import torch
@@ -156,7 +156,7 @@ print(x.sum().item())
 #
 # `torch.tensor(x)` on a tensor does the same as `x.detach().clone()`, with a warning.
 #
-# Look: autograd#code=x = torch.tensor([1., 2.], requires_grad=True);y = x * 2;d = y.detach();d.mul_(10) | What detach gives shares its memory with y, so y is ten times as large after the last line.
+# Look: autograd/tensors#code=x = torch.tensor([1., 2.], requires_grad=True);y = x * 2;d = y.detach();d.mul_(10) | What detach gives shares its memory with y, so y is ten times as large after the last line.
 #
 # Go on: ch05_autograd#route, myths#detach-copies, myths#clone-is-independent
 import torch
@@ -206,7 +206,7 @@ except ValueError as error:
 #
 # Convert model and input once. Convolutions hand the format on. An operation that makes a tensor contiguous in the usual order loses it.
 #
-# Look: strides#shape=1x3x2x4&ops=channels-last&at=0x1x1x2 | The same sizes, a stride of 1 for the channels.
+# Look: strides/cells#shape=1x3x2x4&ops=channels-last&at=0x1x1x2 | The same sizes, a stride of 1 for the channels.
 #
 # Go on: ch02_strides#to_channels_last, ch02_strides#is_contiguous
 import torch

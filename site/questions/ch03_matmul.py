@@ -7,7 +7,7 @@
 #
 # It costs more in two cases. A permutation that `bmm` cannot read in place is copied first, so an unlucky order of letters moves more bytes. And with three or more operands the order counts: PyTorch goes from left to right, unless the package `opt_einsum` is installed. Then it asks that for a better one.
 #
-# Look: matmul#eq=bqhd,bkhd->bhqk&a=2x128x8x64&b=2x128x8x64 | Attention scores: the explorer shows which kernel runs and what is copied for it.
+# Look: matmul/runs#eq=bqhd,bkhd->bhqk&a=2x128x8x64&b=2x128x8x64 | Attention scores: the explorer shows which kernel runs and what is copied for it.
 #
 # Go on: ch03_matmul#einsum, ch03_matmul#best_order, myths#einsum-is-an-engine
 import torch
@@ -40,7 +40,7 @@ print(torch.equal(torch.einsum("bij,bjk->bik", a, b), a @ b))
 #
 # A batch that broadcasts may be copied for `bmm`. A weight that is shared by a whole batch costs no copy: `(8, 3, 4) @ (4, 5)` becomes one product.
 #
-# Look: matmul#a=2x1x3x4&b=1x5x4x2 | Batch dims 2×1 and 1×5 make 2×5. What is copied for that stands below.
+# Look: matmul/runs#a=2x1x3x4&b=1x5x4x2 | Batch dims 2×1 and 1×5 make 2×5. What is copied for that stands below.
 #
 # Go on: ch03_matmul#matmul_shape, ch03_matmul#broadcast_matmul, myths#broadcast-is-free
 import torch
@@ -71,7 +71,7 @@ print((a @ v[..., None])[..., 0].shape)
 #
 # The second matrix of a `Linear` is its weight transposed: mat2 is (in, out).
 #
-# Look: matmul#a=2x3x4&b=3x4x5 | Here the batches do not fit; step the shapes until they do.
+# Look: matmul/dims#a=2x3x4&b=3x4x5 | Here the batches do not fit; step the shapes until they do.
 #
 # Go on: ch03_matmul#matmul_shape, ch03_matmul#linear_as_conv
 import torch
@@ -104,7 +104,7 @@ print(pooled(x).shape, pooled(torch.ones(1, 3, 40, 60)).shape)
 #
 # `addmm` and `baddbmm` add to the result in the same kernel. `nn.Linear` uses the first for its bias.
 #
-# Look: matmul#a=8x16x32&b=32x24 | A batch times one matrix: matmul folds the batch and calls one mm.
+# Look: matmul/runs#a=8x16x32&b=32x24 | A batch times one matrix: matmul folds the batch and calls one mm.
 #
 # Go on: ch03_matmul#matmul, ch03_matmul#the-family, myths#mm-beats-matmul, myths#bmm-broadcasts
 import torch
@@ -169,7 +169,7 @@ print(
 #
 # Write `pred.squeeze(-1)`, with the dim: a bare `squeeze()` also removes a batch of one. Or give the target the extra dim. An assertion of equal shapes in front of every loss costs nothing.
 #
-# Look: strides#shape=1x3&ops=expand.3.3&at=1x2 | What broadcasting does to three targets: three rows of the same cells.
+# Look: strides/cells#shape=1x3&ops=expand.3.3&at=1x2 | What broadcasting does to three targets: three rows of the same cells.
 #
 # Go on: ch03_matmul#a-vector-or-a-column, ch02_strides#broadcast_strides, myths#n-by-one-is-a-vector
 import warnings

@@ -9,7 +9,7 @@
 #
 # Assigning a tensor to a registered name keeps it a buffer. Assigning one to a new name makes a plain attribute, and nobody says so.
 #
-# Look: modules#model=positions-Buffer-16-4*positions-unsaved*scale-Buffer*proj-Linear-4-4&call=state_dict | A buffer that is not saved: the walk for the checkpoint passes over it.
+# Look: modules/walk#model=positions-Buffer-16-4*positions-unsaved*scale-Buffer*proj-Linear-4-4&call=state_dict | A buffer that is not saved: the walk for the checkpoint passes over it.
 #
 # Go on: ch04_modules#four-dictionaries, ch04_modules#collect_state, myths#buffers-are-saved
 import torch
@@ -40,7 +40,7 @@ for name in ("weight", "mean", "table", "plain"):
 #
 # The same for a dict (`nn.ModuleDict`), a list of tensors (`nn.ParameterList`), and a list inside a tuple inside an attribute.
 #
-# Look: modules#model=stem-Linear-8-6*layers-list*layers.0-Linear-6-6*layers.1-Linear-6-6*head-Linear-6-2&call=named_parameters&at=layers | Two layers in a plain list: the walk over the parameters never comes there.
+# Look: modules/walk#model=stem-Linear-8-6*layers-list*layers.0-Linear-6-6*layers.1-Linear-6-6*head-Linear-6-2&call=named_parameters&at=layers | Two layers in a plain list: the walk over the parameters never comes there.
 #
 # Go on: ch04_modules#named_tensors, ch04_modules#named_modules, myths#a-list-of-layers
 import torch
@@ -172,7 +172,7 @@ for what in (model.state_dict(), model):
 #
 # Layers in a plain Python list are missing in all of these counts.
 #
-# Look: modules#model=embed-Embedding-10-4*norm-LayerNorm-4*out-Linear-4-10*out.weight-is-embed.weight*out.bias-None-parameters&call=state_dict | Tied weights: one object, two keys in the checkpoint.
+# Look: modules/walk#model=embed-Embedding-10-4*norm-LayerNorm-4*out-Linear-4-10*out.weight-is-embed.weight*out.bias-None-parameters&call=state_dict | Tied weights: one object, two keys in the checkpoint.
 #
 # Go on: ch04_modules#named_tensors, ch04_modules#collect_state, ch08_ddp#zero_ledger, myths#tied-once
 import torch

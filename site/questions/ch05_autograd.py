@@ -11,7 +11,7 @@
 #
 # Only nodes that saved something complain. A graph of sums can be walked twice.
 #
-# Look: autograd#code=x = torch.tensor([1., 2.], requires_grad=True);y = x.exp();loss = y.sum();loss.backward();loss.backward() | After the first backward what exp had saved is freed, and the second raises.
+# Look: autograd/graph#code=x = torch.tensor([1., 2.], requires_grad=True);y = x.exp();loss = y.sum();loss.backward();loss.backward() | After the first backward what exp had saved is freed, and the second raises.
 #
 # Go on: ch05_autograd#graph_report, ch05_autograd#route
 import torch
@@ -45,7 +45,7 @@ print("a sum saves nothing, so it can be walked twice")
 #
 # Then change `x += 1` to `x = x + 1`, or edit a `clone`. What matters is what the node saved: `exp` keeps its result, `*` its inputs, `+` nothing. So the same edit is harmless after one operation and fatal after another.
 #
-# Look: autograd#code=x = torch.tensor([1., 2.], requires_grad=True);y = x.exp();y.mul_(2);y.sum().backward() | exp saved its result at version 0; mul_ makes it version 1.
+# Look: autograd/graph#code=x = torch.tensor([1., 2.], requires_grad=True);y = x.exp();y.mul_(2);y.sum().backward() | exp saved its result at version 0; mul_ makes it version 1.
 #
 # Go on: ch05_autograd#watch_edits, ch05_autograd#mend-an-in-place-error, myths#data-is-detach
 import torch
@@ -73,7 +73,7 @@ for name, operation in [
 #
 # `w = w - 0.1 * w.grad` does not raise and is worse: the name `w` now holds a new tensor, which is no leaf and gets no `grad`. The `.data` way works and hides mistakes from autograd.
 #
-# Look: autograd#code=w = torch.tensor([1., 2.], requires_grad=True);with torch.no_grad():;    w.mul_(0.5);loss = (w * w).sum();loss.backward() | Under no_grad the leaf stays a leaf, and its version counts the change.
+# Look: autograd/tensors#code=w = torch.tensor([1., 2.], requires_grad=True);with torch.no_grad():;    w.mul_(0.5);loss = (w * w).sum();loss.backward() | Under no_grad the leaf stays a leaf, and its version counts the change.
 #
 # Go on: ch05_autograd#grad_mode, ch05_autograd#predict_flags
 import torch
@@ -99,7 +99,7 @@ print(lost.is_leaf, lost.requires_grad)
 #
 # To look, print `is_leaf`, `requires_grad` and `grad_fn`, from the loss backwards. The first tensor without a `grad_fn` is where the chain ends.
 #
-# Look: autograd#code=x = torch.tensor([1., 2.], requires_grad=True);y = x * 2;z = y.detach() * x;z.sum().backward() | The gradient of x lacks the part through y: detach cut it off.
+# Look: autograd/graph#code=x = torch.tensor([1., 2.], requires_grad=True);y = x * 2;z = y.detach() * x;z.sum().backward() | The gradient of x lacks the part through y: detach cut it off.
 #
 # Go on: ch05_autograd#predict_flags, ch05_autograd#route, myths#grad-everywhere
 import warnings
@@ -162,7 +162,7 @@ print("silenced:", w.grad)
 #
 # None of them turns off dropout or the updates of BatchNorm. `model.eval()` does that.
 #
-# Look: autograd#code=w = torch.tensor([1., 2.], requires_grad=True);with torch.inference_mode():;    f = torch.ones(2);y = f * w | A tensor of inference mode cannot be saved for backward.
+# Look: autograd/tensors#code=w = torch.tensor([1., 2.], requires_grad=True);with torch.inference_mode():;    f = torch.ones(2);y = f * w | A tensor of inference mode cannot be saved for backward.
 #
 # Go on: ch05_autograd#evaluating, ch05_autograd#route, ch05_autograd#tensors-of-inference-mode-used-again, myths#inference-mode-is-faster-no-grad
 import torch
@@ -214,7 +214,7 @@ for to_none in (True, False):
 #
 # After `backward()` saved tensors are freed, and only the nodes pile up. In evaluation without `no_grad` there is no `backward`, so everything stays.
 #
-# Look: autograd#code=w = torch.tensor([1., 2.], requires_grad=True);total = 0;loss = (w * w).sum();total += loss;loss = (w * w).sum();total += loss | The sum leads to both graphs, and to what they saved.
+# Look: autograd/graph#code=w = torch.tensor([1., 2.], requires_grad=True);total = 0;loss = (w * w).sum();total += loss;loss = (w * w).sum();total += loss | The sum leads to both graphs, and to what they saved.
 #
 # Go on: ch05_autograd#train_step, ch05_autograd#evaluating, myths#summing-losses
 import weakref

@@ -9,7 +9,7 @@
 #
 # Then the usual suspects. Decoding large images only to shrink them. Workers started anew each epoch (`persistent_workers=True`). One slow sample holding all others back, because batches come in order (`in_order=False`). Each worker using all cores for its own threads. And many small Python objects to pickle: return tensors.
 #
-# Look: dataloader#samples=16&batch_size=2&num_workers=2&slow=4&at=24 | One slow sample: its batch is late, and finished ones wait behind it.
+# Look: dataloader/slow#samples=16&batch_size=2&num_workers=2&slow=4&at=24 | One slow sample: its batch is late, and finished ones wait behind it.
 #
 # Go on: ch06_dataloader#prefetch_plan, ch06_dataloader#who-does-what, myths#first-come-first-served
 import torch
@@ -51,7 +51,7 @@ for workers in (0, 1):
 #
 # The order of batches is the same for any number of workers.
 #
-# Look: dataloader#num_workers=3&load=4&work=4&at=30 | Turn the number of workers and see where the gaps between batches close.
+# Look: dataloader/workers#num_workers=3&load=4&work=4&at=30 | Turn the number of workers and see where the gaps between batches close.
 #
 # Go on: ch06_dataloader#prefetch_plan, ch06_dataloader#who-does-what
 import torch

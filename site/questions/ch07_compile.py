@@ -9,7 +9,7 @@
 #
 # To mend: `torch.where` or `torch.cond` for the `if`, keep tensors instead of numbers, move printing out of the function.
 #
-# Look: compile#program=branch&stage=python | An if on data: the function becomes two graphs with Python in between.
+# Look: compile/stages#program=branch&stage=python | An if on data: the function becomes two graphs with Python in between.
 #
 # Go on: ch07_compile#graph-breaks, ch07_compile#one_graph, myths#a-print-costs-nothing
 import torch
@@ -46,7 +46,7 @@ except torch._dynamo.exc.Unsupported as error:
 #
 # Pass what changes as a tensor. A plain int or float argument becomes a symbol after its second value. An int attribute of a module does not.
 #
-# Look: compile#program=shapes&stage=python | A size that changes: compiled once for the size, then once for all sizes.
+# Look: compile/stages#program=shapes&stage=python | A size that changes: compiled once for the size, then once for all sizes.
 #
 # Go on: ch07_compile#recompiles, ch07_compile#Steady, ch07_compile#what-a-guard-does-not-see, myths#each-shape-recompiles
 import torch
@@ -107,7 +107,7 @@ print(
 #
 # It says nothing about recompilations. A function with `fullgraph=True` may still be compiled for every new dtype or size. For that there is `torch.compiler.set_stance("fail_on_recompile")`.
 #
-# Look: compile#program=print&stage=python | A print in the middle: with fullgraph=True this would be an error.
+# Look: compile/stages#program=print&stage=python | A print in the middle: with fullgraph=True this would be an error.
 #
 # Go on: ch07_compile#graph-breaks, ch07_compile#one_graph
 import torch
@@ -160,7 +160,7 @@ with torch.compiler.set_stance("fail_on_recompile"):
 #
 # `dynamic=False` never generalises, and compiles each size anew up to the limit.
 #
-# Look: compile#program=shapes&stage=python | The same function at several sizes, with the guards of each compilation.
+# Look: compile/stages#program=shapes&stage=python | The same function at several sizes, with the guards of each compilation.
 #
 # Go on: ch07_compile#guards, ch07_compile#recompiles, myths#each-shape-recompiles
 import torch
@@ -196,7 +196,7 @@ for dynamic in (None, True, False):
 #
 # Measure without the first calls, and on a GPU with `torch.cuda.synchronize()`. For a function that runs once it never pays.
 #
-# Look: compile#program=mlp&stage=python | What the first call goes through, stage by stage.
+# Look: compile/stages#program=mlp&stage=python | What the first call goes through, stage by stage.
 #
 # Go on: ch07_compile#eager-and-static-graphs, ch07_compile#where-to-look
 import torch
@@ -354,7 +354,7 @@ with torch._dynamo.config.patch(capture_scalar_outputs=True):
 #
 # Random numbers: Inductor draws others than eager for the same seed.
 #
-# Look: compile#program=dropout&stage=partition&cut=0.0 | Dropout computed twice by aot_eager: the second mask is another one.
+# Look: compile/cut#program=dropout&stage=partition&cut=0.0 | Dropout computed twice by aot_eager: the second mask is another one.
 #
 # Go on: ch07_compile#where-to-look, ch07_compile#two-graphs-from-one, myths#the-partitioner-saves-memory
 import torch
@@ -381,7 +381,7 @@ for backend in ("eager", "aot_eager", "aot_eager_decomp_partition"):
 #
 # `jit.trace` and `jit.script` are deprecated. A trace records what ran for one input: an `if` on data is frozen without more than a warning, a loop is unrolled. Existing files still load.
 #
-# Look: compile#program=branch&stage=python | What compile makes of an if on data.
+# Look: compile/stages#program=branch&stage=python | What compile makes of an if on data.
 #
 # Go on: ch07_compile#export-the-graph-without-python, ch07_compile#eager-and-static-graphs, myths#traces-branch
 import warnings

@@ -94,7 +94,7 @@ print(on_ranks(2, all_decide))
 #
 # Measure before you change it. Caps are soft: a large gradient makes a large bucket. After the first step DDP orders the buckets anew, by when gradients really came.
 #
-# Look: ddp#panel=overlap&cap=default | The default buckets for a small model: too large for anything to hide.
+# Look: ddp/buckets#panel=overlap&cap=default | The default buckets for a small model: too large for anything to hide.
 #
 # Go on: ch08_ddp#Buckets, ch08_ddp#ring_all_reduce
 import torch
@@ -326,7 +326,7 @@ for rank, (out, own, after) in enumerate(on_ranks(2, body)):
 #
 # Stage 1 and 2 communicate as much as DDP does, stage 3 about half as much again.
 #
-# Look: ddp#panel=zero&params=7B&ranks=64&stage=3 | What one of 64 ranks keeps of a model with 7 billion parameters.
+# Look: ddp/zero#panel=zero&params=7B&ranks=64&stage=3 | What one of 64 ranks keeps of a model with 7 billion parameters.
 #
 # Go on: ch08_ddp#zero_ledger, ch08_ddp#ZeroOptimizer, myths#zero-one-shards-all
 import torch

@@ -77,6 +77,9 @@ for dtype in [
 # Compare `float16` and `bfloat16`: the same sixteen bits, cut in different places. `float16`
 # spends five on the exponent and ten on the mantissa; `bfloat16` spends eight and seven. Eight is
 # what `float32` has too, and so `bfloat16` reaches almost as far, with much coarser steps.
+#
+# Look: formats/formats#format=bf16&bits=3dcd | 0.1 in `bfloat16`. Choose another row: other bits,
+# another value, and a range that reaches from the smallest number to the largest.
 
 # %%
 x = torch.tensor(1 / 3)
@@ -120,6 +123,9 @@ print(text[0], text[1:6], text[6:])
 
 # %% [markdown]
 # The exponent field `01111` is 15, the bias is 15, the mantissa is one half: $2^0 \cdot 1.5$.
+#
+# Look: formats/bits#format=fp16&bits=3e00 | 1.5 in `float16`. Flip any of its sixteen bits, and
+# read what the pattern stands for now.
 #
 # **Predict.** Which value does the smallest positive pattern of `float16`, `0x0001`, stand for?
 # Write it as a power of two: the exponent alone.
@@ -315,6 +321,9 @@ for value in [1e-30, 0.001, 1.0, 1000.0, 1e6, 1e9]:
 # numbers, evenly spaced: as many from 1 to 2 as from 1,048,576 to 2,097,152. The distance from a number
 # to the next larger one is called its **spacing**, or one *unit in the last place*.
 #
+# Look: formats/bits#format=fp16&bits=6800 | 2,048 in `float16`: the next number below is 1 away,
+# the next one above is 2 away.
+#
 # Add less than half of it, and nothing happens. That is how a large sum stops growing, and how a
 # weight stops moving.
 
@@ -428,6 +437,9 @@ for value in [1.0, 1.00390625, 1.01171875, 1.005]:
 # %% [markdown]
 # The second and the third value are ties. One went down, the other up.
 #
+# Look: formats/round#format=bf16&fp32=3f818000 | 1.01171875 is a tie, and the last bit that is kept
+# is a 1, so it goes up. Flip a bit further down, and it is a tie no longer.
+#
 # **Predict.** The largest finite `float32` is `0x7f7fffff`. Which pattern does it become in
 # `bfloat16`? Write it as text, such as `"0x7f7f"`.
 
@@ -539,6 +551,10 @@ predict(
 print(torch.tensor([50000.0, 61439.0, 61440.0, 1e6]).to(torch.float8_e5m2).float().tolist())
 
 # %% [markdown]
+# Look: formats/round#format=e5m2&fp32=47700000 | 61,440 lies half way from 57,344, the largest
+# number of `float8_e5m2`, to what would be the next: it becomes infinity. One step down, and it
+# does not.
+#
 # One more trap. Who has a `bfloat16` encoder and an FP8 encoder for `bfloat16` may be tempted to
 # chain them. Rounding twice is not the same as rounding once: the first step can land on a tie
 # that was none.
@@ -665,6 +681,9 @@ print(text[0], text[1:9], text[9:19], text[19:])
 # any special hardware: shorten both operands, and multiply in `float32`. Here `float16` does the
 # shortening, since its mantissa is just as long; it only lends itself to numbers that fit its
 # small range.
+#
+# Look: formats/round#format=tf32&fp32=44801000 | 1024.5 on its way into ten bits of mantissa: a
+# tie, and 1024 is the even one.
 
 # %%
 x = torch.tensor([1024.5])
@@ -782,6 +801,9 @@ print(move(torch.tensor(1.0)))
 # with a probability equal to the part of the way it has come: 1.001 lies 12.8% of the way from 1 to
 # 1.0078125, and so it goes up in 12.8% of all cases. Each single result is worse than before, and
 # the *mean* is exact. Over many updates the mean is what counts.
+#
+# Look: formats/round#format=bf16&fp32=3f8020c5 | 1.001 rounded to nearest: all that it has beyond 1
+# is in the sixteen bits that are dropped.
 #
 # For `bfloat16` this part of the way is in plain sight: it is the lower half of the `float32`
 # pattern, counted in steps of 1/65,536. Chance comes from outside, as sixteen random bits for each
@@ -1086,6 +1108,9 @@ grade("sgd_step")
 # %% [markdown]
 # A running total grows, and the steps between neighbouring numbers grow with it. Once the steps
 # are twice as wide as what is added, the total no longer moves.
+#
+# Look: formats/round#format=bf16&fp32=43808000 | 256 + 1 in `bfloat16`: 257 lies half way from 256
+# to 258, and 256 is even. Nothing was added.
 
 # %%
 for dtype in [torch.bfloat16, torch.float16]:
@@ -1216,6 +1241,9 @@ grade("compensated_sum")
 # Multiply the *loss* by a large scale before the backward pass. By the chain rule every gradient is
 # multiplied by it too, and stays in range. Afterwards divide by the scale, in `float32`, which has
 # room for the small numbers.
+#
+# Look: formats/round#format=fp16&fp32=322bcc77 | 0.00000001 on its way into `float16`: less than
+# half of the smallest number, so a zero arrives. Choose a larger one.
 #
 # Here the true gradient is $10^{-8}$:
 

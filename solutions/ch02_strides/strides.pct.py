@@ -97,6 +97,9 @@ for name, y in [("x", x), ("x.t()", x.t()), ("x[1:]", x[1:]), ("x[:, ::2]", x[:,
 show_storage(x=x, every_second=x[:, ::2])
 
 # %% [markdown]
+# Look: strides/address#shape=3x4&ops=transpose.0.1&at=2x1 | The transpose, element by element:
+# point at one, and see which cell it reads and how its address is added up.
+#
 # The record has one thing more. Its **dispatch key set** says which implementations an operation on
 # this tensor may have to pass through: here, among others, autograd's and then the CPU's.
 
@@ -600,6 +603,9 @@ print(x.diagonal().tolist(), layout(x.diagonal()))
 print(x.unfold(1, 3, 1).tolist()[0], layout(x.unfold(1, 3, 1)))
 
 # %% [markdown]
+# Look: strides/cells#shape=4x4&ops=diagonal&at=2 | The diagonal of a 4 × 4 matrix: a single stride,
+# 4 + 1 = 5. Step back to see the matrix.
+#
 # The second line slides a window of three over each row. A row of four elements has become two
 # windows of three, and nothing was copied: two neighbouring windows *share* elements. In the
 # strides you see that as a number that occurs twice.
@@ -945,6 +951,9 @@ print((column + row).tolist())
 #
 # `expand` makes such a view of a single tensor. It stretches dimensions of size 1, and it can put new
 # ones in front of them, of any size. `repeat` gives the same values, in memory of their own.
+#
+# Look: strides/cells#shape=1x4&ops=expand.3.4&at=2x1 | Three rows that are one: their stride is 0,
+# so every row reads the same four cells.
 
 # %%
 x = torch.arange(3)
@@ -1082,6 +1091,9 @@ print("x.view(8, 3):", attempt(lambda: x.view(8, 3)))
 # Therefore: first merge whatever merges. What remains are **runs**, each a number of elements at one
 # step, with jumps between them. Then cut the runs into the sizes asked for. A new dimension may lie
 # anywhere within a run. It must not reach across a jump.
+#
+# Look: strides/view#shape=3x4&ops=transpose.0.1&target=12 | A transposed tensor is two runs, and a
+# row of 12 would reach across the jump between them. Ask for 2, 2, 3, and it is a view.
 #
 # **Predict.** `z` has sizes `(4, 3)` and strides `(6, 1)`: half of the columns of a matrix. Which of
 # `z.view(2, 2, 3)`, `z.view(12)` and `z.view(2, 6)` are possible? Write a tuple of three truth
@@ -1226,6 +1238,9 @@ for name, y in [
 # The second line shows two things. The result of `reshape` need not be contiguous. And
 # `x.t().reshape(...)` is not the same as `x.t().contiguous().view(...)`: the values agree, but the
 # latter copies twelve numbers that nobody needed to move.
+#
+# Look: strides/cells#shape=3x4&ops=transpose.0.1_reshape.12&at=1 | `x.t().reshape(12)` had to copy:
+# there is a second storage, with the numbers in another order. Step back to see the first.
 #
 # It matters when somebody writes. Into a view the writing goes through to `x`; into a copy it does
 # not, and no error tells you.
@@ -1644,6 +1659,9 @@ for name, tensor in (("row-major", x), ("channels last", y)):
 # becomes `(batch, height, width, channels)`, and all code that counts on channels in place 1 must
 # change with it. `x.permute(0, 2, 3, 1)` does that, and moves no byte.
 #
+# Look: strides/cells#shape=1x3x2x4&ops=channels-last&at=0x1x1x2 | Channels last: the indices are as
+# before, and the three channels of a pixel lie side by side.
+#
 # | | shape | bytes |
 # |---|---|---|
 # | `x.permute(0, 2, 3, 1)` | change | stay |
@@ -1779,6 +1797,9 @@ show_storage(threes)
 # %% [markdown]
 # Twelve elements live in six cells, and no byte was copied. Moving to the next *window* and moving
 # to the next *place in a window* are two dimensions, and nothing forbids that both have stride 1.
+#
+# Look: strides/cells#shape=6&ops=unfold.0.3.1&at=1x2 | Four windows of three in six cells. Point at
+# an element: those in a dashed frame are the same cell.
 #
 # - **stride** 2: the next window begins two cells on, and the first of the two numbers doubles;
 # - **dilation** 2: the places of a window lie two cells apart, and the second doubles.
@@ -2504,6 +2525,9 @@ for text in ("1", "-1", ":, 2", "1:, ::2", "..., 3:", "None, 2", "2, ..., None, 
 #
 # What is not mentioned at the end stays as it is. Even an index of all dimensions gives a tensor, of
 # no dimension: `x[0, 0, 0]` is a view of one cell.
+#
+# Look: strides/address#shape=4x6&ops=index.1toto2.toto2&at=1x2 | `x[1::2, ::2]` of a 4 × 6: the
+# number 1 went into the offset, and both 2 into the strides.
 #
 # **Predict.** How many dimensions does `x[None, ..., 0, None]` have?
 

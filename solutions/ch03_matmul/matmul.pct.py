@@ -131,6 +131,9 @@ print(product, type(product).__name__, product.item())
 # | $B$ | 1 | k | n |
 # | all products | m | k | n |
 #
+# Look: matmul/element#a=3x4&b=4x5&at=1.2 | One element of a product is a row, a column and four
+# products. Choose another element.
+#
 # It is also the most wasteful way. All those products are there at the same time, before the sum
 # makes $C$ of them. `watch_memory` weighs what operators allocate:
 
@@ -231,6 +234,9 @@ print(tuple((torch.zeros(2, 3, 4, 5, 6) @ torch.zeros(6, 7)).shape))
 #    The two $k$ must be equal. They do not broadcast: 1 and 3 is an error.
 # 3. **Broadcast.** What stands before the last two dimensions are *batch* dimensions. They are
 #    aligned on the right. Two of them fit if they are equal, or if one is 1, or missing.
+#
+# Look: matmul/dims#a=2x1x3x4&b=1x5x4x2 | Batch dimensions 2 × 1 and 1 × 5 make 2 × 5; then 3 × 4
+# meets 4 × 2. Change sizes until they do not fit.
 #
 # Rule 1 comes first, and that decides some cases that look alike. Here is a vector, and a matrix
 # that has one row:
@@ -399,6 +405,9 @@ with watch_ops() as ops:
 print(" ".join(ops.names))
 
 # %% [markdown]
+# Look: matmul/runs#a=4x3x5&b=5x2&dtype=float32 | `(4, 3, 5) @ (5, 2)`: the batch is folded into
+# twelve rows, one `mm` runs, and nothing is copied.
+#
 # **Predict.** How many rows has the left operand of the one `mm` that runs for
 # `(8, 16, 10, 64) @ (64, 32)`?
 
@@ -514,6 +523,9 @@ with watch_flops() as flops:
 print(flops.by_op, 2 * 50 * 40 * 50)
 
 # %% [markdown]
+# Look: matmul/costs#a=50x40&b=40x50&dtype=float32 | A `(50, 40)` by a `(40, 50)` takes 200,000
+# FLOPs. Double a size, and see which numbers double.
+#
 # Products are associative: $(AB)C = A(BC)$, rounding aside. The operations on the way there are
 # not the same:
 
@@ -642,6 +654,9 @@ print("           ", " ".join(ops.names))
 # after broadcasting and the other has not. No single stride walks through both. So `matmul` calls
 # `clone`, twice, and writes both operands out at their broadcast size: eight times what they
 # hold. With larger batches this is how a product of two operands that fit runs out of memory.
+#
+# Look: matmul/runs#a=8x1x16x64&b=1x8x64x16&dtype=float32 | What runs for these shapes: both
+# operands are copied at their broadcast size, then comes one `bmm`.
 #
 # **Predict.** How many clones does `torch.matmul` make for shapes `(8, 16, 64)` and
 # `(8, 64, 16)`, where nothing is broadcast?
@@ -1059,6 +1074,10 @@ for equation, shapes in [
 # - **A size of 1 fits any other**, as in broadcasting.
 # - **Spaces** mean nothing.
 #
+# Look: matmul/dims#eq=bhqd,bhkd->bhqk&a=2x4x3x5&b=2x4x6x5&dtype=float32 | The scores of attention:
+# `b` and `h` stand in all three, `d` only in the two operands, so it is summed. Rewrite the
+# equation.
+#
 # **Predict.** What is the shape of `torch.einsum("aB", x)` for an `x` of shape `(2, 3)`? Write a
 # tuple.
 
@@ -1231,6 +1250,9 @@ print(row.as_strided((4, 3), (1, 1)))
 # Twelve elements, six numbers in memory. Stepping to the next window and stepping within a window
 # both cost one element. Change the first stride, and the window jumps: that is `stride`. Change the
 # second, and the window has holes: that is `dilation`.
+#
+# Look: strides/cells#shape=7&ops=unfold.0.3.2&at=1x0 | Windows of three that begin at every second
+# cell: strides 2 and 1, and nothing copied.
 
 # %%
 print(row.as_strided((2, 3), (2, 1)).tolist(), "stride 2")
@@ -1584,6 +1606,10 @@ predict(..., lambda: str(x[0, :, :2].tolist()).replace(" ", ""))
 # On the way back the head goes behind the sequence again, and the two last dimensions become one.
 # Here a copy may be needed: after attention each head's numbers lie together, and no stride can
 # walk through them position by position.
+#
+# Look: strides/view#shape=1x2x3x4&ops=transpose.1.2&at=0x2x1x1&target=1x3x8 | Two heads, one after
+# the other in memory, moved behind the sequence: the last two dimensions do not merge, so putting
+# them together copies.
 #
 # **Write `split_heads(x, heads)` and `merge_heads(y)`.** `x` has the shape `(..., seq, hidden)` with
 # any number of leading dimensions, any dtype and any layout. `split_heads` returns

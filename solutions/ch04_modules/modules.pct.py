@@ -125,6 +125,10 @@ print("named_modules  ", [name for name, _ in small.named_modules()])
 # before as `act`. The walk down is depth first: `block.0` comes before `head`. And `named_modules`
 # begins with the model itself, whose name is the empty string.
 #
+# Look: modules/walk#model=stem-Linear-8-6*act-ReLU*block-Sequential*block.0-Linear-6-6*block.1-Tanh*head-Linear-6-2*last_act-is-act&call=named_modules&step=3
+# | The walk, step by step: down into `block` before it comes to `head`, and past `last_act`, which
+# it has met as `act`.
+#
 # **Predict.** How many modules does `modules()` give for
 # `nn.Sequential(relu, nn.Sequential(relu, relu))`, with one and the same `relu`?
 
@@ -180,6 +184,10 @@ print([name for name, _ in model.named_modules(remove_duplicate=False)])
 print(len({nn.ReLU(), nn.ReLU()}), len({shared, model.first, model.again[0]}))
 
 # %% [markdown]
+# Look: modules/duplicates#model=first-Linear-2-2*again-Sequential*again.0-is-first&call=named_modules&remove_duplicate=False
+# | One layer and two paths: `first` and `again.0`. Switch `remove_duplicate` on, and the second is
+# passed over.
+#
 # Every path, that can be many: three levels of pairs have 15 paths to four modules.
 #
 # **Predict.** Each of ten modules holds the next one twice, as `left` and `right`. How many names
@@ -306,6 +314,9 @@ print(weight.item())
 # The optimiser must get the matrix once, or it steps twice, as the last line shows: 5 − 1 − 1. The
 # checkpoint has it under both names: whoever loads it may not know that they are one. (The bytes are
 # in the file once, as you will see in *To a file and back*.)
+#
+# Look: modules/walk#model=embed-Embedding-10-4*norm-LayerNorm-4*out-Linear-4-10*out.weight-is-embed.weight*out.bias-None-parameters&call=named_parameters
+# | Tied weights: `named_parameters` passes over `out.weight`. Choose `state_dict`, and it does not.
 #
 # Same means: the same object. Two parameters with equal values are two. So are two parameters that
 # look at the same memory, and so are two empty ones, which both have no address at all.
@@ -478,6 +489,9 @@ print(stale.item())
 # %% [markdown]
 # So a frozen parameter had better not be handed over.
 #
+# Look: modules/walk#model=stem-Linear-8-6*stem.weight-frozen*stem.bias-frozen*act-ReLU*head-Linear-6-2&call=named_parameters
+# | A frozen stem: `named_parameters` gives all four tensors, frozen or not.
+#
 # **Predict.** A batch norm's parameters are frozen, its model is in training mode, and a batch goes
 # through. Has its `running_mean` changed?
 
@@ -623,6 +637,9 @@ print(len(list(listed.parameters())), listed.layers[0].weight.dtype, listed.offs
 # which is a module whose entries are called `"0"`, `"1"`, and `register_buffer` for the tensor.
 # `nn.Sequential` is such a list that also calls one entry after the other; `nn.ModuleDict` has names of
 # your own.
+#
+# Look: modules/walk#model=stem-Linear-8-6*layers-list*layers.0-Linear-6-6*layers.1-Linear-6-6*head-Linear-6-2&call=named_parameters&at=layers
+# | Two layers in a plain list, between two that are registered: no walk ever comes to them.
 
 
 # %%
@@ -1070,6 +1087,10 @@ print(state["weight"].tolist(), state["weight"].requires_grad, type(state["weigh
 # So "keep the best state" needs `copy.deepcopy`, or one keeps the last. And not every buffer is in it:
 # `register_buffer("mask", mask, persistent=False)` makes one that moves with the module and is not
 # saved.
+#
+# Look: modules/walk#model=positions-Buffer-16-4*positions-unsaved*scale-Buffer*proj-Linear-4-4&call=state_dict
+# | A buffer that is not saved: `state_dict` passes over `positions`. Choose `buffers`, and it is
+# there.
 #
 # **Predict.** How many entries has the state dict of
 # `nn.Sequential(norm, nn.BatchNorm1d(3, track_running_stats=False), norm)`?

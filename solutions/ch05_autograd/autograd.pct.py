@@ -79,6 +79,10 @@ print("after `del y`:    ", label() is not None)
 # A tensor without a `grad_fn` is a **leaf**. Only leaves that require grad collect something in
 # `.grad`. A result in the middle requires grad too, its gradient is computed and handed on, and
 # its `.grad` stays `None` unless you call `retain_grad()` on it.
+#
+# Look: autograd/graph#code=x = torch.ones(2, requires_grad=True);y = x * 2;z = y.exp();loss =
+# z.sum();loss.backward()&line=4 | Each line that is recorded adds a node, and arrows lead back to
+# the leaf. Step on to `backward`: only the leaf gets a `.grad`.
 
 # %%
 middle = x * 2
@@ -141,6 +145,10 @@ print("a leaf of its own:", own.is_leaf, " in x's memory:", own.data_ptr() == x.
 # graph: the copy is no leaf, and gradients flow through it to `x`. For a leaf of its own you need
 # `x.detach().clone().requires_grad_()`.
 #
+# Look: autograd/tensors#code=x = torch.tensor([1., 2.], requires_grad=True);y = x * 2;d =
+# y.detach();c = y.clone();d.mul_(10) | `d` and `y` are one memory, `c` has its own: the last line
+# changes two of the three.
+#
 # Grad modes decide what is recorded. They do not decide everything:
 
 # %%
@@ -156,6 +164,10 @@ for name, tensor in [("made", made), ("result", result), ("view", view)]:
 # recording has no `grad_fn`, so it counts as a leaf; but it lives in `x`, and `x` requires grad, so
 # it says that it does. (`DifferentiableViewMeta::requires_grad`, in `torch/csrc/autograd/variable.h`,
 # asks the tensor that the view was made of.)
+#
+# Look: autograd/tensors#code=x = torch.tensor([1., 2.], requires_grad=True);h = x * 2;with
+# torch.no_grad():;    n = h.exp();    v = h.view(2);loss = (h * n).sum();loss.backward()&line=5 |
+# Under `no_grad`: the result `n` requires no grad, and the view `v` says that it does.
 #
 # `inference_mode` goes further than `no_grad`. Inside it `enable_grad` switches grad mode on, and
 # still nothing is recorded.
@@ -729,6 +741,10 @@ for step in range(2):
 # %% [markdown]
 # Two of these lines are about memory. `backward` frees what the graph had saved, unless you ask for
 # `retain_graph=True`. And whoever keeps `loss` keeps its graph; a number from `item()` keeps nothing.
+#
+# Look: autograd/graph#code=w = torch.ones(2, requires_grad=True);total = 0;loss = (w *
+# w).sum();total += loss;loss = (w * w).sum();total += loss | A running total of losses keeps the
+# graph of each of them, and what it saved. Write `loss.item()` in the last line.
 
 # %%
 total = 0.0
@@ -753,6 +769,10 @@ print("nodes of a running total:", nodes_of(total))
 # A second `backward` through the same graph finds nothing there any more. The error names
 # `retain_graph=True`. Mostly the mend is another: compute the loss anew, or detach what was carried over from
 # the last step.
+#
+# Look: autograd/graph#code=x = torch.ones(2, requires_grad=True);y = x.exp();loss =
+# y.sum();loss.backward();loss.backward() | The second `backward` comes to a node whose saved tensor
+# is freed. Write `retain_graph=True` into the first one.
 
 # %%
 loss = model(inputs).exp().sum()
@@ -885,6 +905,9 @@ print("a sum saved:", [name for name in dir((x + w).grad_fn) if name.startswith(
 # with `requires_grad=False` does not save memory by being that. (The sum's `_saved_alpha` is a number,
 # the `alpha` of `torch.add`.)
 #
+# Look: autograd/graph#code=x = torch.ones(2);w = torch.ones(2, requires_grad=True);y = x * w;z = y
+# + w | The product saves `x`, which needs no gradient, and not `w`. The sum saves nothing.
+#
 # Where a road ends at a leaf, it ends in an `AccumulateGrad` node. That holds its leaf as `variable`:
 
 # %%
@@ -1016,6 +1039,10 @@ grade("graph_report")
 # would be wrong. So a tensor has a **version counter**: in-place operations add to it, the node notes
 # the number when it saves, and compares when it needs the tensor (`SavedVariable`, in
 # `torch/csrc/autograd/saved_variable.cpp`). A mismatch is an error, and that error is a friend.
+#
+# Look: autograd/graph#code=x = torch.ones(2, requires_grad=True);y = (x *
+# 2).exp();y.detach().mul_(10);y.sum().backward() | `exp` saved its result at version 0, and `mul_`
+# made it version 1.
 
 # %%
 x = torch.ones(3, requires_grad=True)
@@ -1048,6 +1075,10 @@ print("through the storage:", t.tolist(), " version:", t._version)
 # No error, and a gradient ten times too large. NumPy arrays and raw storages are other roads past the
 # counter, and so is every pointer (`data_ptr()`) that is handed to another library. A tensor made in
 # `inference_mode` has no counter at all, and so it cannot be saved for backward.
+#
+# Look: autograd/tensors#code=x = torch.tensor([1., 2.], requires_grad=True);y = (x *
+# 2).exp();y.data.mul_(10);y.sum().backward() | The counter of `y` stays at 0, and the gradient is
+# ten times too large. Write `detach()` in place of `data`.
 #
 # **Predict.** `t = torch.zeros(3)`, then `t[1:].add_(1)`, then `t.data.add_(1)`. What is `t._version`?
 
@@ -1884,6 +1915,10 @@ print([after.name() for after, _ in product.grad_fn.next_functions])
 # **A node must wait.** Where a result was used twice, two gradients arrive at its node. It is called once,
 # with their sum. So you have to know how many edges lead to a node before you can tell that all have
 # arrived. Edges that carry `None` count too.
+#
+# Look: autograd/graph#code=x = torch.ones(2, requires_grad=True);y = x * 2;z = y *
+# y;z.sum().backward()&line=3 | `y` is used twice, so two edges lead from the second product to the
+# first. It is called once, with the sum.
 #
 # **A node may have several results.** An edge is a pair of a node and the number of one of its results. A
 # node is called with one gradient per result, `None` where nothing arrived. How many results it has is

@@ -1168,6 +1168,10 @@ for batch in DataLoader(
     print(batch)
 
 # %% [markdown]
+# Look: dataloader/workers#samples=16&batch_size=2&num_workers=2&load=2&work=2 | Workers fetch and
+# collate, and the consumer takes whole batches. Turn the number of workers, down to 0, where the
+# main process does it all.
+#
 # It is often told that workers fetch samples and the main process collates them. It does not: the
 # queue carries finished batches. A collate function that keeps statistics keeps them in a worker, and
 # they end with it. So does everything that a dataset remembers:
@@ -1620,6 +1624,9 @@ with watch_events() as log:
 # %% [markdown]
 # `prefetch_factor` counts **batches for each worker**: 2 × 3 = 6, and never more under way.
 #
+# Look: dataloader/prefetch#num_workers=3&prefetch_factor=2&work=12&at=30 | A slow consumer: three
+# workers are two batches each ahead, and then idle. Turn `prefetch_factor`.
+#
 # Batches are dealt out like cards. Batch `k` goes to worker `k % num_workers`, however busy that
 # worker is and however idle the others are. And they are delivered in order. If batch 0 is slow, the
 # finished batches after it wait in the main process. `in_order=False` hands out what is there:
@@ -1650,6 +1657,9 @@ for in_order in (True, False):
 
 # %% [markdown]
 # That is a choice between speed and an order that you can repeat. The default is the order.
+#
+# Look: dataloader/order#slow=4&at=24 | Sample 4 is slow, so batch 2 is late, and finished batches
+# are put aside. Switch `in_order` off.
 #
 # **Predict.** Two workers, `prefetch_factor=3`. Sample 0 takes very long. How many other batches are
 # fetched in the meantime?
@@ -1768,6 +1778,9 @@ if written("prefetch_plan"):
     draw([2, 2, 12, 2, 2, 2, 2, 2, 2, 2, 2, 2], step=1, num_workers=3, prefetch_factor=2)
 
 # %% [markdown]
+# Look: dataloader/slow#samples=12&batch_size=1&num_workers=3&prefetch_factor=2&load=1&late=11&work=1&slow=2
+# | The same plan with numbers for letters. Make another sample slow, early or late.
+#
 # Batch `c` is slow. Workers 0 and 1 go on to the end of the lead and then stand idle, though there is
 # work to do: no card comes out before `c` is delivered. And batch `f` waits behind `c`, because it
 # was dealt to the same worker. No `prefetch_factor` would have brought `c` earlier: it was begun at 0.
@@ -1944,6 +1957,9 @@ grade("zero_copy")
 # %% [markdown]
 # You know now what a loader promises. This is how it is built. The main process never touches a
 # sample. It owns
+#
+# Look: dataloader/places#num_workers=2&slow=4&at=24 | Where each batch is at the moment of the
+# cursor: in a queue, in a worker, among the results, or put aside. Drag the cursor.
 #
 # - one **task queue for each worker**, into which it puts a batch's number and indices;
 # - one **result queue** for all, from which it takes numbers and batches, in whatever order they
@@ -2279,6 +2295,10 @@ for workers in (0, 1, 3):
 del batches, loader
 
 # %% [markdown]
+# Look: dataloader/counts#samples=20&batch_size=1&num_workers=3&prefetch_factor=2&load=1&work=2&at=41
+# | Three workers: at the fourth delivery ten batches were given out, six ahead. Go on, step by
+# step.
+#
 # The lead depends on the number of workers, and with it every random number that somebody drew on
 # the way. A position must not.
 #

@@ -180,6 +180,9 @@ result = unrolled(torch.zeros(2), 3)
 # Look at the two `sin` of the same value. It is said that Dynamo's graph is an optimised program.
 # It is a faithful one. What makes programs faster is the backend's work, and the next stages'.
 #
+# Look: compile/stages#program=loop&stage=dynamo | A loop of three rounds, and the graph that Dynamo
+# made of it: three products, no loop.
+#
 # **Predict.** The graph is static: it has no `if`. `wave` is called four times, with the flags
 # `True`, `True`, `False` and `True`. How many graphs does the backend get?
 
@@ -392,6 +395,9 @@ def noisy(x):
 predict(..., lambda: torch._dynamo.explain(noisy)(torch.ones(2)).graph_count)
 
 # %% [markdown]
+# Look: compile/stages#program=print&stage=python | A `print` makes two graphs of one function, each
+# under its own guards. The next tabs show what each holds.
+#
 # Without any word from Dynamo, a `print` that was put in to find a bug has changed what is compiled.
 # With `fullgraph=True` a break is an error, and the error tells the line:
 
@@ -649,6 +655,9 @@ print(
 # The second graph takes every length from 2 on. It does not take 1 and 0. A size of 1 is broadcast,
 # a tensor of size 0 has nothing to compute, and so much depends on either that each has graphs of
 # its own (`specialize_zero_one` in `torch/fx/experimental/symbolic_shapes.py`).
+#
+# Look: compile/stages#program=shapes&stage=python | Four calls with 4, 5, 6 and 1 rows: which of
+# them compile, and which guard failed.
 #
 # A `float` argument is learned in the same way, without the exception for 0 and 1: the first value
 # is a constant of the graph, and once there was another, it is an input.
@@ -917,6 +926,9 @@ grade("Steady")
 #
 # Dynamo reads bytecode. There is a cheaper way to see every tensor operation of a function, and it
 # is enough to build the rest of the machine: capture, guards, cache, and the way back to Python.
+#
+# Look: compile/stages#program=branch&stage=bytecode | The bytecode of a function with an `if` on
+# data, and what Dynamo runs instead: the graph is one call.
 
 # %% [markdown] exercise="MiniDynamo"
 # title: Build a small Dynamo
@@ -2656,6 +2668,9 @@ show_graph(joint_of(scaled_sine, x, scale))
 # may be computed in the forward, and saved, or in the backward, from what the forward saved. Such
 # nodes are what partitioners play with.
 #
+# Look: compile/stages#program=print&stage=joint&graph=2 | Another joint graph: what has cut corners
+# needs the tangent, all else could run in the forward.
+#
 # Functions that change their inputs in place are no trouble: the joint graph is **functional**, it
 # changes nothing. What should be in the input afterwards is one more output. The code around the graph
 # copies it there. `num_fwd_outputs` counts it. (With `keep_inference_input_mutations=True`, as Inductor
@@ -2904,6 +2919,10 @@ predict(..., lambda: costs_of(six_sines, min_cut_rematerialization_partition, x)
 # Fewer bytes, more operators. A min-cut saves memory. It saves time only if what is recomputed is
 # cheaper than reading what would have been saved: several pointwise operators fused into one kernel
 # read their input once.
+#
+# Look: compile/cut#program=pointwise&stage=partition&cut=default | `default_partition` saves what
+# the backward reads. Move the slider for a min-cut, and fewer bytes are saved for operators that
+# run twice.
 #
 # One more thing follows from the cut. The backward graph is called by one node of autograd, and
 # nobody recorded how it computes. So there is nothing to differentiate a second time:
@@ -3289,6 +3308,9 @@ for function, inputs in examples:
 # %% [markdown]
 # A budget of 0 is a rule, not a minimum: it keeps the inputs and nothing else. Where the inputs are
 # larger than what is made of them, it costs memory and time.
+#
+# Look: compile/cut#program=loop&stage=partition&cut=0.4 | Three rounds of a product and a `tanh`
+# under a budget of 0.4. Move it, and see what is saved and what is computed twice.
 
 # %% [markdown]
 # ## An operator of your own

@@ -589,6 +589,9 @@ except Exception as error:
 #
 # Each rank sends $2(n-1)$ pieces of one $n$-th: twice the tensor at most, however many ranks there are.
 #
+# Look: ddp/ring#panel=ring&n=3&size=6&step=2 | The same with numbers: three ranks after two steps,
+# where each has one piece that is everybody's sum. Go on.
+#
 # **Predict.** 1000 ranks reduce 100 MB. How many MB does each one send, rounded?
 
 # %%
@@ -720,6 +723,9 @@ grade("ring_all_reduce")
 # processor idles while they are sent. But the last layer's gradients are there long before the first
 # layer's. They can travel while the rest is computed.
 #
+# Look: ddp/network#panel=overlap&model=equal&cap=4&bandwidth=2&latency=0.5&overlap=no | All-reduces
+# that begin when backward has ended. Take the tick away, and most of them hide behind it.
+#
 # Sending each tensor alone is slow as well, since every message has a fixed cost. So DDP fills
 # **buckets**: some tensors that are sent as one. Watch it, with six layers of 40,000 bytes and buckets
 # for two of them. One line is printed for each iteration:
@@ -750,6 +756,10 @@ for events in on_ranks(2, watched)[0]:
     print()
 
 # %% [markdown]
+# Look: ddp/buckets#panel=overlap&model=small&cap=each&bandwidth=2&latency=2 | Twelve small layers,
+# with a bucket for each gradient: every message pays its fixed cost. Choose larger buckets, and
+# then too large ones.
+#
 # In the first iteration there is one bucket, and nothing overlaps. DDP looks in which order gradients
 # come, and makes its plan from that. From the second on, a bucket goes out as soon as its last gradient is
 # there. (A bucket of DDP's closes when it has *reached* its limit, so 80,000 bytes are in buckets for
@@ -1495,6 +1505,9 @@ print(*on_ranks(2, three_backwards)[0], sep="\n")
 # Now send less. Eight bits instead of 32: divide by a **scale**, so that the largest number becomes
 # 127, and round to whole numbers. The scale goes along.
 #
+# Look: formats/round#format=int8&fp32=3ec3126f | Where the scale is the largest number divided by
+# 127, a gradient of 0.003 of it is 0.381 of a step: what is sent is 0.
+#
 # Two things go wrong at once. Each rank has its own scale, so the whole numbers cannot be added up:
 # they must be gathered, and multiplied by their scales first. And small gradients vanish. Beside a
 # gradient of 1.0, everything below half of 1/127 is rounded to zero, in every step.
@@ -1788,6 +1801,9 @@ grade("SyncBatchNorm")
 # - **stage 2** shards the gradients, too;
 # - **stage 3** shards the parameters, too.
 #
+# Look: ddp/zero#panel=zero&params=7B&ranks=8&optimizer=adam&precision=mixed&stage=1 | Seven billion
+# parameters on eight ranks: what one rank keeps in each stage. Turn the number of ranks.
+#
 # Often told wrong: stage 2 does not divide the *computation* of gradients. Every rank computes all
 # gradients of its own batch. Then a **reduce-scatter** leaves each rank with the mean of its shard only:
 
@@ -1871,6 +1887,9 @@ grade("zero_ledger")
 
 # %% [markdown]
 # Stages 1 and 2 send no more than DDP. Stage 3 sends half as much again.
+#
+# Look: ddp/sent#panel=zero&params=7B&ranks=64&optimizer=adam&precision=mixed&stage=3 | What a rank
+# sends in a step, collective by collective. Choose a stage.
 
 # %%
 if written("zero_ledger"):
@@ -2358,6 +2377,9 @@ grade("scaled_step")
 # Here all of it comes together. Your wrapper does what torch's does, and every part of it is
 # something you have seen: one start, hooks, buckets, asynchronous all-reduces, an end of backward
 # where all is collected.
+#
+# Look: ddp/buckets#panel=overlap&model=embedding&cap=4&bandwidth=2&latency=0.5 | A large embedding
+# is the first layer, so its gradient comes last, and nothing can hide it. Choose other buckets.
 #
 # Three questions are left. The first: **who notices the end of backward?** A hook on a parameter
 # knows that this parameter's gradient is there. If the loss does not use a parameter, its hook

@@ -13,8 +13,7 @@ from xml.etree import ElementTree
 
 from grader.building.questions import FOLDER, MOST_WORDS, read_questions
 from grader.course.course import find_course
-from tests.browser import ROOT, Watch
-from tests.site.test_pages import EXPLORERS
+from tests.browser import ROOT
 
 ADDRESS = "http://127.0.0.1:8000/"
 """mkdocs.yml's default; SITE_URL gives another."""
@@ -131,20 +130,3 @@ def test_what_answers_a_question_leads_back_to_it(built: Path) -> None:
             assert one.name in links or len(links) == 6, (one.name, address)
             full += one.name not in links
     assert full < len(QUESTIONS)
-
-
-def test_every_state_that_a_question_shows_is_one(site: str, watch: Watch) -> None:
-    for kind in EXPLORERS:
-        states = [
-            one.state.partition("#")[2] for _, one in QUESTIONS if one.state.startswith(f"{kind}#")
-        ]
-        watch.page.goto(f"{site}explorers/{kind}.html")
-        wrong = watch.page.evaluate(
-            """([kind, states]) => states.filter((state) => {
-              const pairs = state.split("&").map((pair) => pair.split(/=(.*)/s).slice(0, 2));
-              return !document.querySelector(`${kind}-explorer`).read(new Map(pairs));
-            })""",
-            [kind, states],
-        )
-        assert not wrong, (kind, wrong)
-    assert not watch.complaints

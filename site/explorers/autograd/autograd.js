@@ -15,6 +15,11 @@ const COLUMNS = ["", "value", "requires_grad", "is_leaf", "grad_fn", "_version",
 const clean = (code) => code.replace(/\r/g, "").replace(/\t/g, "    ").replace(/;/g, "\n").trimEnd().slice(0, MOST);
 
 class AutogradExplorer extends Explorer {
+  static parts = {
+    graph: [".ag-two"],
+    tensors: ["[aria-label=Program]", ".ag-said", ".ag-tensors"],
+  };
+
   read(params) {
     const code = clean(params.get("code") ?? "");
     if (!code.trim()) return null;

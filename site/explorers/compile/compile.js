@@ -8,6 +8,8 @@ import { STAGES, bytesText, cutOf, late, nodesOf, plural, programOf, programs, r
 const TABS = { python: "1 Python", bytecode: "2 Bytecode", dynamo: "3 Graph", joint: "4 Joint graph", partition: "5 Partition" };
 
 class CompileExplorer extends Explorer {
+  static parts = { stages: [".cp-two"], cut: [".cp-stage"] };
+
   read(params) {
     const program = programOf(params.get("program"));
     if (!program) return null;

@@ -21,6 +21,17 @@ const TRIES = [
 const KEY = [["slow", "slow sample"], ["collate", "collate"], ["ready", "in the result queue"], ["aside", "put aside: not its turn"], ["wait", "consumer waits"]];
 
 class DataloaderExplorer extends Explorer {
+  static parts = {
+    timeline: ["[aria-label=Timeline]"],
+    workers: [".dl-knob:has([id^=dl-num_workers])", "[aria-label=Timeline]"],
+    prefetch: [".dl-knob:has([id^=dl-prefetch_factor])", "[aria-label=Timeline]"],
+    consumer: [".dl-knob:has([id^=dl-work])", "[aria-label=Timeline]"],
+    slow: [".dl-samples", "[aria-label=Timeline]"],
+    order: [".dl-switch", "[aria-label=Timeline]"],
+    places: ["[aria-label=Timeline]", ".dl-where"],
+    counts: ["[aria-label=Timeline]", ".dl-counts"],
+  };
+
   read(params) {
     const given = (name) => params.get(name) ?? null;
     const names = [...Object.keys(DEFAULTS), "in_order", "drop_last", "slow", "at"];

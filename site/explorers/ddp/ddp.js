@@ -14,6 +14,14 @@ const PANELS = {
 const IDS = Object.keys(PANELS);
 
 class DdpExplorer extends Explorer {
+  static parts = {
+    buckets: ["[aria-label='Which buckets']", "[aria-label='One backward']"],
+    network: [".dd-knobs", "[aria-label='One backward']"],
+    ring: ["[aria-label='The ring']"],
+    zero: ["[aria-label='Model, ranks and optimizer']", "[aria-label='Bytes per rank']"],
+    sent: ["[aria-label='Bytes per rank']", "[aria-label='The chosen stage']"],
+  };
+
   read(params) {
     const panel = params.get("panel") ?? null;
     const parts = IDS.map((id) => [id, PANELS[id].read(params)]);

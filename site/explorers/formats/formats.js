@@ -101,6 +101,12 @@ function inputsToTry(format) {
 }
 
 class FormatsExplorer extends Explorer {
+  static parts = {
+    bits: ["[aria-label='Pattern and value']", ".ut-line", ".ut-steppers"],
+    round: ["[aria-label='FP32 input']", "[aria-label='Pattern and value']"],
+    formats: [".ut-family", "[aria-label='Pattern and value']"],
+  };
+
   read(params) {
     const format = FORMATS[params.get("format")];
     if (!format) return null;

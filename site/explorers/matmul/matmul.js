@@ -28,6 +28,13 @@ const TRIES = {
 };
 
 class MatmulExplorer extends Explorer {
+  static parts = {
+    dims: ["[aria-label=Shapes]", ".mm-main"],
+    element: [".mm-element"],
+    runs: ["[aria-label=Shapes]", ".mm-verdict", ".mm-steps"],
+    costs: ["[aria-label=Shapes]", ".mm-costs"],
+  };
+
   read(params) {
     const eq = params.get("eq") ?? null;
     const mode = eq !== null ? "einsum" : params.get("fn") === "linear" ? "linear" : "matmul";

@@ -14,6 +14,11 @@ import { TRIES, count, quoted, sentence, what, written } from "./words.js";
 const KNOWN = new Set([...CALLS, ...CALLS.slice(0, 4).map((call) => `named_${call}`)]);
 
 class ModulesExplorer extends Explorer {
+  static parts = {
+    walk: ["[aria-label=Walk]", ".mo-two"],
+    duplicates: ["[aria-label=Walk]", ".mo-two"],
+  };
+
   read(params) {
     if (params.get("model") === null || params.get("model") === undefined) return null;
     try {

@@ -24,6 +24,13 @@ function history({ size, stride, offset, cells, ops }) {
 }
 
 class StridesExplorer extends Explorer {
+  static parts = {
+    cells: [".ut-history", "[aria-label=Storage]", "[aria-label=Elements]"],
+    address: [".ut-history", "[aria-label=Storage]", ".ut-two:has(> .ut-panel)"],
+    view: [".ut-history", "[aria-label='View or copy']"],
+    "cells-view": [".ut-history", "[aria-label=Storage]", "[aria-label=Elements]", "[aria-label='View or copy']"],
+  };
+
   read(params) {
     const list = (name, fallback) => params.get(name) === null || params.get(name) === undefined ? fallback : numbers(params.get(name));
     const size = list("shape", null);
