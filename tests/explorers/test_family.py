@@ -15,9 +15,11 @@ BUDGET = 20_000
 MORE = {
     # a reader and an interpreter of a small Python, autograd's rules for views and versions, and
     # torch's own words for every refusal
-    "autograd": 24_000,
+    "autograd": 24_500,
     # three ways to write a product, einsum's grammar, and torch's own words for every refusal
     "matmul": 25_000,
+    # whatever views a tensor or copies it, written as Python is, with torch's own rules
+    "strides": 20_500,
 }
 
 

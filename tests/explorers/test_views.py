@@ -199,9 +199,7 @@ def dataloader(given: Given, shown: Any) -> Any:
     )
     events = golden_dataloader.run(knobs)
     return {
-        "events": [
-            [e.time, e.kind, e.batch, e.worker, e.outstanding, e.aside] for e in events
-        ],
+        "events": [[e.time, e.kind, e.batch, e.worker, e.outstanding, e.aside] for e in events],
         "at": int(given.get("at", len(events))),
         "total": events[-1].time,
     }
