@@ -18,6 +18,8 @@ MORE = {
     "autograd": 24_500,
     # three ways to write a product, einsum's grammar, and torch's own words for every refusal
     "matmul": 25_000,
+    # whatever views a tensor or copies it, written as Python is, with torch's own rules
+    "strides": 20_500,
 }
 
 

@@ -72,7 +72,8 @@ RUN = """async (rules) => {
 
 # What axe does not see. The title of the contents stays while they are scrolled, so it must be opaque.
 # What is cut off must fade where it goes on; on a desk, that is for few lines of code. A column that is
-# a word wide is no column. And a sitting's page is twelve screens of 900 px long, or little more.
+# a word wide is no column. And a sitting's page is twelve screens of 900 px long, or little more; of those
+# at most five follow each other without a view, a drawing or a table.
 LAYOUT = """(desk) => {
   const wrong = [];
   for (const title of document.querySelectorAll(".md-nav--secondary > .md-nav__title")) {
@@ -86,7 +87,19 @@ LAYOUT = """(desk) => {
     if (cell.clientWidth && cell.clientWidth < 80 && cell.clientHeight > 160 && cell.textContent.length > 24) wrong.push(`a column of ${cell.clientWidth} px: ${cell.textContent.slice(0, 60)}`);
   }
   const screens = document.querySelector(".md-content").offsetHeight / 900;
-  if (desk && screens > 12.5 && document.querySelector(".ut-answer")) wrong.push(`${screens.toFixed(1)} screens`);
+  if (desk && document.querySelector(".ut-answer")) {
+    if (screens > 12.5) wrong.push(`${screens.toFixed(1)} screens`);
+    const { top, bottom } = document.querySelector(".md-content__inner").getBoundingClientRect();
+    let [seen, longest] = [top, 0];
+    for (const e of document.querySelectorAll(".ut-view, .md-typeset svg, .md-typeset img, .md-typeset table:not(.highlighttable)")) {
+      const { top: from, bottom: to, height } = e.getBoundingClientRect();
+      if (height < 60) continue;
+      longest = Math.max(longest, from - seen);
+      seen = Math.max(seen, to);
+    }
+    longest = Math.max(longest, bottom - seen) / 900;
+    if (longest > 5.1) wrong.push(`nothing to look at for ${longest.toFixed(1)} screens`);
+  }
   return wrong.slice(0, 5);
 }"""
 
