@@ -81,7 +81,7 @@ def _address(server: subprocess.Popen[str]) -> str:
     lines = []
     for line in server.stderr:
         lines.append(line)
-        found = re.search(r"http://127\.0\.0\.1:\d+/(lab|tree)\b", line)
+        found = re.search(r"http://127\.0\.0\.1:\d+/(lab|tree|notebooks)\b", line)
         if found:
             threading.Thread(target=server.stderr.read, daemon=True).start()
             return found.group()

@@ -103,9 +103,12 @@ def explain(
         bool,
         typer.Option(
             "--locate",
-            help="Look for the line where one small change makes every check pass, in the box: 20 s.",
+            help="Look for the line where one small change makes every check pass, in the box.",
         ),
     ] = False,
+    seconds: Annotated[
+        float, typer.Option(min=1.0, help="How long --locate looks, at most.")
+    ] = 20.0,
     as_json: AsJson = False,
 ) -> None:
     """Show the evidence behind a verdict: each question to the code, its answer, what was compared.
@@ -130,7 +133,7 @@ def explain(
     course = find_course()
     found = course.chapter(chapter) if chapter else course.chapter_of(exercise)
     if locate:
-        _show_located(found, student, exercise)
+        _show_located(found, student, exercise, seconds)
         return
     debugger = CheckDebugger(found.checks(exercise)) if replay else None
     try:
@@ -148,7 +151,7 @@ def explain(
         raise typer.Exit(1)
 
 
-def _show_located(chapter: Chapter, student: str, exercise: str) -> None:
+def _show_located(chapter: Chapter, student: str, exercise: str, seconds: float) -> None:
     from grader.commands.printing import Working
     from grader.instructor.locate import locate_kept
     from grader.student.located import all_said
@@ -159,6 +162,7 @@ def _show_located(chapter: Chapter, student: str, exercise: str) -> None:
             chapter,
             student,
             exercise,
+            seconds,
             lambda tried, left: working.on(f"{exercise}: {progress_text(tried, left)}"),
         )
     out.print(all_said(located), markup=False, soft_wrap=True)
@@ -201,6 +205,7 @@ def export(
 
     course = find_course()
     exporter = EXPORTERS[system.value]()
+    exporter.root = course.root
     exporter.to = str((file or Path(exporter.destination)).absolute())
     exporter.assignment = [course.chapter(name).id for name in chapters or []]
     with open_gradebook(course.root) as gradebook:

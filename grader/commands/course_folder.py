@@ -135,11 +135,18 @@ def collect(
     file: Annotated[
         Path, typer.Argument(metavar="ZIP", help="All submissions, as the LMS gives them.")
     ],
+    place: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NUMBER=STUDENT", help="Whose work it is, by the number in its name in the zip."
+        ),
+    ] = None,
 ) -> None:
     """Lay the submissions in a zip from Canvas or Moodle into `submitted/`.
 
     Canvas's are found by its number of the student, which `course roster` reads from its own list;
-    all others by name. A submission takes the place of the one before; grading notices.
+    all others by name. What fits nobody, or two, is named with its number; --place says whose it is.
+    A submission takes the place of the one before; grading notices.
 
     Exit status: 0 every notebook has its place, 1 some have none and are named, 2 it is no zip, or
     nothing in it is a submission.
@@ -149,9 +156,14 @@ def collect(
     from grader.nbgrader.coursebook import CourseBook
     from grader.nbgrader.naming import names
 
+    pairs = dict(one.partition("=")[::2] for one in place or ())
+    if not all(number.isdigit() and id for number, id in pairs.items()):
+        raise typer.BadParameter("--place takes NUMBER=STUDENT: 61030=ada")
     file, folder = file.absolute(), _course_folder()
     found = course_at(folder).chapter(chapter)
-    done = lay_out(found, file, CourseBook(folder).students().values())
+    book = CourseBook(folder)
+    students, dropped = book.students(), book.dropped_students()
+    done = lay_out(found, file, students.values(), dropped.values(), pairs)
     _say(f"{len(done.placed)} laid into submitted/, {len(done.unchanged)} as before.")
     if done.late:
         _say(

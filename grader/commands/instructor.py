@@ -105,15 +105,19 @@ def regrade(
     Exit status: 0 all evidence could be judged, 1 an exercise needs a real run because its probes
     or inputs changed, 2 no such chapter.
     """
-    from grader.instructor.progress_bar import changes_table
+    from grader.instructor.progress_bar import BY_HAND, changes_table
     from grader.nbgrader.commands import regrade_chapter
-    from grader.nbgrader.regrade import Change
+    from grader.nbgrader.naming import names
+    from grader.nbgrader.regrade import ByHand, Change, NeedsRun
 
     find_course().chapter(chapter)
     found = list(regrade_chapter(find_course().root, chapter, student, dry_run))
     changes = [item for item in found if isinstance(item, Change)]
     out.print(changes_table(changes) if changes else "No verdict changes.")
-    needs_run = [item for item in found if not isinstance(item, Change)]
+    by_hand = [item.student for item in found if isinstance(item, ByHand)]
+    if by_hand:
+        out.print(f"{BY_HAND}: {names(by_hand)}.", soft_wrap=True, markup=False)
+    needs_run = [item for item in found if isinstance(item, NeedsRun)]
     for item in needs_run:
         what = f"{item.student}, {item.exercise}" if item.exercise else item.student
         out.print(f"Needs a real run: {what}: {item.why}.", soft_wrap=True, markup=False)

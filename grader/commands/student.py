@@ -69,9 +69,26 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for a script, and
 
 @app.command(rich_help_panel=PANEL)
 def learn(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Your copy of the notebooks.")
-    ] = Path("my"),
+    where: Annotated[
+        str,
+        typer.Argument(
+            metavar="CHAPTER|FOLDER",
+            autocompletion=completion.chapters,
+            help="A chapter to open (`ch02_strides`, `ch02`), or your copy of the notebooks, if "
+            "that is not to be called my/.",
+            show_default=False,
+        ),
+    ] = "",
+    exercise: Annotated[
+        str,
+        typer.Option(
+            "--at",
+            metavar="EXERCISE",
+            autocompletion=completion.exercises,
+            help="Open the notebook at this exercise.",
+            show_default=False,
+        ),
+    ] = "",
     open_lab: Annotated[bool, typer.Option("--open/--no-open", help="Open JupyterLab.")] = True,
     in_notebook: Annotated[
         bool, typer.Option("--notebook", help="Open Notebook 7 instead of JupyterLab.")
@@ -80,7 +97,7 @@ def learn(
     """Copy the chapters into a folder of your own and open them. Never overwrites a file.
 
     JupyterLab opens on chapter 1, with its table of contents at the side and your progress in a
-    second tab; later, as you left it. It saves by itself every few seconds, and shows none of
+    second tab; later, as you left it, or where you say. It saves by itself every few seconds, and shows none of
     nbgrader's tools. The notebooks work in VS Code, too: open them there and choose this Python as
     the kernel. A new version of the course: `undertorch update`.
 
@@ -94,15 +111,21 @@ def learn(
     from grader.student.folder import Folder
     from grader.student.lab import lab, notebook
     from grader.student.progress import progress
+    from grader.student.targets import find_place
 
-    course, mine = find_course(), Folder(folder)
+    course = find_course()
     if not course.chapters():
         refuse(f"{course.root} holds no chapters. Run: undertorch build")
+    try:
+        folder, at = find_place(course, where, exercise)
+    except CourseError as error:
+        refuse(str(error))
+    mine = Folder(folder)
     try:
         for path in fill_folder(course, folder):
             out.print(f"new: {path}", soft_wrap=True)
         write_contents(course, mine, progress(course, mine))
-        launch = notebook(mine) if in_notebook else lab(course, mine)
+        launch = notebook(mine, at) if in_notebook else lab(course, mine, at)
     except OSError as error:
         refuse(f"{folder} cannot be used: {error.strerror}.")
     if open_lab:
@@ -359,11 +382,12 @@ def locate(
             show_default=False,
         ),
     ] = "",
+    seconds: Annotated[float, typer.Option(min=1.0, help="How long to look, at most.")] = 20.0,
 ) -> None:
     """Look for the line of your answer where one small change makes every check pass.
 
     It changes one thing of your saved answer at a time, and grades each variant as `check` grades the
-    answer, for 20 s at most; Ctrl-C ends it with what was found. It says the line; asked again of the
+    answer, until the time is up; Ctrl-C ends it with what was found. It says the line; asked again of the
     same answer, which part of it; then the change. In a notebook: locate("decode").
 
     Exit status: 0 a line was found, 1 none was, or nothing is wrong, 2 called wrongly, or a file is
@@ -393,6 +417,7 @@ def locate(
         found = locate_in(
             work,
             exercise,
+            seconds,
             lambda tried, left: working.on(f"{exercise}: {progress_text(tried, left)}"),
         )
     folder = journal.folder_around(work.notebook.parent)

@@ -31,6 +31,9 @@ Track = Callable[[Sequence[_T], str], Iterable[_T]]
 UNKNOWN = "unknown"
 """The outcome of an exercise that has points and no evidence any more."""
 
+LOOK = "A person should look at it."
+"""All that a page without names says of why."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -129,9 +132,9 @@ def _renamed(room: Classroom, aliases: Mapping[str, Person]) -> Classroom:
         replace(
             submission,
             person=aliases[submission.person.id],
-            trouble="needs review" if submission.trouble else "",
+            trouble=LOOK if submission.trouble else "",
             results=tuple(
-                replace(result, review="needs review" if result.review else "")
+                replace(result, review=LOOK if result.review else "")
                 for result in submission.results
             ),
         )

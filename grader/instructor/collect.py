@@ -14,7 +14,7 @@ import shutil
 import unicodedata
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -60,21 +60,37 @@ class Collected:
     unplaced: Mapping[str, str]
 
 
-def collect(chapter: Chapter, path: Path, students: Iterable[Student]) -> Collected:
+def collect(
+    chapter: Chapter,
+    path: Path,
+    students: Iterable[Student],
+    dropped: Iterable[Student] = (),
+    place: Mapping[str, str] | None = None,
+) -> Collected:
     """Lay the zip's submissions of a chapter into `submitted/`. Raises `CourseError`.
 
-    A submission takes the place of the one that is there. One that is the same is left alone.
+    A submission takes the place of the one that is there. One that is the same is left alone. What
+    a student who was dropped has in the zip is nobody else's. `place` says by a number in the zip
+    whose work it is.
     """
-    students = list(students)
+    students, left, place = list(students), list(dropped), dict(place or {})
+    if unknown := sorted(set(place.values()) - {student.id for student in students}):
+        raise CourseError(f"No student has the id {unknown[0]}. Nothing was laid out.")
     unplaced: dict[str, str] = {}
     by_student: dict[str, list[HandedIn]] = defaultdict(list)
     for one in _read(path, unplaced):
-        found = _whose(one, students)
-        if len(found) == 1:
+        found = _whose(one, students, place)
+        gone = [] if one.number in place else _whose(one, left, place)
+        if len(found) == 1 and not gone:
             by_student[found[0]].append(one)
         else:
-            fits = f"it fits {', '.join(found)}" if found else "no student of the roster fits"
-            unplaced[one.back] = f"{fits} (name {one.name!r}, number {one.number})"
+            unplaced[one.back] = f"{_fits(found, gone)} (name {one.name!r}, number {one.number})"
+    for id, files in list(by_student.items()):
+        if len({one.number for one in files}) > 1:  # two of one name, and the roster has one
+            for one in by_student.pop(id):
+                unplaced[one.back] = (
+                    f"it fits {id}, and so does another's (name {one.name!r}, number {one.number})"
+                )
     placed: list[str] = []
     unchanged: list[str] = []
     known = read_collected(chapter)
@@ -131,22 +147,34 @@ def _read(path: Path, unplaced: dict[str, str]) -> Iterable[HandedIn]:
                 )
 
 
-def _whose(one: HandedIn, students: Iterable[Student]) -> list[str]:
-    """Return the students whom a name in the zip fits: by Canvas's number, else by name."""
+def _whose(one: HandedIn, students: Sequence[Student], place: Mapping[str, str]) -> list[str]:
+    """Return the students whom a name in the zip fits: by number, else by name."""
+    if one.number in place:
+        return [place[one.number]]
     if one.system == "canvas":
         numbered = [student.id for student in students if student.lms_user_id == one.number]
         if numbered:
             return numbered
+        students = [student for student in students if not student.lms_user_id]
     wanted = _letters(one.name)
     return [
         student.id
         for student in students
         if wanted
+        and wanted
         in (
             _letters(f"{student.first_name}{student.last_name}"),
             _letters(f"{student.last_name}{student.first_name}"),
         )
     ]
+
+
+def _fits(found: list[str], gone: list[str]) -> str:
+    if len(gone) == 1 and not found:
+        return f"{gone[0]} was dropped. Back again: undertorch course rejoin {gone[0]}"
+    if found or gone:
+        return "it fits " + ", ".join([*sorted(found), *(f"{id} (dropped)" for id in sorted(gone))])
+    return "no student of the roster fits"
 
 
 def _letters(name: str) -> str:

@@ -24,7 +24,9 @@ from grader.verdict.grading import Attempt, ExerciseGrader
 from grader.verdict.locate import Found, Progress, Subject, locate
 
 
-def locate_kept(chapter: Chapter, student: str, exercise: str, progress: Progress) -> Found:
+def locate_kept(
+    chapter: Chapter, student: str, exercise: str, seconds: float, progress: Progress
+) -> Found:
     """Look for the wrong line of a graded answer, with the inputs that it was graded on.
 
     Raises `CourseError` if nothing is kept of it, or there is no box.
@@ -60,7 +62,7 @@ def locate_kept(chapter: Chapter, student: str, exercise: str, progress: Progres
     try:
         with Box(chapter.probes, chapter.preload, budget) as box:
             subject = _in_box(attempt, exercise, with_text, box, budget)
-            return locate(grader, subject, record["seed"], progress=progress)
+            return locate(grader, subject, record["seed"], seconds=seconds, progress=progress)
     except BoxUnavailable as error:
         raise CourseError(f"The box cannot be had: {error}") from None
 

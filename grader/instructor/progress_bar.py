@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from grader.nbgrader.parallel import Tally
     from grader.nbgrader.regrade import Change
 
+BY_HAND = "A score given by hand stands; look again whether it fits"
+"""What is said of students whose submission was judged anew, and a person had scored some of it."""
+
 _T = TypeVar("_T")
 
 
@@ -83,11 +86,18 @@ def summary(tally: Tally, chapter: str) -> str:
     if tally.lost:
         said = [f"{name} {_points(*pair)}" for name, pair in tally.lost.items()]
         lines.append(f"Fewer points than before: {names(said)}.")
+    if tally.by_hand:
+        lines.append(f"{BY_HAND}: {names(tally.by_hand)}.")
     if tally.earlier:
         said = [f"{name} {_instead(*pair)}" for name, pair in tally.earlier.items()]
         lines.append(f"Handed in again, but the one before is the best: {names(said)}.")
     if tally.first:
         lines.append(f"Handed in again, but the first counts: {names(tally.first)}.")
+    if tally.strangers:
+        lines.append(
+            f"New in the gradebook, for no roster had them: {names(tally.strangers)}. "
+            "For whom it was a slip: undertorch course drop STUDENT"
+        )
     if tally.dropped:
         lines.append(f"Dropped from the course, not graded: {names(tally.dropped)}.")
     if tally.signal:

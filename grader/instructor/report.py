@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from statistics import mean, median
 from typing import Any
@@ -68,7 +68,9 @@ class Event:
 
 @dataclass(frozen=True)
 class ChapterReport:
-    """One chapter's report. `bins` count submissions by tenths of the points."""
+    """One chapter's report. `bins` count submissions by tenths of the points. `review` says by student
+    why there is no total until a person scores it, `noted` why a person should look at one that counts.
+    """
 
     room: Classroom
     bins: tuple[int, ...]
@@ -80,6 +82,7 @@ class ChapterReport:
     ended: tuple[Event, ...]
     slow: tuple[Event, ...]
     review: tuple[tuple[str, tuple[str, ...]], ...]
+    noted: tuple[tuple[str, tuple[str, ...]], ...]
     late: tuple[GradedSubmission, ...]
 
     @property
@@ -115,7 +118,8 @@ def report_on(room: Classroom) -> ChapterReport:
             if result.outcome in ENDED
         ),
         slow=tuple(sorted(_slow(room), key=lambda event: -(event.seconds or 0.0))),
-        review=tuple((one.person.id, one.reasons) for one in room.submissions if one.reasons),
+        review=_reasons(one for one in room.submissions if one.points is None),
+        noted=_reasons(one for one in room.submissions if one.points is not None),
         late=tuple(one for one in room.submissions if one.late > 0),
     )
 
@@ -129,6 +133,12 @@ def group_of(result: Result) -> str:
     if result.outcome == "failed":
         return "some points" if result.points else "no points"
     return "unknown"  # needs review, or the evidence is gone
+
+
+def _reasons(
+    submissions: Iterable[GradedSubmission],
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((one.person.id, one.reasons) for one in submissions if one.reasons)
 
 
 def _results(room: Classroom) -> Iterator[tuple[str, Result]]:

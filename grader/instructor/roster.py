@@ -133,7 +133,7 @@ def _named(known: dict[str, str]) -> dict[str, str]:
 
 def compare(known: Mapping[str, Student], listed: Iterable[Student]) -> Changes:
     """Return what a class list changes in a gradebook that knows these students."""
-    from grader.nbgrader.coursebook import FIELDS
+    from grader.nbgrader.dropped import FIELDS
 
     added, changed, unchanged, named = [], {}, 0, set()
     for student in listed:

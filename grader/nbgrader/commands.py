@@ -16,7 +16,7 @@ from grader.nbgrader.batch import Batch
 from grader.nbgrader.gradebook import must_accept, must_open, said_in_words
 from grader.nbgrader.parallel import ParallelAutograde, Tally
 from grader.nbgrader.register import as_registered, register
-from grader.nbgrader.regrade import Change, NeedsRun, Regrade
+from grader.nbgrader.regrade import ByHand, Change, NeedsRun, Regrade
 
 
 def autograde_app(
@@ -65,7 +65,7 @@ def grade_chapter(
 
 def regrade_chapter(
     root: Path, chapter: str, student: str, dry: bool
-) -> Iterator[Change | NeedsRun]:
+) -> Iterator[Change | ByHand | NeedsRun]:
     """Apply the present checks to the kept evidence of a chapter; change nothing if `dry`."""
     app = autograde_app(root, chapter, student)
     (must_open if dry else must_accept)(app.coursedir.db_url)

@@ -15,7 +15,7 @@ from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import capture_log
 
 from grader.course.course import CourseError
-from grader.nbgrader.dropped import drop, dropped_from, rejoin
+from grader.nbgrader.dropped import FIELDS, drop, dropped_from, person_of, rejoin
 from grader.nbgrader.gradebook import in_one_transaction
 from grader.nbgrader.late import penalize
 
@@ -42,9 +42,6 @@ class Student:
     last_name: str | None = None
     email: str | None = None
     lms_user_id: str | None = None
-
-
-FIELDS = ("first_name", "last_name", "email", "lms_user_id")
 
 
 class CourseBook:
@@ -134,6 +131,11 @@ class CourseBook:
     def dropped(self) -> list[str]:
         """Return who was dropped, in order."""
         return dropped_from(Path(self._directory.root))
+
+    def dropped_students(self) -> dict[str, Student]:
+        """Return who was dropped, by id, as the gradebook knew them."""
+        root = Path(self._directory.root)
+        return {id: Student(id, **person_of(root, id)) for id in self.dropped()}
 
     def drop(self, students: Sequence[str]) -> None:
         """Take students and all that is theirs out of the course. Raises `CourseError`."""

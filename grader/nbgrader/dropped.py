@@ -28,6 +28,12 @@ def dropped_from(root: Path) -> list[str]:
     return sorted(path.parent.name for path in (root / "dropped").glob(f"*/{ROWS}"))
 
 
+def person_of(root: Path, student: str) -> dict[str, str]:
+    """Return a dropped student's names, address and number of the LMS; "" is what is not known."""
+    rows = json.loads((root / "dropped" / student / ROWS).read_text(encoding="utf-8"))
+    return {name: rows[name] or "" for name in FIELDS}
+
+
 def drop(gradebook: Gradebook, root: Path, student: str) -> None:
     """Take a student out. Done again after a run that was cut off, it does the rest."""
     place = root / "dropped" / student

@@ -21,7 +21,13 @@ from traitlets import Unicode
 
 from grader.files import write_atomically
 from grader.nbgrader.naming import names
-from grader.nbgrader.results import ChapterResults, HandedIn, Person, read_results
+from grader.nbgrader.results import (
+    ChapterResults,
+    HandedIn,
+    Person,
+    judged_for_other_points,
+    read_results,
+)
 from grader.nbgrader.spreadsheet import Value, csv_text
 
 MOODLE_MOST = 100.0
@@ -32,6 +38,8 @@ class _Exporter(ExportPlugin):  # type: ignore[misc]  # nbgrader is untyped
     """Writes one CSV file of all chapters, or of those that `--assignment` names."""
 
     destination = ""
+    root: Path | None = None
+    """Where the course is, if not the one whose `nbgrader export` this is."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -64,6 +72,12 @@ class _Exporter(ExportPlugin):  # type: ignore[misc]  # nbgrader is untyped
                 self._warn(f"{name}: left empty, for nobody has scored all of it: {names(left)}.")
             if noted := [id for id, one in results.handed_in.items() if one.noted]:
                 self._warn(f"{name}: with points, and a note for a person: {names(noted)}.")
+            root = self.root or Path(self.parent.coursedir.root)
+            if old := judged_for_other_points(gradebook, root, name, results.handed_in):
+                self._warn(
+                    f"{name}: judged when exercises were worth other points: {names(old)}. "
+                    f"First: undertorch regrade {name}"
+                )
         self.log.info("Exported %d students, %d assignments to %s", len(people), len(chosen), path)
 
     def _warn(self, what: str) -> None:

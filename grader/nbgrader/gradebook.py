@@ -146,6 +146,17 @@ def points_of(gradebook: Gradebook, place: Place) -> float | None:
     return total(points, submitted.late_submission_penalty or 0.0)
 
 
+def has_scores_by_hand(gradebook: Gradebook, place: Place) -> bool:
+    """Did a person score something of a submission? Such a score stands, whatever is graded again."""
+    try:
+        submitted = gradebook.find_submission_notebook(
+            place.notebook, place.assignment, place.student
+        )
+    except MissingEntry:
+        return False
+    return any(grade.manual_score is not None for grade in submitted.grades)
+
+
 @contextmanager
 def one_transaction(gradebook: Gradebook) -> Iterator[None]:
     """Let all that is done in the block take effect at its end, or not at all.

@@ -38,6 +38,7 @@ from grader.nbgrader.gradebook import (
     GradebookBusy,
     Place,
     forget,
+    has_scores_by_hand,
     in_one_transaction,
     points_of,
     save,
@@ -53,8 +54,8 @@ class Tally:
     `stopped` is why the run ended early, `signal` the signal that ended it.
 
     Students by name: who has no score until a person gives one, who has one and a note for a person,
-    who has fewer points than before, whose better earlier submission counts, or the first, who was
-    dropped from the course.
+    who has fewer points than before, of whom a score by hand stands, whose better earlier submission counts, or the first, who was
+    dropped from the course, whom the gradebook did not know though it knew others.
     """
 
     total: int = 0
@@ -63,9 +64,11 @@ class Tally:
     unscored: list[str] = field(default_factory=list)
     noted: list[str] = field(default_factory=list)
     lost: dict[str, tuple[float, float | None]] = field(default_factory=dict)
+    by_hand: list[str] = field(default_factory=list)
     earlier: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
     first: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
     troubles: dict[str, str] = field(default_factory=dict)
     stopped: str = ""
     signal: int = 0
@@ -103,6 +106,7 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
     _late: AssignLatePenalties
     _backlog: Backlog
     _gradebook: Gradebook
+    _known: set[str]
     _staging = False
     """While a folder is laid out: nbgrader's own steps then write beside its place."""
 
@@ -124,6 +128,7 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore", SAWarning)  # of nbgrader's own add_submission
+            self._known = {student.id for student in self._gradebook.students}
             workers = self._workers()
             try:
                 self._grade_all(workers, wake)
@@ -235,7 +240,7 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
             staged = self._stage(done)
             if done.evidence is not None:
                 self._store(done.student).take(done.evidence)
-            points = in_one_transaction(self._gradebook, lambda: self._write_rows(done))
+            points, by_hand = in_one_transaction(self._gradebook, lambda: self._write_rows(done))
         except (MissingEntry, FileNotFoundError) as error:
             self.tally.troubles[done.student] = str(error)
             return
@@ -249,10 +254,14 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
         os.rename(staged, self._format_dest(self._batch.chapter.id, done.student))
         self._earlier(done.student).forget()
         self._count(done, points)
+        if by_hand:
+            self.tally.by_hand.append(done.student)
 
     def _count(self, done: Done, points: float | None) -> None:
         """Take a graded submission into the tally."""
         self.tally.graded += 1
+        if self._known and done.student not in self._known:
+            self.tally.strangers.append(done.student)
         verdicts = done.record["verdicts"]
         if any(verdict["outcome"] == Outcome.NEEDS_REVIEW for verdict in verdicts):
             self.tally.unscored.append(done.student)
@@ -295,8 +304,11 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
         folder, name = os.path.split(path)
         return os.path.join(folder, f".{name}.partial") if self._staging else path
 
-    def _write_rows(self, done: Done) -> float | None:
-        """Write a submission's rows; return its points. Raises `_NoBetter` if they are not to stand."""
+    def _write_rows(self, done: Done) -> tuple[float | None, bool]:
+        """Write a submission's rows; return its points, and whether a person gave some of them.
+
+        Raises `_NoBetter` if they are not to stand.
+        """
         book, chapter, student = self._gradebook, self._batch.chapter.id, done.student
         if self.create_student:
             book.update_or_create_student(student)
@@ -310,7 +322,7 @@ class ParallelAutograde(Autograde):  # type: ignore[misc]  # nbgrader is untyped
         rivals = before is not None and self._earlier(student).is_there
         if rivals and (points is None or points <= (before or 0.0)):
             raise _NoBetter(points)
-        return points
+        return points, has_scores_by_hand(book, self._place(student))
 
     def _place(self, student: str) -> Place:
         return Place(self._batch.chapter.id, self._batch.chapter.name, student)

@@ -25,7 +25,13 @@ from grader.files import write_atomically
 from grader.inside.process.budget import Budget
 from grader.nbgrader.batch import Batch
 from grader.nbgrader.grade import GradeInBox
-from grader.nbgrader.gradebook import Place, in_one_transaction, marks_of, save
+from grader.nbgrader.gradebook import (
+    Place,
+    has_scores_by_hand,
+    in_one_transaction,
+    marks_of,
+    save,
+)
 from grader.nbgrader.reading import INTAKE
 from grader.nbgrader.run import Graded, Run, grade_notebook, notebook_digest, show
 from grader.verdict.verdict import Verdict
@@ -40,6 +46,13 @@ class Change:
     before: Verdict
     after: Verdict
     why: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """A changed submission of which a person scored something: that score stands."""
+
+    student: str
 
 
 @dataclass(frozen=True)
@@ -60,8 +73,10 @@ class Regrade:
         self._terms = GradeInBox(parent=autograde).terms()
         self._runs: dict[tuple[int, str], Run] = {}
 
-    def __call__(self) -> Iterator[Change | NeedsRun]:
-        """Regrade every submission that is graded; yield what changed and what could not be done."""
+    def __call__(self) -> Iterator[Change | ByHand | NeedsRun]:
+        """Regrade every submission that is graded; yield what changed, what a person's score keeps
+        from counting, and what could not be done.
+        """
         chapter, directory = self._batch.chapter, self._autograde.coursedir
         records = (chapter.root / "evidence").glob(f"{directory.student_id}/{chapter.id}")
         try:
@@ -72,7 +87,7 @@ class Regrade:
             for run in self._runs.values():
                 run.close()
 
-    def _one(self, gradebook: Gradebook, student: str) -> Iterator[Change | NeedsRun]:
+    def _one(self, gradebook: Gradebook, student: str) -> Iterator[Change | ByHand | NeedsRun]:
         chapter = self._batch.chapter
         store = Store(chapter.root, student, chapter.id)
         path = Path(self._autograde._format_dest(chapter.id, student), f"{chapter.name}.ipynb")
@@ -96,9 +111,14 @@ class Regrade:
             for old, new in zip(before, after, strict=True)
             if old != new
         ]
+        place = Place(chapter.id, chapter.name, student)
+        if changes:
+            by_hand = in_one_transaction(gradebook, lambda: has_scores_by_hand(gradebook, place))
+            if by_hand:
+                yield ByHand(student)
         if changes and not self._dry:
             try:
-                self._write(gradebook, student, graded, path, store)
+                self._write(gradebook, place, graded, path, store)
             except MissingEntry as error:
                 yield NeedsRun(student, "", str(error))
                 return
@@ -156,9 +176,8 @@ class Regrade:
                 cell.metadata.nbgrader.update(known["metadata"]["nbgrader"])
 
     def _write(
-        self, gradebook: Gradebook, student: str, graded: Graded, path: Path, store: Store
+        self, gradebook: Gradebook, place: Place, graded: Graded, path: Path, store: Store
     ) -> None:
-        place = Place(self._batch.chapter.id, self._batch.chapter.name, student)
         marks = marks_of(graded.notebook, graded.verdicts)
         in_one_transaction(gradebook, lambda: save(gradebook, place, marks, self._late))
         write_atomically(path, nbformat.writes(graded.notebook, version=4) + "\n", durable=False)

@@ -6,7 +6,7 @@ A score given by hand counts before ours, as everywhere in nbgrader. Nothing is 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +17,7 @@ from nbgrader.api import (
     BaseCell,
     Grade,
     Gradebook,
+    GradeCell,
     Student,
     SubmittedAssignment,
     SubmittedNotebook,
@@ -24,9 +25,11 @@ from nbgrader.api import (
 from sqlalchemy.engine import make_url
 
 from grader.course.course import CourseError
+from grader.evidence.store import Store
 from grader.nbgrader.commands import autograde_app
 from grader.nbgrader.gradebook import must_open, said_in_words
 from grader.nbgrader.gradebook import total as total
+from grader.nbgrader.resubmitted import read_record
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,25 @@ def read_results(gradebook: Gradebook, chapter: str) -> ChapterResults:
         float(known.max_score) if known else 0.0,
         known.duedate if known else None,
     )
+
+
+def judged_for_other_points(
+    gradebook: Gradebook, root: Path, chapter: str, students: Iterable[str]
+) -> list[str]:
+    """Return whose verdicts were given when an exercise of a chapter was worth something else."""
+    worth = {cell.name: cell.max_score for cell in _grade_cells(gradebook, chapter)}
+    found = []
+    for student in students:
+        record = read_record(Store(root, student, chapter)) or {"verdicts": ()}
+        given = {f"{one['exercise']}-grade": one["max_points"] for one in record["verdicts"]}
+        if any(worth.get(name, points) != points for name, points in given.items()):
+            found.append(student)
+    return found
+
+
+def _grade_cells(gradebook: Gradebook, chapter: str) -> Iterator[GradeCell]:
+    for notebook in gradebook.find_assignment(chapter).notebooks:
+        yield from notebook.grade_cells
 
 
 def _handed_in(gradebook: Gradebook, chapter: str) -> dict[str, HandedIn]:

@@ -25,6 +25,7 @@ class Door:
     anyway: str
     try_it: str
     locate: str
+    longer: str
 
 
 TERMINAL = Door(
@@ -34,6 +35,7 @@ TERMINAL = Door(
     anyway="undertorch solution {} --anyway",
     try_it="Write one and run `undertorch check {}`, or grade it in the notebook.",
     locate="undertorch locate {}",
+    longer="undertorch locate {} --seconds 60",
 )
 NOTEBOOK = Door(
     hint='hint("{}")',
@@ -42,6 +44,7 @@ NOTEBOOK = Door(
     anyway='solution("{}", anyway=True)',
     try_it="Write one, run its cell and grade it.",
     locate='locate("{}")',
+    longer='locate("{}", seconds=60)',
 )
 
 

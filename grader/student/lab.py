@@ -3,6 +3,9 @@
 JupyterLab opens on chapter 1, its table of contents and the page of progress. Neither shows the
 tools of instructors, both save by themselves. All that says so lies in the student's folder: other
 work of theirs is as it was, and what they choose in a settings window counts for more.
+
+Either can open at an exercise. Neither does so by itself, whatever the address says; the extension
+in extensions/ does.
 """
 
 from __future__ import annotations
@@ -15,13 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.course.course import Course
+from grader.course.course import Chapter, Course
 from grader.files import write_atomically
 from grader.student.contents import NAME
 from grader.student.folder import Folder
 from grader.student.journal import STATE
 
 _WORKSPACE = "undertorch"
+
+_EXTENSIONS = Path(__file__).parent / "extensions"
 
 _TOC = "@jupyterlab/toc:plugin"
 
@@ -57,20 +62,35 @@ class Launch:
     environment: dict[str, str]
 
 
-def lab(course: Course, folder: Folder) -> Launch:
+@dataclass(frozen=True)
+class Place:
+    """A chapter, and an exercise of it if one is meant: where the notebook opens."""
+
+    chapter: Chapter
+    exercise: str = ""
+
+    def address(self, folder: Folder) -> str:
+        """Return the end of the notebook's address: its path, and after a # the exercise's card."""
+        path = folder.notebook(self.chapter).relative_to(folder.root).as_posix()
+        return f"{path}#cell-id={self.exercise}-card" if self.exercise else path
+
+
+def lab(course: Course, folder: Folder, at: Place | None = None) -> Launch:
     """Return how JupyterLab is started as the student left it; the first time, laid out."""
     workspaces = folder.root.resolve() / STATE / "workspaces"
     _lay_out(course, workspaces)
+    way = f"/tree/{at.address(folder)}" if at else ""
     more = [
         f"--LabApp.workspaces_dir={workspaces}",
-        f"--LabApp.default_url=/lab/workspaces/{_WORKSPACE}",
+        f"--LabApp.default_url=/lab/workspaces/{_WORKSPACE}{way}",
     ]
     return _launch("lab", folder, more)
 
 
-def notebook(folder: Folder) -> Launch:
+def notebook(folder: Folder, at: Place | None = None) -> Launch:
     """Return how Notebook 7 is started on the folder's files."""
-    return _launch("notebook", folder, [])
+    way = f"--JupyterNotebookApp.default_url=/notebooks/{at.address(folder)}" if at else ""
+    return _launch("notebook", folder, [way] if way else [])
 
 
 def _launch(app: str, folder: Folder, more: list[str]) -> Launch:
@@ -79,13 +99,16 @@ def _launch(app: str, folder: Folder, more: list[str]) -> Launch:
     command = [
         *(sys.executable, "-m", "jupyter", app),
         f"--ServerApp.root_dir={folder.root.resolve()}",
-        # one server shows both: a button in each opens the other
-        f"--LabApp.app_settings_dir={config / _DEFAULTS}",
-        f"--JupyterNotebookApp.app_settings_dir={config / _DEFAULTS}",
-        *more,
     ]
+    # one server shows both: a button in each opens the other
+    for one in ("LabApp", "JupyterNotebookApp"):
+        command += [
+            f"--{one}.app_settings_dir={config / _DEFAULTS}",
+            f"--{one}.extra_labextensions_path={_EXTENSIONS}",
+        ]
     paths = [str(config), os.environ.get("JUPYTER_CONFIG_PATH", "")]
-    return Launch(command, {"JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, paths))})
+    environment = {"JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, paths))}
+    return Launch([*command, *more], environment)
 
 
 def _write_config(config: Path) -> None:

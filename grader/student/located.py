@@ -96,4 +96,7 @@ def _tried(found: Found) -> str:
 
 def _nothing(found: Found, exercise: str, door: Door) -> str:
     hint = door.hint.format(exercise)
-    return f"{_tried(found)} It may take two changes, or another idea. A step further: `{hint}`"
+    said = f"{_tried(found)} It may take two changes, or another idea. A step further: `{hint}`"
+    if found.interrupted or found.all_tried:
+        return said
+    return f"{said}. To look longer: `{door.longer.format(exercise)}`"

@@ -28,24 +28,24 @@ from grader.student.unready import judged_source, name_asked_for, unready
 from grader.student.work import Work
 from grader.verdict.grading import ExerciseGrader
 from grader.verdict.known import PRACTICE_SEED
-from grader.verdict.locate import Found, Progress
+from grader.verdict.locate import SECONDS, Found, Progress
 from grader.verdict.locate import locate as search
 
 _SHOWN_EVERY = 0.5
 """Seconds between two looks at how far it is."""
 
 
-def locate(exercise: object = None, **variant: object) -> None:
+def locate(exercise: object = None, *, seconds: float = SECONDS, **variant: object) -> None:
     """Look for the line of your answer where one small change makes every check pass.
 
-    It says the line; asked again of the same answer, the part of it; then the change. It takes 20 s
-    at most; an interrupt ends it with what was found. Without a name: of the exercise that you tried
-    last. It changes no points. `variant` is as in `grade`.
+    It says the line; asked again of the same answer, the part of it; then the change. It takes
+    `seconds` at most; an interrupt ends it with what was found. Without a name: of the exercise that
+    you tried last. It changes no points. `variant` is as in `grade`.
     """
     try:
         with interrupts.held():
             preparing.finish()
-            shown: object = Shown(_located(exercise, variant, _telling()))
+            shown: object = Shown(_located(exercise, variant, seconds, _telling()))
             interrupts.drop()
     except (CourseError, OSError) as error:
         shown = Trouble(str(error))
@@ -55,7 +55,7 @@ def locate(exercise: object = None, **variant: object) -> None:
     display(shown)
 
 
-def _located(given: object, variant: dict[str, object], progress: Progress) -> Page:
+def _located(given: object, variant: dict[str, object], seconds: float, progress: Progress) -> Page:
     folder = journal.folder_around(Path.cwd())
     last = journal.last_tried(journal.recall(folder)) if given is None else given
     chapter, exercise = named(find_course(), last, "locate")
@@ -78,7 +78,7 @@ def _located(given: object, variant: dict[str, object], progress: Progress) -> P
     cell = judged_source(grader.exercise, attempt) or ""
     try:
         subject = in_forks_of_kernel(attempt, cell, probes_of(chapter), budget, names)
-        found = search(grader, subject, PRACTICE_SEED, progress=progress)
+        found = search(grader, subject, PRACTICE_SEED, seconds=seconds, progress=progress)
     finally:
         torch.set_num_threads(threads)
     return located(found, chapter.id, exercise, attempt.source or "", folder, NOTEBOOK)
@@ -103,7 +103,7 @@ def _telling() -> Progress:
     return tell
 
 
-def locate_in(work: Work, exercise: str, progress: Progress) -> Found:
+def locate_in(work: Work, exercise: str, seconds: float, progress: Progress) -> Found:
     """Look for the wrong line of an answer that a notebook's file, or a file beside it, holds."""
     torch.set_num_threads(1)  # as in `check`
     chapter = work.chapter
@@ -117,4 +117,4 @@ def locate_in(work: Work, exercise: str, progress: Progress) -> Found:
         work.attempts[exercise], exercise, partial(work.with_answer, exercise), probes, budget
     )
     with interrupts.held():
-        return search(grader, subject, PRACTICE_SEED, progress=progress)
+        return search(grader, subject, PRACTICE_SEED, seconds=seconds, progress=progress)

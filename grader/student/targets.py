@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +10,8 @@ from pathlib import Path
 
 from grader.course.cells import grade_id_of
 from grader.course.course import Chapter, Course, CourseError
-from grader.student.folder import Folder, display_path, find_folder
+from grader.student.folder import NAME, Folder, display_path, find_folder
+from grader.student.lab import Place
 from grader.student.naming import did_you_mean
 from grader.submission.rebuild import Unreadable, read_notebook
 
@@ -60,6 +62,36 @@ def find_exercise(course: Course, name: str) -> tuple[Chapter, str]:
         if name in _ids(chapter):
             return chapter, name
     raise _unknown(course, name)
+
+
+def find_place(course: Course, word: str, exercise: str) -> tuple[Path, Place | None]:
+    """Return the folder that `undertorch learn` fills, and where it opens; None: as it was left.
+
+    `word` is a chapter, a folder or "". Raises `CourseError` for what is not in the course.
+    """
+    chapter = None
+    if word and not Path(word).is_dir():
+        try:
+            chapter = find_chapter(course, word)
+        except CourseError:
+            if re.fullmatch(r"ch\d+\w*", word):  # nobody calls a folder so
+                raise
+    elsewhere = not chapter and (word or not exercise)
+    folder = Path(word or NAME) if elsewhere else _own_folder()
+    if not exercise:
+        return folder, Place(chapter) if chapter else None
+    owner, exercise = find_exercise(course, exercise)
+    if chapter not in (None, owner):
+        raise CourseError(f"{exercise} is an exercise of {owner.id}, not of {word}.")
+    return folder, Place(owner, exercise)
+
+
+def _own_folder() -> Path:
+    """Return the folder that the student is in or above, else the one to make here."""
+    try:
+        return Path(display_path(find_folder().root))
+    except CourseError:
+        return Path(NAME)
 
 
 def _target(course: Course, word: str) -> Target:

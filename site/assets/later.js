@@ -1,5 +1,6 @@
 // The search index is most of what a page would load, and most readers never search: it waits until
-// the search has the focus. Runs before the theme's script, which asks for the index at once.
+// the search has the focus, and the script that searches waits for the index. Runs before the theme's
+// script, which asks for both at once.
 {
   const { open, send } = XMLHttpRequest.prototype;
   const asked = new Promise((go) => {
@@ -13,5 +14,19 @@
   XMLHttpRequest.prototype.send = function (...body) {
     if (this.waits) asked.then(() => send.apply(this, body));
     else send.apply(this, body);
+  };
+  const Eager = Worker;
+  window.Worker = class extends EventTarget {
+    constructor(...given) {
+      super();
+      this.given = given;
+    }
+    postMessage(...said) {
+      if (!this.worker) {
+        this.worker = new Eager(...this.given);
+        this.worker.addEventListener("message", ({ data }) => this.dispatchEvent(new MessageEvent("message", { data })));
+      }
+      this.worker.postMessage(...said);
+    }
   };
 }

@@ -40,7 +40,7 @@ export function choice({ label, name, options, pick, look = "ut-tabs" }) {
 
 /**
  * A row of bits in labelled groups. Each group is { name, kind, size }; kind is its colour class.
- * With `flip`, each bit is a toggle button; only one is in the tab order, arrow keys move on.
+ * With `flip`, each bit is a switch; only one is in the tab order, arrow keys move on.
  * show(bits, notes, lost): the pattern, a note per group, and how many low bits are marked as lost.
  */
 export function bitRow({ label, groups, worth, flip }) {
@@ -54,7 +54,7 @@ export function bitRow({ label, groups, worth, flip }) {
       const bit = total - 1 - cells.length;
       const live = flip && !fixed;
       const cell = h(live ? "button" : "span", live ? {
-        type: "button", tabindex: cells.length ? -1 : 0, title: worth?.(bit) ?? null,
+        type: "button", role: "switch", tabindex: cells.length ? -1 : 0, title: worth?.(bit) ?? null,
         "aria-label": `bit ${bit}, ${name}`, onclick: () => flip(bit), onfocus: () => rove(cell),
       } : { "aria-hidden": "true" });
       cell.className = `ut-bit ${kind}`;
@@ -82,7 +82,7 @@ export function bitRow({ label, groups, worth, flip }) {
     if (!flip) text.textContent = shown;
     cells.forEach((cell, i) => {
       if (cell.textContent !== shown[i]) cell.textContent = shown[i];
-      if (cell.tagName === "BUTTON") cell.setAttribute("aria-pressed", shown[i] === "1");
+      if (cell.tagName === "BUTTON") cell.setAttribute("aria-checked", shown[i] === "1");
       cell.classList.toggle("one", shown[i] === "1");
       cell.classList.toggle("lost", i >= total - lost);
     });

@@ -82,17 +82,22 @@ def _with_views(site: Path) -> Iterator[Path]:
             yield path
 
 
-# Each view is scrolled to and waited for; what it fills is its height.
+# Each view is scrolled to and waited for, its fonts included; what it fills is its height.
 MEASURE = """async () => {
-  await document.fonts.ready;
   const found = [];
   for (const stage of document.querySelectorAll(".ut-stage")) {
     for (let fold = stage.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
     stage.scrollIntoView();
     while (!stage.querySelector(".ut-explorer > .ut-unseen:last-child")) await new Promise(requestAnimationFrame);
-    await new Promise((done) => setTimeout(done, 150));
+    let [height, same] = [0, 0];
+    while (same < 3) {
+      await new Promise((done) => setTimeout(done, 80));
+      await document.fonts.ready;
+      const now = Math.ceil(stage.firstElementChild.getBoundingClientRect().height);
+      [height, same] = [now, now === height ? same + 1 : 0];
+    }
     const { explorer, part, state } = stage.dataset;
-    found.push([`${explorer}/${part}#${state}`, Math.ceil(stage.firstElementChild.getBoundingClientRect().height)]);
+    found.push([`${explorer}/${part}#${state}`, height]);
   }
   return found;
 }"""

@@ -917,6 +917,9 @@ print("gradient", layer.weight.grad.dtype)
 # no sign bit beside a magnitude. It is **two's complement**, in which -1 is all ones, there is one
 # negative number more than positive ones, and there is one zero. Its steps are even, and what they
 # are worth is decided by a scale that is kept beside it.
+#
+# Look: formats/bits#format=int8&bits=ff | Minus one in `int8`, all ones: the first bit counts −128,
+# and the others make up for 127 of it. Flip some.
 
 # %%
 print(torch.iinfo(torch.int8).min, torch.iinfo(torch.int8).max)
@@ -981,6 +984,9 @@ print("like NF4", [round(value, 2) for value in (quantiles / quantiles.max()).to
 # it in `bfloat16` rounds it. Near 1 the `bfloat16` numbers lie $2^{-7}$ apart above and $2^{-8}$
 # apart below. An update of less than half that distance is rounded away, and the weight is the
 # same as before. The next step starts from the same weight, and loses its update too.
+#
+# Look: formats/bits#format=bf16&bits=3f80 | Around 1 in `bfloat16`: the next number above is twice
+# as far away as the next one below. Go on to 2, and the gaps have doubled.
 
 # %%
 for dtype in [torch.float32, torch.bfloat16]:
@@ -1370,6 +1376,9 @@ grade("loss_scale_step")
 #
 # The left formula reads, the right one writes. They are easy to mix up: $s \cdot (x - z)$ is often
 # called quantization, and it is the *reading* formula with the wrong letter.
+#
+# Look: formats/bits#format=int8&bits=ce | The code −50. Neighbours are one step apart everywhere;
+# what a step is worth, no bit says. Scale and zero point do.
 
 # %%
 x = torch.tensor([-1.0, 0.0, 0.264, 1.5, 1.6])
@@ -1821,6 +1830,9 @@ print("exact in three pieces: ", bool((left_over.bfloat16().float() == left_over
 # `bfloat16` matrices. Each piece is at most $2^{-8}$ times the one before it, in most cases much
 # less. So the nine differ in size by far, and three of them are too small to matter. The other six
 # you need.
+#
+# Look: formats/round#format=bf16&fp32=40490fdb | Pi on its way into `bfloat16`: sixteen bits are
+# cut off, and what they are worth is left for the second piece.
 #
 # **Write `matmul_bf16x3(a, b, multiply)`.** `a` is a `float32` tensor of shape `(m, k)`, `b` one of
 # shape `(k, n)`, in any layout, with $m, k, n \ge 1$. Elements are zero or between $2^{-40}$ and

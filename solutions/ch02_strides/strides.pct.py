@@ -280,6 +280,9 @@ print("x[:1, :1, :1].item()  ", attempt(lambda: x[:1, :1, :1].item()))
 # Indices that are numbers, slices, `None` and `...` give **views**. Masks and lists of numbers
 # **copy**: in general no strides lead through what they pick, and PyTorch does not look for
 # exceptions.
+#
+# Look: strides/cells#shape=3x4&ops=index.to.1&at=1 | `x[:, 1]` of a 3 × 4 is a view: three of the
+# twelve cells, four apart. Step back to see all of them.
 
 # %%
 x = torch.arange(6)
@@ -482,6 +485,9 @@ for name, y in [
 # next one, so its stride says nothing, and PyTorch does not look at it. Where there are no elements,
 # no stride says anything. And the last line: a permutation can make a tensor contiguous that was
 # not.
+#
+# Look: strides/address#shape=4x1&ops=transpose.0.1&at=0x2 | A transposed 4 × 1 is contiguous: its
+# first dimension has size 1, so nobody ever takes that stride.
 #
 # The precise rule. Go through the dimensions from the one that should be innermost to the one that
 # should be outermost, with an expected stride that starts at 1. Skip dimensions of size 1. Each
@@ -1385,6 +1391,9 @@ for name, operation in operations.items():
 # `roll`, and `clone`, everything is a copy, even where there is nothing to repeat or to join. The rest
 # look at the layout first: `view`, `reshape`, `flatten`, `ravel`, `contiguous`.
 #
+# Look: strides/cells#shape=3x4&ops=flip.0&at=0x1 | `x.flip(0)` copied: the last row first would
+# take a negative stride. Step back to see the order before.
+#
 # Look at the strides in the last line. `clone` keeps the order of a dense tensor, so it is no way to
 # make something contiguous.
 #
@@ -1551,76 +1560,6 @@ def is_view(size: tuple[int, ...], stride: tuple[int, ...], op: str, *args: int)
 # %% grade="is_view"
 grade("is_view")
 
-# %% [markdown]
-# ## Shapes you will meet
-#
-# Layout is a matter of habit, too. Different data come with their dimensions in different orders, and
-# with different dtypes.
-#
-# | data | size | dtype |
-# |---|---|---|
-# | a picture, as Pillow hands it to NumPy | `(height, width, channels)` | `uint8` |
-# | a batch of pictures, as convolutions take it | `(batch, channels, height, width)` | `float32` |
-# | a batch of sound | `(batch, channels, time)` | `float32` |
-# | a batch of text, as token numbers | `(batch, sequence)` | `int64` |
-# | the same, embedded | `(batch, sequence, hidden)` | `float32` |
-#
-# The channels of such a picture come last. `permute` brings them to the front without copying.
-
-# %%
-picture = torch.zeros(4, 5, 3, dtype=torch.uint8)
-front = picture.permute(2, 0, 1)
-batch = front.unsqueeze(0)
-print("picture", layout(picture))
-print("front  ", layout(front), same_storage(picture, front))
-print("batch  ", layout(batch), batch.is_contiguous(memory_format=torch.channels_last))
-
-# %% [markdown]
-# The batch has the size that a convolution wants, and its bytes lie as the decoder left them. That is
-# all there is to `channels_last`.
-#
-# Sound is cut into overlapping frames, and `unfold` does that without copying. Nine samples become
-# four frames of three:
-
-# %%
-sound = torch.arange(9).reshape(1, 9)
-frames = sound.unfold(1, 3, 2)
-print(layout(frames), frames[0].tolist())
-
-# %% [markdown]
-# Attention splits the hidden size of embedded text into heads: one dimension is split, and two are
-# exchanged. Both are views. Afterwards the heads are put together again.
-#
-# **Predict.** `heads` below has size `(2, 3, 5, 4)`. `together` transposes it back and merges the last two
-# dimensions. `mixed` merges the last two dimensions of `heads` as it is. Which of them copies? Write a
-# tuple of two words, each `"view"` or `"copy"`.
-
-
-# %%
-def split_and_merge():
-    """Split a hidden size of 12 into three heads, and put them together in two ways."""
-    text = torch.zeros(2, 5, 12)
-    heads = text.view(2, 5, 3, 4).transpose(1, 2)
-    together = heads.transpose(1, 2).reshape(2, 5, 12)
-    mixed = heads.reshape(2, 3, 20)
-    return tuple("view" if same_storage(text, y) else "copy" for y in (together, mixed))
-
-
-predict(..., split_and_merge)
-
-# %% [markdown]
-# A real attention layer computes something in between. If the result lies in memory head by head,
-# putting the heads together does copy:
-
-# %%
-heads = torch.zeros(2, 5, 12).view(2, 5, 3, 4).transpose(1, 2)
-computed = torch.eye(5) @ heads
-print(computed.stride(), same_storage(computed, computed.transpose(1, 2).reshape(2, 5, 12)))
-
-# %% [markdown]
-# That is why many implementations end with `transpose(1, 2).contiguous().view(...)`, or with a
-# `reshape` that copies for them.
-
 # %% [markdown] exercise="to_channels_last"
 # title: Lay an image out channels last
 # minutes: 25
@@ -1766,6 +1705,76 @@ grade("to_channels_last")
 # reached: >-
 #   Overlapping windows do: six strides over the same image. Reading them is free. To write
 #   through them is an error, where PyTorch can tell.
+
+# %% [markdown]
+# ## Shapes you will meet
+#
+# Layout is a matter of habit, too. Different data come with their dimensions in different orders, and
+# with different dtypes.
+#
+# | data | size | dtype |
+# |---|---|---|
+# | a picture, as Pillow hands it to NumPy | `(height, width, channels)` | `uint8` |
+# | a batch of pictures, as convolutions take it | `(batch, channels, height, width)` | `float32` |
+# | a batch of sound | `(batch, channels, time)` | `float32` |
+# | a batch of text, as token numbers | `(batch, sequence)` | `int64` |
+# | the same, embedded | `(batch, sequence, hidden)` | `float32` |
+#
+# The channels of such a picture come last. `permute` brings them to the front without copying.
+
+# %%
+picture = torch.zeros(4, 5, 3, dtype=torch.uint8)
+front = picture.permute(2, 0, 1)
+batch = front.unsqueeze(0)
+print("picture", layout(picture))
+print("front  ", layout(front), same_storage(picture, front))
+print("batch  ", layout(batch), batch.is_contiguous(memory_format=torch.channels_last))
+
+# %% [markdown]
+# The batch has the size that a convolution wants, and its bytes lie as the decoder left them. That is
+# all there is to `channels_last`.
+#
+# Sound is cut into overlapping frames, and `unfold` does that without copying. Nine samples become
+# four frames of three:
+
+# %%
+sound = torch.arange(9).reshape(1, 9)
+frames = sound.unfold(1, 3, 2)
+print(layout(frames), frames[0].tolist())
+
+# %% [markdown]
+# Attention splits the hidden size of embedded text into heads: one dimension is split, and two are
+# exchanged. Both are views. Afterwards the heads are put together again.
+#
+# **Predict.** `heads` below has size `(2, 3, 5, 4)`. `together` transposes it back and merges the last two
+# dimensions. `mixed` merges the last two dimensions of `heads` as it is. Which of them copies? Write a
+# tuple of two words, each `"view"` or `"copy"`.
+
+
+# %%
+def split_and_merge():
+    """Split a hidden size of 12 into three heads, and put them together in two ways."""
+    text = torch.zeros(2, 5, 12)
+    heads = text.view(2, 5, 3, 4).transpose(1, 2)
+    together = heads.transpose(1, 2).reshape(2, 5, 12)
+    mixed = heads.reshape(2, 3, 20)
+    return tuple("view" if same_storage(text, y) else "copy" for y in (together, mixed))
+
+
+predict(..., split_and_merge)
+
+# %% [markdown]
+# A real attention layer computes something in between. If the result lies in memory head by head,
+# putting the heads together does copy:
+
+# %%
+heads = torch.zeros(2, 5, 12).view(2, 5, 3, 4).transpose(1, 2)
+computed = torch.eye(5) @ heads
+print(computed.stride(), same_storage(computed, computed.transpose(1, 2).reshape(2, 5, 12)))
+
+# %% [markdown]
+# That is why many implementations end with `transpose(1, 2).contiguous().view(...)`, or with a
+# `reshape` that copies for them.
 
 # %% [markdown] exercise="windows"
 # title: See every window of an image at once
@@ -2103,6 +2112,9 @@ print(str(caught[0].message).split(".")[0])
 # Sharing a storage is one thing, reaching the same bytes another. `q` and `k` share a storage and
 # have no byte in common. Whether two tensors do cannot be read off where they begin and end either.
 #
+# Look: strides/cells#shape=3x4&ops=index.to.toto2&at=1x1 | `x[:, ::2]` shares a storage of twelve
+# cells, and reaches six. Whoever holds the others meets it nowhere.
+#
 # **Predict.** `x` has ten `int64` elements. How many bytes do `x[::2]` and `x[1::2]` have in common?
 # And `x[::2]` and `x[::3]`? Write a tuple of two numbers.
 
@@ -2392,6 +2404,10 @@ while left:
 # by one into the cell that has become free, and drop the first one into the last. One number in the
 # hand is all the memory it takes. What is left to find out is where each cycle begins, and which
 # ones are done.
+#
+# Look: strides/cells#shape=3x5&ops=transpose.0.1_contiguous&at=1x0 |
+# The fifteen numbers before and after: here a second storage takes them in their new order. You are
+# to manage with the first.
 #
 # Element `[i, j]` of $m$ rows and $n$ columns stands in cell $k = i\,n + j$, and must go to cell
 # $j\,m + i$. Because $m \cdot (i\,n + j) = i\,(mn - 1) + (j\,m + i)$, that is

@@ -1904,6 +1904,9 @@ grade("relative_shift")
 # The scores of 32 heads over 100,000 tokens would take 1.28 terabytes in `float32`. Nobody
 # stores them. Long contexts exist because the softmax can be computed *while* the scores are made.
 #
+# Look: matmul/costs#a=32x1000x64&b=32x64x1000&dtype=float32 | The scores of 32 heads over 1,000
+# tokens: what is written is the scores. With twice as many tokens they are four times as large.
+#
 # Take the denominator first. It is a sum of $e^{s - m}$, and the maximum $m$ is known only at the
 # end. Keep the maximum of what you have seen so far, and whenever it grows, correct the sum:
 #

@@ -911,6 +911,10 @@ shapes(nn.TransformerDecoderLayer(4, 2, 8, batch_first=True), words, words)
 # `Conv1d` wants the channels second. `words` has its time there, so it took five time steps for five
 # channels, and nothing complained.
 #
+# Look: modules/walk#model=conv-Conv2d-3-8-3*norm-BatchNorm2d-8*act-ReLU&call=state_dict |
+# What layers bring along: a convolution a weight and a bias, a batch norm two parameters and three
+# buffers, a ReLU nothing.
+#
 # A recurrent layer gives the outputs of all steps *and* its last state; an LSTM has two states, `h`
 # and `c`, one pair per layer. A layer of a GRU has three times the matrices of an `RNN`, one of an LSTM
 # four times; the LSTM above has two layers. Where time goes one way, the last output is the last
@@ -1188,6 +1192,10 @@ grade("collect_state")
 # %% [markdown]
 # Three things are commonly wrong with a checkpoint: a name is **missing**, a name is **unexpected**, or
 # a **shape** does not fit. Look what PyTorch does with a checkpoint that is half right.
+#
+# Look: modules/walk#model=body-Sequential*body.0-Linear-4-8*body.1-ReLU*body.2-Linear-8-2&call=state_dict |
+# The names that a checkpoint of this model has. The second linear layer is `body.2`: the ReLU
+# counts, though it has no entry.
 
 # %%
 layer = nn.Linear(2, 2)
@@ -1342,6 +1350,9 @@ except Exception as error:
 
 # %% [markdown]
 # Tied tensors are written once: the file keeps storages, and which tensor lies where.
+#
+# Look: modules/walk#model=embed-Embedding-10-4*out-Linear-4-10*out.weight-is-embed.weight&call=state_dict |
+# Tied weights in a state dict: two entries, one tensor. Choose `parameters`, and it comes once.
 
 
 # %%
@@ -1422,6 +1433,9 @@ print(model)
 # Three traps wait. A layer with two names must be exchanged under both, and by *one* wrapper. A wrapper
 # usually holds the layer that it wraps: whoever walks on into it wraps that one, too, and so for ever.
 # And the model itself may be such a layer: then there is no parent.
+#
+# Look: modules/duplicates#model=first-Linear-4-4*act-ReLU*last-is-first&call=named_modules |
+# A layer with two names is given once. Switch `remove_duplicate` off, and both places are named.
 #
 # **Predict.** `twice = nn.Linear(2, 2)` and `pair = nn.Sequential(twice, twice)`. After
 # `pair.set_submodule("0", nn.ReLU())`, what is the name of the type of `pair[1]`?
@@ -1547,6 +1561,10 @@ handle.remove()
 # The output is the same, the gradient that goes on to `x` was replaced, and that of the weight was
 # not. Use the word *full*: the old `register_backward_hook` reports the last operation of the module's
 # forward, not the module.
+#
+# Look: autograd/graph#code=x = torch.ones(2, requires_grad=True);w = torch.ones(2, requires_grad=True);y = x * w;y.sum().backward()&line=3 |
+# When forward has recorded a product, no gradient has come by yet. Step on to `backward`, and both
+# leaves have one.
 
 # %%
 
@@ -1568,6 +1586,9 @@ for register in ("register_backward_hook", "register_full_backward_hook"):
 # %% [markdown]
 # The input had the shape (2, 4). To **change** an output, return a new one. Changing it in place may
 # destroy what backward needs: a sigmoid saves its own result.
+#
+# Look: autograd/graph#code=x = torch.ones(2, requires_grad=True);y = x.exp();y.mul_(10);y.sum().backward() |
+# `exp` saved its own result. Changed in place, that is no longer what backward needs.
 
 # %%
 for hook in (lambda m, args, out: out.mul_(1.2), lambda m, args, out: out * 1.2):
@@ -1633,6 +1654,9 @@ print(kept[0].tolist())
 
 # %% [markdown]
 # The linear layer gave −2, twice. The ReLU after it works in place, and `detach()` shares memory.
+#
+# Look: autograd/tensors#code=x = torch.tensor([1., 2.], requires_grad=True);h = x * 2;kept = h.detach();h.mul_(0) |
+# `kept` was detached, not copied: the last line changed both. Write `h.detach().clone()`.
 #
 # `handle.remove()` takes off the one hook that was registered with it. Emptying `_forward_hooks`
 # would take off everybody's.
@@ -1879,6 +1903,10 @@ grade("call_hooked")
 # a line (`BatchNorm1d`), in a plane (`2d`) or in space (`3d`). In training it subtracts their mean and
 # divides by their standard deviation; on the side it keeps running statistics. In evaluation it uses
 # those and looks at no batch.
+#
+# Look: modules/walk#model=norm-BatchNorm2d-4&call=state_dict |
+# A batch norm: two parameters, which an optimiser moves, and three buffers, which no optimiser
+# sees. Choose `parameters`.
 #
 # Now there are two variances. The sum of squares divided by $n$ is the **biased** one, divided by
 # $n - 1$ the **unbiased** one. Batch norm uses both:
@@ -2163,6 +2191,10 @@ with torch.no_grad():
     print("residual", (image + zeroed(image)).flatten().tolist())
 
 # %% [markdown]
+# Look: modules/walk#model=stem-Conv2d-3-8-7*norm-BatchNorm2d-8*stage1-Sequential*stage1.0-Conv2d-8-8-3*stage1.1-Conv2d-8-8-3*head-Linear-8-10&call=named_parameters |
+# The parameters of a small network, in the order of the walk. To add up their sizes is the first
+# proof.
+#
 # Counting needs no memory. On the `meta` device tensors have shapes and no values:
 
 # %%
@@ -2396,6 +2428,10 @@ predict(..., lambda: conv_weights(separable(256, 256)))
 # looks at the type. The gain of each residual branch's last norm is often set to zero, so that at first
 # every block hands its input on; `apply` comes to the children before their parents, so the parent has
 # the last word.
+#
+# Look: modules/walk#model=block-Sequential*block.0-Linear-4-4*block.1-ReLU*head-Linear-4-2&call=named_modules |
+# `named_modules` comes to a module before what is in it: number 1 is the model. `apply` would come
+# to it last.
 
 
 # %%
@@ -2457,6 +2493,9 @@ print(run(layer, stacked, (torch.ones(1, 2),)).flatten().tolist())
 # ones back. Think of what can happen in between: `forward` raises. A tied weight is named once and used
 # in two places. A module has two names, so its registry is visited twice, and the second visit saves
 # what the first put in.
+#
+# Look: modules/walk#model=a-Linear-2-2*b-Sequential*b.0-is-a&call=named_parameters |
+# One layer under two names: each of its tensors is named once, by the first path.
 #
 # PyTorch's own function falls for the last of these. Here one layer is used under two names, and after
 # the call the model has lost its weight:

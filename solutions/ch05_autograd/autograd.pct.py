@@ -1317,6 +1317,10 @@ for function in (Cube.apply, CubeWrong.apply):
 # `gradcheck` compares a backward with differences of function values. It found nothing wrong with
 # `CubeWrong`: its first derivative is right. `gradgradcheck` looks at the second, and refuses it.
 #
+# Look: autograd/graph#code=x = torch.ones(2, requires_grad=True);y = x * x;z = y * x;z.sum().backward()&line=3 |
+# A cube out of two products. Each saves its operands, and `y` comes back with the node that made
+# it.
+#
 # Now a Function worth having. The **cross-entropy** of one row of logits $z$ with target class $t$ is
 #
 # $$\ell = \log \sum_k e^{z_k} - z_t$$
@@ -1492,6 +1496,10 @@ for backend in ("eager", "aot_eager"):  # the second compiles the backward, like
 # any object. When backward needs the tensor, `unpack` gets that object and must return a tensor of the same
 # content.
 #
+# Look: autograd/graph#code=x = torch.ones(2, requires_grad=True);y = x * 2;z = y.sin();loss = z.sum();loss.backward()&line=4 |
+# `sin` saved its input, a tensor, and the product only its number 2. Step on, and what was saved is
+# freed.
+#
 # Here a product keeps its operands in half the space, at the price of some digits:
 
 # %%
@@ -1664,6 +1672,10 @@ grade("offloading")
 # %% [markdown]
 # Much of the memory of training is what nodes save. **Checkpointing** a part of a network saves nothing of
 # it: on the way back, the part is computed a second time, and what its nodes need is there again.
+#
+# Look: autograd/graph#code=x = torch.ones(2, requires_grad=True);a = x.sin();b = a.sin();c = b.sin();c.sum().backward()&line=4 |
+# Three calls, and each node keeps its input until backward. That is what checkpointing does
+# without.
 #
 # PyTorch has a place to put that in. Within `saved_tensors_hooks(pack, unpack)`, every tensor that a node
 # wants to save goes through `pack`, and the node keeps what `pack` returned, whatever that is. When
@@ -1876,6 +1888,9 @@ for name, options in [
 # %% [markdown]
 # In both, the sigmoids ran twice. The products of forward ran twice in the first only; what remains are the
 # five products that backward itself needs.
+#
+# Look: compile/cut#program=mlp&stage=partition&cut=0.5 | `torch.compile` chooses, too: of three
+# layers, what is saved under a budget, and what is computed twice. Move it.
 
 # %% [markdown] sitting="backward"
 # question: What does `backward` do?

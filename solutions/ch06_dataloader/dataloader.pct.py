@@ -234,6 +234,10 @@ print("1 worker and 2:      ", torch.equal(noise(1), noise(2)))
 print("1 worker and none:   ", torch.equal(noise(1), noise(0)))
 
 # %% [markdown]
+# Look: dataloader/workers#samples=12&batch_size=2&num_workers=2&load=1&work=1 |
+# Batch 2 is loaded by worker 0. Turn the number of workers to 3, and it is loaded by worker 2,
+# whose stream is another.
+#
 # So there is a need for a fence: draw as much as you like inside, and nobody outside notices. To be
 # useful it must hold all three streams, survive an error, and let you come back to the inner stream
 # where you left it.
@@ -793,6 +797,10 @@ print("size ", batch["size"])
 # Look at `size`: two tensors, one for each place of the pair. All first entries are together, all
 # second ones too. And look at the dtype: a Python `float` is a `float64`, and stays one. A model in
 # `float32` will not take it. A tensor or a NumPy array keeps the dtype it has.
+#
+# Look: dataloader/timeline#samples=12&batch_size=3&num_workers=1&load=2&work=2 |
+# A worker fetches three samples, one after the other, and then collates them: the last part of each
+# block.
 
 # %%
 print(torch.utils.data.default_collate([np.zeros(2, dtype=np.int16)]).dtype)
@@ -1092,6 +1100,10 @@ if not torch.accelerator.is_available():
 # So pinning is one more copy, and memory that the system cannot use for anything else. It can pay only
 # if the copy to the device is what you wait for.
 #
+# Look: dataloader/consumer#samples=16&batch_size=2&num_workers=2&load=1&work=6 |
+# Here the consumer sets the pace, and nothing that makes batches come sooner makes the epoch
+# shorter. Turn its work down.
+#
 # ## An epoch that can be repeated
 #
 # A run is interrupted in epoch 3. To go on you need the order of epoch 3, without reading epochs 0 to 2
@@ -1236,6 +1248,9 @@ for persistent in (False, True):
 # **What travels.** A worker puts a tensor into shared memory, and the main process maps that memory: no
 # second copy. (`default_collate` in a worker even stacks the samples there; see `collate_tensor_fn` in
 # `torch/utils/data/_utils/collate.py`.) All else is pickled, sent through a pipe and built again.
+#
+# Look: dataloader/places#samples=12&batch_size=2&num_workers=2&load=1&work=6&at=20 |
+# A slow consumer: finished batches wait among the results until they are taken. Step on.
 
 
 # %%
@@ -1320,6 +1335,10 @@ for workers in (0, 1, 2, 3):
 # takes batches from its workers in turn: batch 0 from worker 0, batch 1 from worker 1, and round
 # again. A worker that knows the batch size can take whole batches, and then the rank's stream is put
 # together again as it was.
+#
+# Look: dataloader/workers#samples=12&batch_size=2&num_workers=3&load=2&work=1 |
+# Three workers in turn: batches 0 and 3 are worker 0's, 1 and 4 worker 1's. Turn the number, and
+# the shares are others.
 #
 # Ranks ask for something else: the same number of steps. A rank that has one batch more waits in its
 # all-reduce for ranks that are gone. How long the stream is, nobody knows before its end.
@@ -1483,6 +1502,10 @@ predict(..., different_epochs)
 # A bug that shows with 8 workers cannot be looked at with 0. The third candidate ends this: a
 # generator **for each sample**, made on the spot from what names the sample: the run's seed, the
 # epoch, the index.
+#
+# Look: dataloader/workers#samples=8&batch_size=2&num_workers=0&load=2&work=2 |
+# Without workers the main process loads each batch itself, when it is asked for. Turn the number
+# up: who loads changes, and not what.
 #
 # Three numbers must become one seed. Adding them up is no good: seed 0, epoch 1, index 2 would be
 # seed 0, epoch 2, index 1, and whole rows of samples would share their crops. Then give each a part

@@ -1474,6 +1474,9 @@ grade("interpret")
 # A **pass** is a function that changes a graph and keeps what it computes. The first is the
 # simplest to say: a call whose result nobody uses is dead, and dead code can go.
 #
+# Look: compile/stages#program=dropout&stage=dynamo | In this graph each value is taken by another
+# call or returned: nothing is dead.
+#
 # Nobody uses the results of these either:
 
 # %%
@@ -1616,6 +1619,9 @@ for node in captured.graph.nodes:
 # What is a constant, then? An attribute of the module that stays what it is. A **parameter** does
 # not, an optimizer moves it. A **buffer** does not either if the graph writes to it, as batch norm
 # does with its running mean. In the graphs of this exercise such a write is a `copy_` at the end.
+#
+# Look: compile/stages#program=mlp&stage=dynamo | Weights are inputs of this graph, so each of its
+# calls depends on something from outside: nothing can be folded.
 #
 # **Predict.** Three numbers are stored in a module and one call depends on each. How many of the
 # three calls may be folded?
@@ -1778,6 +1784,10 @@ print(before, x.cos())
 # %% [markdown]
 # The schema knows that too. `Tensor(a)` on an argument and on the result: the result is a view of
 # the argument, or may be, as with `reshape`. `Tensor(a!)`: and it is written.
+#
+# Look: compile/stages#program=inplace&stage=dynamo | `add_` writes to `x`, the product reads it
+# afterwards, and no arrow says so: the order of the list does. In the joint graph `add` writes nothing,
+# and there is an arrow.
 
 # %%
 for op in (
@@ -2291,6 +2301,9 @@ grade("replace_pattern")
 # come. Fusion sits between the two. It decides which calls share a loop, and leaves it to the
 # **schedule** to say how that loop is tiled, unrolled or spread over threads.
 #
+# Look: compile/stages#program=pointwise&stage=dynamo | A chain of pointwise calls: five results, of
+# which one leaves the chain.
+#
 # Operators say of themselves whether they are pointwise:
 
 # %%
@@ -2460,6 +2473,9 @@ for name, kernels in [
 # $$x\,[\,W_q \;\; W_k \;\; W_v\,] = [\,xW_q \;\; xW_k \;\; xW_v\,]$$
 #
 # As many multiplications as before, `x` read once, one launch. It is horizontal fusion for matrices.
+#
+# Look: matmul/costs#a=64x256&b=256x768&dtype=float32 | Three weights of 256 × 256, side by side.
+# Make the result 256 wide, and the FLOPs are a third, and `x` is read as a whole even so.
 
 # %%
 x, wq, wk, wv = (torch.arange(n * 6.0).reshape(n, -1) for n in (1, 6, 6, 6))

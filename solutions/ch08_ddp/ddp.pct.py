@@ -110,6 +110,9 @@ print(on_ranks(3, total))
 # Nothing in the call says which `all_reduce` of the others it belongs to. The first of one rank
 # meets the first of the other, the second the second. That is the whole agreement. So most mistakes
 # in this chapter do not raise. They wait: with gloo for half an hour, here until `on_ranks` ends them.
+#
+# Look: ddp/ring#panel=ring&n=3&size=3&step=4 | An all-reduce among three ranks, one way to do it:
+# at the end each has the sum. Go back to see how.
 
 # %%
 
@@ -1083,6 +1086,10 @@ grade("accumulate")
 # %% [markdown]
 # Each bucket waits for all its gradients. If a model takes one of two branches, some never come. Here rank 0
 # takes branch `a` and rank 1 takes branch `b`; `c` is used by nobody.
+#
+# Look: ddp/buckets#panel=overlap&model=equal&cap=8&bandwidth=2&latency=0.5 |
+# A bucket goes out when the last of its gradients is there. If one never comes, neither does the
+# message.
 
 
 # %%
@@ -1151,6 +1158,9 @@ while node is not None:
 # %% [markdown]
 # Why not run `backward` and look which `.grad` is `None`? Because it is too late by then: buckets go out
 # during `backward`. And a `.grad` may be left from an earlier pass.
+#
+# Look: autograd/graph#code=a = torch.ones(2, requires_grad=True);b = torch.ones(2, requires_grad=True);x = torch.ones(2);y = a * x;loss = y.sum() |
+# The walk from the loss comes to `a`. No arrow leads to `b`. Write `a * b`, and it has one.
 #
 # **Predict.** `h = h + h`, thirty times, after `h = w * 1`. How many different nodes has the graph, the one
 # that adds to `w.grad` included?
@@ -1287,6 +1297,10 @@ predict(..., lambda: (4 - 1) * 100)
 # The agreements of this chapter are the same: who calls what, in which order, buffers and unused parameters
 # included. Other things differ. What is said of GPUs here was not run: it is from the documentation's pages
 # on `torch.distributed` and on `DistributedDataParallel`.
+#
+# Look: ddp/network#panel=overlap&model=equal&cap=4&bandwidth=2&latency=0.5 |
+# Six layers, six messages. Turn the network faster and slower, and see how much of them backward
+# hides.
 #
 # - The backend is `nccl` instead of `gloo`, one process for each GPU, with
 #   `torch.cuda.set_device(local_rank)` first.
@@ -2256,6 +2270,9 @@ if written("schedule"):
 # With float16 the loss is multiplied by a **scale**, so that small gradients do not vanish. If one overflows
 # to infinity, the step is skipped. Under DDP that needs no extra thought: gradients are averaged before
 # anyone looks, and what is infinite or NaN on one rank is finite on none.
+#
+# Look: formats/round#format=fp16&fp32=47800000 | A gradient of 64 under a scale of 1,024: 65,536 is
+# beyond `float16`, and infinity arrives. Halve it.
 #
 # With sharded gradients, as in ZeRO-2, each rank looks at **its shard**. One finds an infinity, the others
 # do not. What do they do?

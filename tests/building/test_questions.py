@@ -7,6 +7,7 @@ import pytest
 from grader.building.places import place
 from grader.building.programs import Program, printed
 from grader.building.questions import FOLDER, read_questions, without_source
+from grader.building.views import View
 from grader.course.course import AuthorError, find_course
 from tests.browser import ROOT
 
@@ -20,7 +21,7 @@ BLOCK = """\
 #
 # {answer}
 #
-# Look: strides#shape=2x3&ops=transpose.0.1 | What there is to see.
+# Look: strides/cells#shape=2x3&ops=transpose.0.1 | What there is to see.
 #
 # Go on: ch02_strides#view_stride, questions/index
 print(1)
@@ -37,8 +38,9 @@ def test_a_block_is_read(tmp_path):
     title, (one,) = read(tmp_path, BLOCK.format(name="does-it-copy", answer="Never."))
     assert title == "Shapes"
     assert (one.name, one.asked, one.answer) == ("does-it-copy", "Does it copy?", "Never.")
-    assert one.state == "strides#shape=2x3&ops=transpose.0.1"
-    assert one.caption == "What there is to see."
+    assert one.view == View(
+        "strides", "cells", "shape=2x3&ops=transpose.0.1", "What there is to see."
+    )
     assert one.further == ("ch02_strides#view_stride", "questions/index")
     assert one.code == "print(1)"
 

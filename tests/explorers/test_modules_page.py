@@ -56,8 +56,8 @@ def show(page: Page, site: str, state: str = RELU) -> None:
 
 
 def row(page: Page, label: str) -> Locator:
-    """The row of the tree whose label begins so."""
-    return page.locator(f".mo-row[aria-label^='{label}']")
+    """The row of the tree that shows this name."""
+    return page.locator(f".mo-row:has(.mo-name > b:text-is('{label}'))")
 
 
 def given(page: Page) -> list[str]:
@@ -90,7 +90,7 @@ def test_the_keyboard_alone_steps_through_a_walk(watch: Watch, site: str) -> Non
     page.keyboard.press("Enter")
     expect(sentence).to_contain_text("Its name is the empty string")
     expect(page.locator(".mo-row.here")).to_have_attribute(
-        "aria-label", "model, module, Model(), number 1"
+        "aria-label", "1, model, Model(), module"
     )
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
@@ -105,7 +105,7 @@ def test_the_keyboard_alone_steps_through_a_walk(watch: Watch, site: str) -> Non
         "last_act is the very object that came as act. The memo has it: passed over, with all below it."
     )
     expect(page.locator(".mo-row.here")).to_have_attribute(
-        "aria-label", "last_act, module, ReLU(), is act, passed over"
+        "aria-label", "last_act, ReLU(), is act, module, passed over"
     )
     page.keyboard.press("ArrowUp")
     expect(sentence).to_contain_text("head, Linear(6, 2)")

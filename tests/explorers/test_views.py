@@ -1,4 +1,4 @@
-"""Every small view of a chapter or a question: its state is one, and its numbers are torch's.
+"""Every small view of a chapter, a question or the home page: its state is one, and its numbers are torch's.
 
 What an explorer computes is compared with torch for thousands of random cases beside this file. Here it
 is asked once more for just the states that a reader meets, by the element that the page shows.
@@ -7,10 +7,12 @@ is asked once more for just the states that a reader meets, by the element that 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from html import unescape
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 import pytest
 import torch
@@ -43,6 +45,11 @@ def _all() -> Iterator[tuple[str, View]]:
         for one in read_questions(path)[1]:
             if one.view:
                 yield one.name, one.view
+    home = (ROOT / "site" / "index.md").read_text(encoding="utf-8")
+    for explorer, part, state in re.findall(
+        r'data-explorer="(\w+)" data-part="([\w-]+)" data-state="([^"]*)"', home
+    ):
+        yield "home", View(explorer, part, unquote(unescape(state)), "")
 
 
 VIEWS = list(_all())
@@ -199,9 +206,7 @@ def dataloader(given: Given, shown: Any) -> Any:
     )
     events = golden_dataloader.run(knobs)
     return {
-        "events": [
-            [e.time, e.kind, e.batch, e.worker, e.outstanding, e.aside] for e in events
-        ],
+        "events": [[e.time, e.kind, e.batch, e.worker, e.outstanding, e.aside] for e in events],
         "at": int(given.get("at", len(events))),
         "total": events[-1].time,
     }

@@ -15,6 +15,7 @@ CLASS = [
     Student("twin1", "Jo", "Ng", "", ""),
     Student("twin2", "Ng", "Jo", "", ""),
 ]
+DROPPED = [Student("emil", "Emil", "Marr", "", "4049"), Student("lu", "Lu", "Wu", "", "")]
 
 
 @pytest.fixture
@@ -22,11 +23,11 @@ def take(tmp_path):
     """Collect a zip of these files, all with the text of their number; return what became of it."""
     chapter = SimpleNamespace(root=tmp_path, id="ch01_formats", name="formats")
 
-    def take(*names, start=0):
+    def take(*names, start=0, **more):
         with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
             for number, name in enumerate(names, start):
                 archive.writestr(name, str(number))
-        return collect(chapter, tmp_path / "all.zip", CLASS)
+        return collect(chapter, tmp_path / "all.zip", CLASS, DROPPED, **more)
 
     take.chapter = chapter
     take.files = lambda: {
@@ -70,13 +71,49 @@ def test_moodle(take, between):
 def test_what_has_no_place_is_named(take):
     odd = "../../etc/passwd.ipynb"
     nobody, twins = "nobody_1_2_formats.ipynb", "Jo Ng_7_assignsubmission_file/formats.ipynb"
-    done = take(odd, nobody, twins, "adabyron_4711_5_essay.docx")
+    left = "marremil_4049_6_formats.ipynb"
+    done = take(odd, nobody, twins, left, "adabyron_4711_5_essay.docx")
     assert not done.placed and not take.files()
     said = done.unplaced
     assert said[odd].startswith("its name is neither")
     assert said[nobody].startswith("no student of the roster fits (name 'nobody', number 1)")
+    assert said[left].startswith("emil was dropped. Back again: undertorch course rejoin emil")
     assert said["Jo Ng_7_assignsubmission_file"].startswith("it fits twin1, twin2")
     assert said["adabyron_4711_5_essay.docx"] == "it is no notebook and no .py file"
+
+
+MOODLE = "Lu Wu_61_assignsubmission_file", "Lu Wu_62_assignsubmission_file"
+
+
+@pytest.mark.parametrize(
+    ("names", "why"),
+    [
+        (("byronada_4711_1_formats.ipynb", "adabyron_99_2_formats.ipynb"), "no student"),
+        (("-_7_1_formats.ipynb",), "no student"),
+        (("marremil_4049_1_formats.ipynb",), "emil was dropped"),
+        (("delacruzłukasz_17_1_a.ipynb", "delacruzłukasz_18_2_a.ipynb"), "it fits lukasz, and so"),
+        ((f"{MOODLE[0]}/formats.ipynb",), "it fits lu2, lu (dropped)"),
+    ],
+)
+def test_work_of_one_is_never_taken_for_that_of_another(take, monkeypatch, names, why):
+    """Of the same name, or of none, are: a stranger with a number of his own, two of whom one dropped, two of
+    whom the roster has one.
+    """
+    more = [Student("lu2", "Lu", "Wu", "", ""), Student("emil2", "Emil", "Marr", "", "4050")]
+    more.append(Student("nameless"))
+    monkeypatch.setattr("tests.instructor.test_collect.CLASS", [*CLASS, *more])
+    done = take(*names)
+    assert done.unplaced and all(why in said for said in done.unplaced.values())
+    assert set(done.placed) == ({"ada"} if names[0].startswith("byron") else set())
+
+
+def test_a_number_says_whose_it_is(take):
+    files = [f"{place}/formats.ipynb" for place in MOODLE]
+    done = take(*files, place={"61": "twin1", "62": "twin2"})
+    assert (done.placed, done.unplaced) == (("twin1", "twin2"), {})
+    assert read_collected(take.chapter)["twin2"]["back"] == MOODLE[1]
+    with pytest.raises(CourseError, match=r"No student has the id lu\."):
+        take(*files, place={"61": "lu"})
 
 
 def test_no_zip(take):

@@ -70,6 +70,21 @@ def test_what_nobody_could_grade_has_no_points(graded, command, out, columns):
         graded.execute(SCORE.format("NULL", ""))
 
 
+@pytest.mark.parametrize("command", [EXPORTS[0][0], EXPORTS[2][0]])
+def test_points_that_are_not_regraded_yet_are_named(graded, command):
+    """New points are in the header at once, in the rows only after a regrade."""
+    graded.execute(WORTH.format(8, 4))
+    try:
+        said = graded.run(*command)
+        assert "tiny: judged when exercises were worth other points: ada, bea" in said
+        assert "First: undertorch regrade tiny" in said
+    finally:
+        graded.execute(WORTH.format(4, 8))
+    assert "other points" not in graded.run(*command)
+
+
+WORTH = "UPDATE grade_cells SET max_score = {} WHERE max_score = {}"
+
 SCORE = (
     "UPDATE grade SET manual_score = {} WHERE id IN (SELECT g.id FROM grade g"
     " JOIN submitted_notebook n ON g.notebook_id = n.id"

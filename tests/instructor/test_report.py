@@ -73,6 +73,23 @@ def test_what_stands_out(room):
     assert seconds is not None and seconds > 0.5  # its card lets it have one second
 
 
+def test_a_note_beside_points_is_no_review():
+    def one(name, points):
+        result = Result("f", points, 1.0, "failed", review="Look at it.")
+        return GradedSubmission(Person(name), (result,))
+
+    room = Classroom("c", "C", (("f", "F", 1.0),), (one("ada", 0.0), one("bea", None)), ())
+    report = report_on(room)
+    assert (report.review, report.noted) == (
+        (("bea", ("Look at it.",)),),
+        (("ada", ("Look at it.",)),),
+    )
+    page = report_page([report], day="", anonymous=False)
+    assert (
+        "1 needs review, 1 has a note for a person" in page and ">A note for a person</h3>" in page
+    )
+
+
 def test_slow_is_slow_beside_the_class():
     def one(name, seconds):
         return GradedSubmission(Person(name), (Result("f", 1.0, 1.0, "passed", seconds=seconds),))

@@ -1,12 +1,14 @@
 """The JupyterLab that `undertorch learn` starts: what it shows, and that it saves by itself."""
 
+import re
+
 import pytest
 
 from grader.course.course import Course
 from grader.student.contents import write_contents
 from grader.student.fill import fill_folder
 from grader.student.folder import Folder
-from grader.student.lab import lab
+from grader.student.lab import Place, lab, notebook
 from grader.student.progress import progress
 from tests import ROOT
 from tests.jupyter import PATIENCE, Notebook, served
@@ -40,3 +42,28 @@ def test_a_learner_sees_the_chapter_and_no_tools_of_instructors(tmp_path, browse
             notebook.run("def decode", "def decode(*widths):\n    return 0.0  # mine")
     # what it was told is in the student's folder; nothing of it is in the configuration of their own
     assert not list(home.rglob("page_config.json")) + list(home.rglob("overrides.d"))
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("app", ["lab", "notebook"])
+def test_it_opens_at_an_exercise(tmp_path, browser, app):
+    """As `undertorch learn --at view_stride` does: from the address that Jupyter gives the browser."""
+    course, folder = Course(ROOT), Folder(tmp_path / "my")
+    fill_folder(course, folder.root)
+    chapter = course.chapter("ch02_strides")
+    at = Place(chapter, "view_stride")
+    launch = lab(course, folder, at) if app == "lab" else notebook(folder, at)
+    home = tmp_path / "home"
+    with served(launch.command, tmp_path, home, launch.environment), browser.new_page() as page:
+        page.set_default_timeout(PATIENCE)
+        (opened,) = (home / "runtime").glob("jpserver-*-open.html")
+        page.goto(
+            re.findall('href="([^"]+)"', opened.read_text())[0], wait_until="domcontentloaded"
+        )
+        title = chapter.exercise("view_stride").title.replace("`", "")
+        card = page.locator(".jp-MarkdownCell:visible", has=page.get_by_role("heading", name=title))
+        page.wait_for_timeout(12_000)  # until nothing moves it any more
+        top, notebook_top = (
+            one.bounding_box()["y"] for one in (card.first, page.locator(".jp-Notebook:visible"))
+        )
+        assert -8 <= top - notebook_top < 80

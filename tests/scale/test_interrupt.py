@@ -12,6 +12,7 @@ import psutil
 import pytest
 from nbgrader.api import Gradebook
 
+from grader.instructor.progress_bar import summary
 from grader.nbgrader import gradebook as gradebook_rows
 from grader.nbgrader import worker
 from grader.nbgrader.backlog import REFUSED
@@ -135,6 +136,16 @@ def test_a_submission_that_kills_its_worker_twice_needs_review(course, grade):
     }
     assert reviews.pop("dies") == REFUSED
     assert set(reviews.values()) == {"not run"}
+
+
+def test_whom_the_gradebook_did_not_know_is_named(course, grade):
+    """A folder's name that is no student's id becomes a student, as nbgrader has it."""
+    course.hand_in("a")
+    assert grade().strangers == []  # no roster
+    course.hand_in("b")
+    tally = grade()
+    assert (tally.graded, tally.strangers) == (2, ["b"])
+    assert "no roster had them: b. " in summary(tally, CHAPTER)
 
 
 def test_a_full_disk_ends_the_run_and_no_old_score_stays(course, grade):

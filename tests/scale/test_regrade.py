@@ -73,8 +73,13 @@ def test_points_of_the_card_reach_the_gradebook(course):
     released = course.root / f"chapters/{CHAPTER}/{CHAPTER}.ipynb"
     text = released.read_text()
     released.write_text(text.replace('"points": 4', '"points": 8'))
+    course.execute(
+        "UPDATE grade SET manual_score = 3 WHERE auto_score = 0 AND cell_id IN"
+        " (SELECT id FROM base_cell WHERE name = 'double-grade')"
+    )
     said = course.run("undertorch", "regrade", CHAPTER)
     assert "worth 8 points, was 4" in said
+    assert "A score given by hand stands; look again whether it fits: carl." in said
     assert course.scores()["ada", "double-grade"] == 8.0
     course.run("undertorch", "grade", CHAPTER, "--student", "ada", "--force")
     assert course.scores()["ada", "double-grade"] == 8.0

@@ -79,7 +79,8 @@ def test_what_a_person_gave_stays_and_is_looked_at_again(graded):
         "UPDATE grade SET manual_score = 3 WHERE cell_id IN"
         " (SELECT id FROM base_cell WHERE name = 'double-grade')"
     )
-    ours.run("undertorch", "grade", CHAPTER, "--student", "fred", "--force", "--seed", "11")
+    said = ours.run("undertorch", "grade", CHAPTER, "--student", "fred", "--force", "--seed", "11")
+    assert "A score given by hand stands; look again whether it fits: fred." in said
     row = next(row for row in ours.rows()[0] if row[:2] == ("fred", "double-grade"))
     assert row[2:5] == (4.0, 3.0, 1)
     assert ours.record("fred")["seed"] == 11

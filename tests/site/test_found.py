@@ -113,3 +113,20 @@ def test_every_question_has_its_page(built: Path) -> None:
         assert page.count("<pre") == 2, one.name  # a program and what it prints
         onward = page.partition('id="where-to-go-on"')[2].partition("<h2")[0]
         assert 'href="../chapters/' in onward, one.name
+
+
+def test_what_answers_a_question_leads_back_to_it(built: Path) -> None:
+    asked = re.compile(r'<h2[^>]* id="what-people-ask".*?</ul>', re.DOTALL)
+    full = 0
+    for _, one in QUESTIONS:
+        page = (built / f"questions/{one.name}.html").read_text(encoding="utf-8")
+        for address in set(
+            re.findall(r'href="\.\./((?:chapters/\w+|explorers)/[\w-]+\.html)', page)
+        ):
+            text = (built / address).read_text(encoding="utf-8")
+            links = re.findall(r'questions/([\w-]+)\.html"', "".join(asked.findall(text)))
+            if "solutions" in address or address == "explorers/index.html":
+                continue
+            assert one.name in links or len(links) == 6, (one.name, address)
+            full += one.name not in links
+    assert full < len(QUESTIONS)

@@ -6,9 +6,11 @@ calls serious or critical, and every control of an explorer by keyboard, with a 
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -54,13 +56,13 @@ MARK = """() => {
   }
   return looks.size;
 }"""
-# Text that is a cell's value is no label to speak at; the cell's label says that value in words. A formula
+# Bare numbers in a cell of memory are no label to speak at; the cell's label says them in words. A formula
 # is MathML for those who listen, where axe looks for no text.
 RUN = """async (rules) => {
   axe.configure({ rules: [
     { id: "color-contrast", selector: "[data-look]" },
     { id: "empty-table-header", selector: "th:not(:has(math))" },
-    { id: "label-content-name-mismatch", selector: "[aria-label]:not(.ut-bit, .ut-strip *, .ut-grids *, .mo-row)" },
+    { id: "label-content-name-mismatch", selector: "[aria-label]:not(.ut-strip *, .ut-grids *)" },
   ] });
   const { violations } = await axe.run(document, { resultTypes: ["violations"], preload: false, ...rules });
   return violations.filter(({ impact, id }) => ["serious", "critical"].includes(impact) || ["landmark-unique", "empty-table-header"].includes(id)).flatMap(({ id, nodes }) =>
@@ -70,7 +72,8 @@ RUN = """async (rules) => {
 
 # What axe does not see. The title of the contents stays while they are scrolled, so it must be opaque.
 # What is cut off must fade where it goes on; on a desk, that is for few lines of code. A column that is
-# a word wide is no column. And a sitting's page is twelve screens of 900 px long, or little more.
+# a word wide is no column. And a sitting's page is twelve screens of 900 px long, or little more; of those
+# at most five follow each other without a view, a drawing or a table.
 LAYOUT = """(desk) => {
   const wrong = [];
   for (const title of document.querySelectorAll(".md-nav--secondary > .md-nav__title")) {
@@ -84,7 +87,19 @@ LAYOUT = """(desk) => {
     if (cell.clientWidth && cell.clientWidth < 80 && cell.clientHeight > 160 && cell.textContent.length > 24) wrong.push(`a column of ${cell.clientWidth} px: ${cell.textContent.slice(0, 60)}`);
   }
   const screens = document.querySelector(".md-content").offsetHeight / 900;
-  if (desk && screens > 12.5 && document.querySelector(".ut-answer")) wrong.push(`${screens.toFixed(1)} screens`);
+  if (desk && document.querySelector(".ut-answer")) {
+    if (screens > 12.5) wrong.push(`${screens.toFixed(1)} screens`);
+    const { top, bottom } = document.querySelector(".md-content__inner").getBoundingClientRect();
+    let [seen, longest] = [top, 0];
+    for (const e of document.querySelectorAll(".ut-view, .md-typeset svg, .md-typeset img, .md-typeset table:not(.highlighttable)")) {
+      const { top: from, bottom: to, height } = e.getBoundingClientRect();
+      if (height < 60) continue;
+      longest = Math.max(longest, from - seen);
+      seen = Math.max(seen, to);
+    }
+    longest = Math.max(longest, bottom - seen) / 900;
+    if (longest > 5.1) wrong.push(`nothing to look at for ${longest.toFixed(1)} screens`);
+  }
   return wrong.slice(0, 5);
 }"""
 
@@ -121,8 +136,26 @@ def open_page(watch: Watch, address: str) -> None:
     watch.page.evaluate(AXE)
 
 
+MOST_TRAVELLED = {False: 150_000, True: 300_000}
+"""Bytes, compressed, that the first view of a page asks for: without and with an explorer on it."""
+
+
+def travelled(built: Path, site: str, asked: set[str]) -> int:
+    """Return how many bytes travel for these addresses, where the server compresses."""
+    files = [
+        built / unquote(urlsplit(url).path).lstrip("/") for url in asked if url.startswith(site)
+    ]
+    packed = {".woff2", ".png"}  # already
+    return sum(
+        len(data if path.suffix in packed else gzip.compress(data))
+        for path, data in ((path, path.read_bytes()) for path in files if path.is_file())
+    )
+
+
 def test_every_page(viewer: Watch, built: Path, site: str, pytestconfig: pytest.Config) -> None:
     """Where nothing changed, a tenth of the pages has its turn."""
+    asked: set[str] = set()
+    viewer.page.on("request", lambda request: asked.add(request.url))
     digests = passed.page_digests(built, Path(__file__))
     assert {"index.html", "404.html", *(f"explorers/{name}.html" for name in EXPLORERS)} <= {
         *digests
@@ -130,8 +163,16 @@ def test_every_page(viewer: Watch, built: Path, site: str, pytestconfig: pytest.
     every = passed.all_run(pytestconfig)
     found = {}
     for name in sorted(digests if every else passed.chosen("pages", digests, of=10)):
+        asked.clear()
         open_page(viewer, site + name)
+        if viewer.page.locator(".home").count():  # its small view is in the first screen
+            viewer.page.locator(".ut-answer").wait_for()
+        weight = travelled(built, site, asked)
+        assert weight > 80_000, (name, asked)  # else the count misses something
         found[name] = complaints(viewer)
+        explores = viewer.page.locator(".ut-explorer").count() > 0
+        if weight > MOST_TRAVELLED[explores]:
+            found[name].append(f"{weight} bytes travel")
     assert not {name: said for name, said in found.items() if said}
     if pytestconfig.getoption(passed.OPTION):
         passed.write("pages", digests)
@@ -154,9 +195,11 @@ def test_every_state_of_the_gallery(viewer: Watch, site: str, name: str) -> None
 def test_an_explorer_looks_alike_wherever_it_stands(viewer: Watch, site: str) -> None:
     """The home page styles its own sections, and an explorer's panels are sections too."""
     paddings = set()
-    for name in ("index.html", "explorers/formats.html"):
+    for name in ("index.html", "chapters/ch02_strides/view-rule.html"):
         viewer.page.goto(site + name)
+        viewer.page.locator(".ut-stage").first.scroll_into_view_if_needed()
         panels = viewer.page.locator(".ut-panel:visible")
+        panels.first.wait_for()
         paddings |= set(panels.evaluate_all("(all) => all.map((e) => getComputedStyle(e).padding)"))
     assert len(paddings) == 1
 

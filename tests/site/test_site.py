@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 import shutil
+from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -71,7 +72,7 @@ def test_the_index_of_the_search_waits_for_a_search(watch: Watch, site: str) -> 
     asked: list[str] = []
     watch.page.on("request", lambda request: asked.append(request.url))
     watch.page.goto(site + "glossary.html", wait_until="networkidle")
-    assert not [url for url in asked if "search_index" in url]
+    assert not [url for url in asked if "search" in url]
     watch.page.click("input.md-search__input")
     watch.page.wait_for_function(
         "() => !document.querySelector('.md-search-result__meta').textContent.includes('Initializing')"
@@ -98,6 +99,20 @@ MOST_BYTES = 500_000
 def test_no_page_is_too_heavy(built: Path) -> None:
     heavy = {name: (built / name).stat().st_size for name in pages(built)}
     assert not {name: size for name, size in heavy.items() if size > MOST_BYTES}
+
+
+def test_the_fonts_have_every_letter(built: Path) -> None:
+    """They are cut to the characters that their rules name: a letter beyond is another font's."""
+    sheet = (ROOT / "site" / "assets" / "extra.css").read_text(encoding="utf-8")
+    ranges = set(re.findall("unicode-range: (.+);", sheet))
+    assert len(ranges) == 1
+    known: set[int] = set()
+    for low, high in re.findall(r"U\+(\w+)(?:-(\w+))?", ranges.pop()):
+        known |= {*range(int(low, 16), int(high or low, 16) + 1)}
+    for name in pages(built):
+        said = re.sub("<[^>]*>", "", (built / name).read_text(encoding="utf-8"))
+        letters = {ch for ch in unescape(said) if ch.isalpha() and ord(ch) < 0x250}
+        assert not [ch for ch in letters if ord(ch) not in known], name
 
 
 MOVED = re.compile(r'<a class="ut-moved" href="([^"#]+)(?:#([^"]+))?" id="([^"]+)">')

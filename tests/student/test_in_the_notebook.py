@@ -125,9 +125,11 @@ def test_the_wrong_line_with_the_kernels_names(desk, student):
     desk.run("factor = 3")
     desk.run("def double(x):\n    y = x\n    return y * factor - x + x", "double")
     desk.run("def double(x):\n    y = x\n    return y * 3", "double")
-    assert "One change in line 3 makes every check pass." in desk.read('locate("double")')
-    desk.read('locate("double")')
-    assert "return y * 2" in desk.read('locate("double")')
+    assert "One change in line 3 makes every check pass." in desk.read(
+        'locate("double", seconds=600)'
+    )
+    desk.read('locate("double", seconds=600)')
+    assert "return y * 2" in desk.read('locate("double", seconds=600)')
     assert desk.read("display(double(torch.ones(1)).item())") == "3.0"  # the kernel has its own
     assert "There is no answer to look into." in desk.read('locate("total")')
 

@@ -1,11 +1,14 @@
 """`undertorch learn`: the folder, the page of progress, and how JupyterLab is laid out."""
 
 import json
+import os
+from pathlib import Path
 
 from grader.course.course import Course
 from grader.student.folder import Folder
 from grader.student.journal import STATE
-from grader.student.lab import lab
+from grader.student.lab import Place, lab, notebook
+from grader.student.targets import find_place
 from tests.scale.course import CHAPTER, RIGHT
 
 
@@ -50,6 +53,38 @@ def test_the_first_time_laid_out_then_as_it_was_left(student, tiny):
     left = path.read_text()
     assert lab(course, folder) == launch
     assert path.read_text() == left
+
+
+def test_it_opens_at_a_chapter_or_an_exercise(student, tiny):
+    course, folder = Course(tiny.root), Folder(student.my)
+    chapter = course.chapter(CHAPTER)
+    path = f"{CHAPTER}/{CHAPTER}.ipynb"
+    for place, end in [
+        (Place(chapter), path),
+        (Place(chapter, "double"), f"{path}#cell-id=double-card"),
+    ]:
+        assert (
+            lab(course, folder, place)
+            .command[-1]
+            .endswith(f"/lab/workspaces/undertorch/tree/{end}")
+        )
+        assert notebook(folder, place).command[-1].endswith(f"=/notebooks/{end}")
+    here = Path.cwd()
+    try:
+        os.chdir(student.home)
+        mine = Path(student.my.name)
+        assert find_place(course, "", "") == (Path("my"), None)
+        assert find_place(course, "other", "double") == (Path("other"), Place(chapter, "double"))
+        assert find_place(course, CHAPTER, "") == (mine, Place(chapter))
+        assert find_place(course, CHAPTER, "double") == (mine, Place(chapter, "double"))
+        assert find_place(course, "", "double") == (mine, Place(chapter, "double"))
+    finally:
+        os.chdir(here)
+
+
+def test_where_there_is_nothing_it_says_what_is_near(student):
+    assert "Did you mean double?" in student.run("learn", "--at", "duoble", "--no-open", status=2)
+    assert "is called 'ch77'" in student.run("learn", "ch77", "--no-open", status=2)
 
 
 def test_a_folder_that_cannot_be_made(student):

@@ -6,7 +6,7 @@ import { reached } from "./walks.js";
 import { what } from "./words.js";
 
 const MARKS = { modules: "■", parameters: "●", buffers: "◆", lists: "□" };
-const NOUNS = { modules: "module", parameters: "parameter", buffers: "buffer", lists: "plain list" };
+const NOUNS = { modules: "module", parameters: "parameter", buffers: "buffer", lists: "" };
 
 /** `pick(path)` is called when somebody chooses a row. */
 export function tree(pick) {
@@ -62,15 +62,15 @@ export function tree(pick) {
       const row = items[n];
       const number = order.get(path) ?? "";
       put(row,
-        h("span", { class: "mo-order" }, path === here && step <= events.length ? h("i", { "aria-hidden": "true" }, "▸") : null, number),
+        h("span", { class: "mo-order" }, path === here && step <= events.length ? h("i", { "aria-hidden": "true" }, "▸") : null, number === "–" ? h("span", { "aria-hidden": "true" }, number) : number),
         h("span", { class: "mo-name", style: `--depth:${depth}` }, h("i", { "aria-hidden": "true" }, MARKS[species]), h("b", {}, path ? last(path) : "model"), " ",
-          h("span", {}, object ? what(object) : ""), tags.map((tag) => h("em", { class: tag.startsWith("is ") ? "is" : "" }, tag))));
+          h("span", {}, object ? what(object) : ""), tags.map((tag) => [" ", h("em", { class: tag.startsWith("is ") ? "is" : "" }, tag)])));
       row.className = `mo-row ${species} ${listed ? "listed" : ""} ${ways.has(path) ? "" : "off"} ${number === "–" ? "passed" : ""} ${path === here ? "here" : ""}`;
       row.tabIndex = path === chosen ? 0 : -1;
-      const said = number === "–" ? "passed over" : number ? `number ${number}` : "";
+      // As it is read: a name that is spoken must begin with what is seen.
       for (const [name, value] of Object.entries({
         "aria-level": depth + 1, "aria-selected": path === chosen,
-        "aria-label": [path ? last(path) : "model", NOUNS[species], object ? what(object) : "", ...tags, said].filter(Boolean).join(", "),
+        "aria-label": [number === "–" ? "" : number, path ? last(path) : "model", object ? what(object) : "", ...tags, NOUNS[species], number === "–" ? "passed over" : ""].filter(Boolean).join(", "),
       })) row.setAttribute(name, value);
     });
   }

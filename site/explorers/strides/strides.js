@@ -16,6 +16,7 @@ class StridesExplorer extends Explorer {
     cells: [".ut-history", "[aria-label=Storage]", "[aria-label=Elements]"],
     address: [".ut-history", "[aria-label=Storage]", ".ut-two:has(> .ut-panel)"],
     view: [".ut-history", "[aria-label='View or copy']"],
+    "cells-view": [".ut-history", "[aria-label=Storage]", "[aria-label=Elements]", "[aria-label='View or copy']"],
   };
 
   get challenges() { return CHALLENGES; }
