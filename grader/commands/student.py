@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -499,3 +500,62 @@ def update(
             show_update(one, dry_run)
     if any(one.state == TROUBLE for one in found):
         raise typer.Exit(2)
+
+
+@app.command(rich_help_panel=PANEL)
+def capture(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A Python file of your own that uses torch.compile."),
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to",
+            metavar="CAPTURE",
+            help="Where to write; beside you, as FILE's name with .capture.json, if left out.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Run a file of yours, and write down what torch.compile makes of it.
+
+    The explorer of torch.compile opens what it wrote: your lines, bytecode, graphs, guards and cuts.
+    Your file runs as `python FILE` runs it, on this machine and without a sandbox: capture only code
+    that you trust. Whatever backend or mode it names, it is compiled as backend `aot_eager` does.
+    What the file prints goes to the terminal; what it compiles by a path of its own is not seen.
+
+    Exit status: 0 written, 1 the file raised an error or compiled nothing, 2 called wrongly, or a file
+    cannot be read or written.
+    """
+    target = to or Path(f"{file.stem}.capture.json")
+    if not file.is_file():
+        refuse(f"{file} is no file.")
+    from grader.student.capture import NothingCompiled, capture_file, is_capture, traceback_of
+
+    if target.exists() and not is_capture(target):
+        refuse(f"{target} is there and is no capture. Name another file with --to.")
+    try:
+        found = capture_file(file)
+    except NothingCompiled as nothing:
+        err.print(Text("undertorch: ", "red") + Text(str(nothing)), soft_wrap=True)
+        raise typer.Exit(1) from None
+    except (Exception, SystemExit) as error:
+        err.print(Text(traceback_of(error, file)), soft_wrap=True)
+        err.print(Text("undertorch: ", "red") + Text("Your file raised this. Nothing was written."))
+        raise typer.Exit(1) from None
+    try:
+        target.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+    except OSError as error:
+        refuse(f"{target} cannot be written: {error.strerror}.")
+    program = found["program"]
+    count = len(program["frames"])
+    frames = "1 compiled frame" if count == 1 else f"{count} compiled frames"
+    out.print(f"{frames} written to {target}", soft_wrap=True)
+    for what, left in found["left_out"].items():
+        if left:
+            out.print(f"Left out: {left} more {what}.")
+    out.print(
+        "Open it in the explorer of torch.compile: explorers/compile.html on the course's site.",
+        soft_wrap=True,
+    )

@@ -1,6 +1,8 @@
 // What all explorers share: building elements, rows of bits, choices, and a state that lives in the
 // address and is spoken. README.md beside this file says how to make a new one.
 
+import { Past, reachedBefore } from "./past.js";
+
 /** An element. `on…` props are listeners, null and false are left out, other props are attributes. */
 export const h = (tag, props, ...children) => fill(document.createElement(tag), props, children);
 
@@ -89,6 +91,11 @@ export function bitRow({ label, groups, worth, flip }) {
   return { element, show };
 }
 
+/** Controls that go through many values on the way to one: what they do in one go is one step to undo. */
+const FLOWING = "input:not([type=radio], [type=checkbox]), textarea, [role=slider], [role=spinbutton]";
+const STROKE = 700;
+const MOST_WRITTEN = 120;
+
 /**
  * The element itself. A subclass gives
  *   read(params)   the state that an address or the element's attributes describe, or null
@@ -97,12 +104,22 @@ export function bitRow({ label, groups, worth, flip }) {
  *   show(state)    brings them up to date; called again when the width changes
  *   say(state)     one sentence for the live region
  *   static parts   for small views: the selectors of what each of them shows, by its name
- * and calls change({…}) when somebody acts.
+ * and calls change({…}) when somebody acts. Where something moves in steps it also gives
+ *   advance(state) what changes in the next step, or null at the end
+ *   rewind(state)  what changes to begin anew, or null where nothing moves
+ *   pace           milliseconds of a step
+ * and, where it has some, challenges: a list of { id, goal, start, reached(state) }, start being an address.
  *
  * With small="name" it is a view in somebody's prose: it shows that part alone, in the state of the
  * attribute `state`, leaves the address to the page, and says in an event `turned` what it would hold.
  */
 export class Explorer extends HTMLElement {
+  #past = new Past();
+  #timer = null;
+  #taken = null;
+  #late = null;
+  #written = [];
+
   connectedCallback() {
     if (this.live) return;
     const others = document.querySelectorAll(".ut-explorer").length;
@@ -110,12 +127,14 @@ export class Explorer extends HTMLElement {
     this.small = this.getAttribute("small");
     this.live = h("p", { class: "ut-unseen", role: "status" });
     this.state = this.#first();
+    [this.opened, this.first] = [this.state, this.#fragment()];
     this.classList.add("ut-explorer");
-    put(this, this.#parts(this.#own(() => this.build())), this.live);
+    put(this, this.#own(() => (this.small === null ? [this.#tools(), this.build(), this.#challenges()] : this.#parts(this.build()))), this.live);
     this.#draw();
+    this.#showTools();
     if (this.small === null) addEventListener("hashchange", () => {
       const state = this.#addressed();
-      if (state) this.#take(state);
+      if (state) this.#alter(state);
     });
     let width = this.clientWidth;
     new ResizeObserver(() => {
@@ -124,12 +143,121 @@ export class Explorer extends HTMLElement {
     }).observe(this);
   }
 
+  disconnectedCallback() {
+    this.#halt();
+  }
+
+  get pace() { return 700; }
+
+  get challenges() { return []; }
+
   change(part) {
-    this.#take({ ...this.state, ...part });
-    const params = new URLSearchParams(this.write(this.state));
-    if (this.small !== null) this.dispatchEvent(new CustomEvent("turned", { detail: String(params) }));
-    // Replaced, not pushed: Back leaves the page and does not undo fifty bits.
-    else history.replaceState(history.state, "", "#" + params);
+    this.#halt();
+    this.#alter({ ...this.state, ...part }, this.#flows());
+    this.#address();
+  }
+
+  // ── What every explorer has above and below: undo, play, a link; challenges ──
+
+  #tools() {
+    const button = (act, ...text) => h("button", { type: "button", class: "ut-button", onclick: (event) => {
+      if (event.currentTarget.getAttribute("aria-disabled") !== "true") act();
+    } }, text);
+    const sign = (text) => h("span", { "aria-hidden": "true" }, text);
+    const go = (state) => {
+      this.#halt();
+      this.#take(state);
+      this.#address();
+    };
+    this.undo = button(() => go(this.#past.back(this.state)), sign("↶ "), "Undo");
+    this.redo = button(() => go(this.#past.on(this.state)), sign("↷ "), "Redo");
+    this.reset = button(() => this.change(this.opened), "Reset");
+    this.play = this.advance ? button(() => this.#play()) : null;
+    this.copied = h("input", { type: "text", readonly: true, hidden: true, "aria-label": "Link to what is shown" });
+    this.goal = h("p", { class: "ut-goal", hidden: true });
+    return [h("p", { class: "ut-tools", role: "group", "aria-label": "This drawing" },
+      this.play, this.undo, this.redo, this.reset, button(() => this.#copy(), "Copy link"), this.copied), this.goal];
+  }
+
+  #challenges() {
+    if (!this.challenges.length) return null;
+    this.won = reachedBefore(`ut-reached ${this.localName}`);
+    this.marks = this.challenges.map(() => h("b", {}));
+    return h("section", { class: "ut-panel ut-challenges", "aria-label": "Challenges" }, h("p", { class: "ut-head" }, h("b", {}, "Challenges")),
+      h("ol", {}, this.challenges.map((challenge, i) => h("li", {}, this.marks[i], h("span", {}, challenge.goal),
+        h("button", { type: "button", class: "ut-button", "aria-label": `Take it: ${challenge.goal}`, onclick: () => this.#accept(challenge) }, "Take it")))));
+  }
+
+  #accept(challenge) {
+    this.#taken = challenge;
+    this.change(this.read(new URLSearchParams(challenge.start)));
+    this.scrollIntoView?.({ block: "start" });
+  }
+
+  #showTools() {
+    if (this.small !== null) return;
+    const off = (button, is) => button.setAttribute("aria-disabled", is);
+    off(this.undo, !this.#past.before.length);
+    off(this.redo, !this.#past.after.length);
+    off(this.reset, this.#fragment() === this.first);
+    if (this.play) {
+      const runs = this.#timer !== null;
+      this.play.hidden = !runs && !this.advance(this.state) && !this.rewind(this.state);
+      put(this.play, h("span", { "aria-hidden": "true" }, runs ? "❚❚ " : "▶ "), runs ? "Pause" : "Play");
+    }
+    this.copied.hidden = true;
+    this.challenges.forEach(({ id }, i) => put(this.marks[i], this.won.has(id) ? ["✓", h("span", { class: "ut-unseen" }, " reached: ")] : h("span", { "aria-hidden": "true" }, "○")));
+    const done = this.#taken && this.#taken.reached(this.state);
+    this.goal.hidden = !this.#taken;
+    this.goal.classList.toggle("done", Boolean(done));
+    put(this.goal, this.#taken && [h("b", {}, done ? "✓ Reached: " : "Challenge: "), this.#taken.goal]);
+  }
+
+  async #copy() {
+    const link = new URL(`#${this.#fragment()}`, location.href).href;
+    let words = "The link is copied.";
+    try {
+      await navigator.clipboard.writeText(link);
+    } catch {
+      this.copied.hidden = false;
+      this.copied.value = link;
+      this.copied.select();
+      words = "Copy the link from the field.";
+    }
+    this.live.textContent = words;
+    this.dispatchEvent(new CustomEvent("ut-copied", { detail: link }));
+  }
+
+  #play() {
+    if (this.#timer !== null) return this.#halt();
+    let first = true;
+    const step = () => {
+      const part = first && !this.advance(this.state) ? this.rewind(this.state) : this.advance(this.state);
+      if (part) this.#alter({ ...this.state, ...part }, !first);
+      first = false;
+      if (!part || !this.advance(this.state)) this.#halt();
+    };
+    this.#timer = setInterval(step, this.pace);
+    step();
+    return this.#showTools();
+  }
+
+  #halt() {
+    if (this.#timer === null) return;
+    clearInterval(this.#timer);
+    this.#timer = null;
+    this.#showTools();
+    this.#address();
+    this.live.textContent = this.say(this.state);
+  }
+
+  /** Is this change one more step of the same stroke: a drag, or a word being typed? */
+  #flows() {
+    const now = performance.now();
+    const held = this.contains(document.activeElement) && document.activeElement.matches(FLOWING) ? document.activeElement : null;
+    const same = held !== null && held === this.held && now - this.when < STROKE;
+    [this.held, this.when] = [held, now];
+    return same;
   }
 
   #first() {
@@ -141,9 +269,8 @@ export class Explorer extends HTMLElement {
     return this.#addressed() ?? this.read(new Map([...this.attributes].map((a) => [a.name, a.value])));
   }
 
-  /** All that was built; of a small view, what it shows. */
+  /** Of all that was built, what a small view shows. */
   #parts(all) {
-    if (this.small === null) return all;
     const wanted = this.constructor.parts[this.small];
     if (!wanted) throw new Error(`no part of ${this.tagName}: ${this.small}`);
     const whole = put(h("div"), all);
@@ -171,9 +298,44 @@ export class Explorer extends HTMLElement {
     return this.read(new URLSearchParams(location.hash.slice(1)));
   }
 
+  #fragment() {
+    return String(new URLSearchParams(this.write(this.state)));
+  }
+
+  /** Into the address. Browsers take so many a second and no more: what a drag leaves over is written when it rests. */
+  #address() {
+    if (this.small !== null) {
+      this.dispatchEvent(new CustomEvent("turned", { detail: this.#fragment() }));
+      return;
+    }
+    clearTimeout(this.#late);
+    const now = performance.now();
+    this.#written = this.#written.filter((when) => now - when < 10_000);
+    try {
+      if (this.#written.length >= MOST_WRITTEN) throw new DOMException("", "SecurityError");
+      this.#written.push(now);
+      // Replaced, not pushed: Back leaves the page and does not undo fifty bits.
+      history.replaceState(history.state, "", `#${this.#fragment()}`);
+    } catch {
+      this.#late = setTimeout(() => this.#address(), 400);
+    }
+  }
+
+  #alter(state, together = false) {
+    const [before, was] = [this.state, this.#fragment()];
+    this.state = state;
+    if (this.#fragment() !== was) this.#past.leave(before, together);
+    this.#take(state);
+  }
+
   #take(state) {
     this.state = state;
     this.#draw();
-    this.live.textContent = this.say(state);
+    const before = this.#taken && this.won.has(this.#taken.id);
+    const reached = this.#taken?.reached(state);
+    if (reached) this.won.add(this.#taken.id);
+    this.#showTools();
+    // While something plays by itself, only its end is spoken.
+    if (this.#timer === null) this.live.textContent = `${reached && !before ? "Challenge reached. " : ""}${this.say(state)}`;
   }
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -35,6 +36,16 @@ RARE = (
     "with torch.inference_mode():\n    z = torch.ones(2)\nz.detach().mul_(z)\nz.data.add_(1)\nz[0:1].add_(1)",
     "w = torch.ones(2, requires_grad=True)\na = torch.ones(2)\nb = a[0:1]\na.mul_(w)\nb.mul_(2)",
     "x = torch.ones(2, requires_grad=True)\ny = x.sum()\nx.requires_grad_(False)\ny.backward()",
+    "with torch.inference_mode():\n    x = torch.ones(2)\n    z = torch.ones(2, 2)\na = x.mean()\nb = z.mean(0)\nc = x @ x\nd = z @ x\nw = x @ z\ny = z @ z\nx = x.relu()",
+    "x = torch.ones(2, 3, requires_grad=True)\ny = torch.ones(2)\nz = y @ x\na = x @ y",
+    "x = torch.ones(2)\ny = torch.ones(3)\nz = x @ y",
+    "x = torch.ones(2)\ny = torch.ones(3, 2)\nz = x @ y",
+    "x = torch.ones(2)\ny = x @ x.sum()",
+    "x = torch.ones(2)\ny = x @ 2",
+    "x = torch.ones(2, 2)\nx.view(4).add_(x)",
+    "x = torch.ones(2, 3)\ny = torch.ones(2, 2)\nz = x + y",
+    "x = torch.ones(2)\ny = x.sum(1)",
+    "a = 1\nb = 0\nc = a / b",
 )
 
 
@@ -72,7 +83,14 @@ class Run:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # .grad of a result is worth a warning
                 exec(text, space)
-        except (RuntimeError, TypeError, AttributeError, NameError, IndexError) as error:
+        except (
+            RuntimeError,
+            TypeError,
+            AttributeError,
+            NameError,
+            IndexError,
+            ZeroDivisionError,
+        ) as error:
             return f"{type(error).__name__}: {error}"
         finally:
             kept = space.keys() - {"torch", "__builtins__"}
@@ -220,9 +238,9 @@ def statement(source: random.Random, run: Run) -> str:
     unread = torch.is_grad_enabled() and not inside
     leaves = [name for name in tensors if attempt(lambda: run.names[name].is_leaf).get("is")]  # noqa: B023
     kind = source.choices(
-        ["binary", "unary", "alias", "nested", "augmented", "method", "through", "flag", "backward",
+        ["binary", "unary", "matmul", "alias", "nested", "augmented", "method", "through", "flag", "backward",
          "del", "twin", "number", "update", "clear", "with", "mode", "odd"],
-        [16, 12, 14, 6, 10, 6, 12, 4, 12, 2, 2, 3, 6, 1, 9, 1.2, 0.5],
+        [16, 16, 16, 14, 6, 10, 6, 12, 4, 12, 2, 2, 3, 6, 1, 9, 1.2, 0.5],
     )[0]  # fmt: skip
     # Mostly no refusal where one is certain: they would end nearly all programs.
     if not changeable(run.names[changed]) and source.random() < 0.9:
@@ -232,9 +250,23 @@ def statement(source: random.Random, run: Run) -> str:
     match kind:
         case "binary":
             left, right = source.choice([(a, b), (a, b), (a, number(source)), (number(source), a)])
-            return f"{target} = {left} {pick('*', '*', '+', '-')} {right}"
+            return f"{target} = {left} {pick('*', '*', '+', '-', '/')} {right}"
         case "unary":
-            return f"{target} = {a}.{pick('exp', 'sin', 'sum', 'clone')}()"
+            dims = run.names[a].dim()
+            dim = source.randrange(-max(dims, 1), max(dims, 1))
+            return pick(
+                *(f"{target} = {a}.{name}()" for name in ("exp", "sin", "sum", "clone", "relu", "mean")),
+                f"{target} = {a}.{pick('sum', 'mean')}({dim})",
+                f"{target} = torch.{pick('exp', 'relu', 'mean')}({a} * {number(source)})",
+                f"{target} = {pick(f'-{a}', f'{a} ** 2', f'{a} ** 3', f'-{a} ** 2', f'2 / {a}')}",
+            )  # fmt: skip
+        case "matmul":
+            fits = [(x, y) for x in tensors for y in tensors if meet(run.names[x], run.names[y])]
+            some_live = [pair for pair in fits if set(pair) & set(live)]
+            if not fits or source.random() < 0.02:
+                return f"{target} = {a} @ {b}"
+            left, right = source.choice(some_live or fits)
+            return f"{target} = {pick('', '', '-')}{left} @ {right}"
         case "alias":
             return f"{target} = {a}{_alias(source, run.names[a])}"
         case "nested":
@@ -247,9 +279,11 @@ def statement(source: random.Random, run: Run) -> str:
                 f"{target} = ({a} - {b}) * ({a} - {b})",
                 f"{target} = {a}.detach().clone(){'' if inside else '.requires_grad_()'}",
                 f"{target} = {a}.sin().exp().sum()",
+                f"{target} = ({a} / {number(source)} - {b}).relu().mean()",
+                f"{target} = (({a} - {b}) ** 2).mean()",
             )
         case "augmented":
-            return f"{changed} {pick('+=', '*=', '*=', '-=')} {pick(b, number(source))}"
+            return f"{changed} {pick('+=', '*=', '*=', '-=', '/=')} {pick(b, number(source))}"
         case "method":
             return f"{pick('', '', f'{target} = ')}{changed}.{pick('add_', 'mul_')}({pick(b, number(source))})"
         case "through":
@@ -285,6 +319,7 @@ def statement(source: random.Random, run: Run) -> str:
                 f"{c} += {b}",
                 f"{target} = {c} * {b}",
                 f"{target} = {c} - {b}",
+                f"{target} = {c} / {b}",
                 f"{c} -= {number(source)}",
             )
         case "update" if not unread and leaves:
@@ -352,6 +387,13 @@ def changeable(tensor: torch.Tensor) -> bool:
     return attempt(lambda: whole.is_leaf and whole.requires_grad) == {"is": False}
 
 
+def meet(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Say whether a @ b fits, and stays as small as the page's tensors."""
+    if not a.dim() or not b.dim() or a.shape[-1] != b.shape[0]:
+        return False
+    return a.numel() // len(b) * (b.numel() // len(b)) <= 9
+
+
 def _made(source: random.Random, target: str) -> str:
     # An inference tensor that requires grad has rules of its own; the explorer leaves it out.
     inside = torch.is_inference_mode_enabled()
@@ -359,6 +401,10 @@ def _made(source: random.Random, target: str) -> str:
     size = source.choice([2, 2, 2, 2, 1, 3])
     values = ", ".join(source.choice(["1.", "2.", "-1.", "0.5", ".25"]) for _ in range(size))
     made = [f"tensor([{values}]{grad})"] * 3
+    rows, columns = source.choice([(2, 2), (2, 2), (2, 2), (1, 2), (2, 1), (2, 3), (3, 2)])
+    row = lambda: ", ".join(source.choice(["1.", "2.", "-1.", "0.5"]) for _ in range(columns))  # noqa: E731
+    made += [f"tensor([{', '.join(f'[{row()}]' for _ in range(rows))}]{grad})"] * 3
+    made += [f"ones({rows}, {columns}{grad})"]
     made += [f"ones({size}{grad})", f"zeros({size}{grad})", f"tensor({values.split(',')[0]}{grad})"]
     return f"{target} = torch.{source.choice(made)}"
 
@@ -367,9 +413,10 @@ def _alias(source: random.Random, tensor: torch.Tensor) -> str:
     count = tensor.numel()
     views = [f".view({count})", ".view(-1)"]
     if tensor.dim():
-        start = source.randrange(count)
-        stop = source.randint(start + 1, count)
-        views += [f"[{start}:{stop}]", f"[{start}]", f"[:{stop}]", f"[{start - count}:]"]
+        rows = len(tensor)
+        start = source.randrange(rows)
+        stop = source.randint(start + 1, rows)
+        views += [f"[{start}:{stop}]", f"[{start}]", f"[:{stop}]", f"[{start - rows}:]"]
     return source.choice([".detach()", ".detach()", ".data", ".data", *views, *views])
 
 
@@ -381,7 +428,9 @@ def programs(count: int, lines: int = 14) -> Iterator[Case]:
     """
     source = random.Random(SEED)
     rare = [text.split("\n") for text in RARE]
-    for code in itertools.chain(rare, (drawn(source, lines) for _ in range(count))):
+    for written in itertools.chain(rare, (drawn(source, lines) for _ in range(count))):
+        whole = looped(source, written) if source.random() < 0.25 else written
+        code = unrolled(whole)
         steps = []
         for upto in range(1, len(code) + 1):
             steps.append(replayed(code[:upto], lambda run, error: {"error": error, **told(run)}))
@@ -389,7 +438,54 @@ def programs(count: int, lines: int = 14) -> Iterator[Case]:
                 break
         if steps:
             right = None if steps[-1]["error"] else honest(code)
-            yield {"code": "\n".join(code[: len(steps)]), "steps": steps, "right": right}
+            shown = whole if code != whole else code[: len(steps)]
+            yield {"code": "\n".join(shown), "steps": steps, "right": right}
+
+
+def indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def looped(source: random.Random, code: list[str]) -> list[str]:
+    """The program with some of its lines in a loop, if its numbers then stay small; else as it was."""
+    if not code:
+        return code
+    start = source.randrange(len(code))
+    end = start + 1
+    while end < len(code) and indent(code[end]) >= indent(code[start]) and source.random() < 0.7:
+        end += 1
+    while end < len(code) and indent(code[end]) > indent(code[start]):
+        end += 1
+    turns = source.randint(1, 4)
+    lead = " " * indent(code[start])
+    body = ["    " + line for line in code[start:end]]
+    whole = [*code[:start], f"{lead}for i in range({turns}):", *body, *code[end:]]
+    flat = unrolled(whole)
+    calm = len(flat) <= 40 and all(
+        replayed(flat[:upto], lambda run, _: tame(run.names)) for upto in range(1, len(flat) + 1)
+    )
+    return whole if calm else code
+
+
+def unrolled(code: list[str], by: int = 0) -> list[str]:
+    """The lines in the order in which they run; where a turn of a loop begins, an assignment."""
+    flat: list[str] = []
+    at = 0
+    while at < len(code):
+        line = code[at]
+        at += 1
+        found = re.fullmatch(r" *for (\w+) in range\((\d)\):", line)
+        if found is None:
+            flat.append(line[by:])
+            continue
+        end = at
+        while end < len(code) and indent(code[end]) > indent(line):
+            end += 1
+        for turn in range(int(found[2])):
+            flat.append(" " * (indent(line) - by) + f"{found[1]} = {turn}")
+            flat += unrolled(code[at:end], by + 4)
+        at = end
+    return flat
 
 
 def drawn(source: random.Random, lines: int) -> list[str]:

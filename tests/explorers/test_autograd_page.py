@@ -25,6 +25,8 @@ W = "w = torch.tensor([1., 2.], requires_grad=True)"
 GRAPH = [X, "y = x * 2", "z = y.exp()", "loss = z.sum()", "loss.backward()"]
 SILENT = [X, "y = (x * 2).exp()", "y.data.mul_(10)", "y.sum().backward()"]
 WHO = [X, "y = x * 2", "s = y.sin()", "e = y.exp()", "s.mul_(3)", "s.sum().backward(retain_graph=True)", "e.mul_(3)", "e.sum().backward()"]  # fmt: skip
+LAYER = ["x = torch.tensor([[1., 2.], [3., -4.]])", "w = torch.tensor([0.5, -1.], requires_grad=True)", "b = torch.zeros(1, requires_grad=True)", "h = (x @ w + b).relu()", "loss = ((h - 1) ** 2).mean()", "loss.backward()"]  # fmt: skip
+LOOP = ["w = torch.tensor([0.5], requires_grad=True)", "h = torch.ones(1)", "for i in range(3):", "    h = (w * h).sin()", "h.backward()"]  # fmt: skip
 # One state per kind of drawing and of refusal, with the widest graphs and the longest words.
 STATES = [
     (GRAPH, 4),
@@ -36,7 +38,10 @@ STATES = [
     ([X, "with torch.no_grad():", "    v = x.view(2)", "v.mul_(2)"], 4),
     ([X, *[f"{name} = x * x" for name in "abcd"], "y = (a + b) * (c + d)"], 6),
     ([X, "long_name_of_a_tensor = x.exp()", "y = long_name_of_a_tensor * long_name_of_a_tensor"], 3),
-    ([X, "y = x.relu()", "y.sum()"], 2),
+    ([X, "y = x.softmax()", "y.sum()"], 2),
+    (LAYER, 6),
+    (LOOP, 5),
+    (["x = torch.ones(3, 2, requires_grad=True)", "w = torch.tensor([[1., -0.25, 100.], [0.5, 3., 1.]], requires_grad=True)", "y = w @ x", "z = (y[0] @ y / 2).mean()"], 4),
     ([X, "y = x *"], 2),
     (["# nothing"], 1),
     (["t = torch.ones(4)", "b = t", "c = t[0]", "d = t.data", "n = 2.5", "m = d.sum().item()"], 6),
@@ -104,6 +109,46 @@ def test_a_moved_version_raises_and_a_data_edit_does_not(watch: Watch, site: str
     page.get_by_role("button", name="Back one line").click()
     expect(page.locator(".ag-said")).to_contain_text("y (version still 0)")
     expect(page.locator(".ag-graph svg")).to_contain_text("saved y v0 ≠ changed")
+
+
+def test_a_layer_and_its_loss(watch: Watch, site: str) -> None:
+    """What somebody types first: a matrix product, a bias, relu, a mean of squares."""
+    page = watch.page
+    show(page, site, LAYER)
+    run, _, _ = golden.replayed(LAYER, lambda run, error: (run, error, None))
+    assert run.names["w"].grad.tolist() == [13.5, -18.0]
+    expect(cell(page, "w", ".grad")).to_contain_text("[13.5, -18.]")
+    expect(cell(page, "b", ".grad")).to_contain_text("[4.5]")
+    expect(cell(page, "x", "value")).to_have_text("[[1., 2.], [3., -4.]]")
+    nodes = page.locator(".ag-graph li").all_inner_texts()
+    names = {re.match(r"\w+", node)[0] for node in nodes}
+    kinds = ("AccumulateGrad", "AddBackward0", "MeanBackward0", "MvBackward0", "PowBackward0")
+    assert names == {*kinds, "ReluBackward0", "SubBackward0"}
+    show(page, site, [*LAYER[:3], "h = w @ b"])
+    expect(page.locator(".ag-said")).to_contain_text("they must be equal")
+
+
+def test_a_loop_is_stepped_turn_by_turn(watch: Watch, site: str) -> None:
+    page = watch.page
+    show(page, site, LOOP, 2)
+    head = page.locator(".ag-head b")
+    step = page.get_by_role("button", name="Step one line")
+    for wanted, at in (("Line 3, turn 1 of 3", "1"), ("Line 4, turn 1 of 3", "1"), ("Line 3, turn 2 of 3", "2"), ("Line 4, turn 2 of 3", "2")):  # fmt: skip
+        step.click()
+        expect(head).to_have_text(wanted)
+        assert address(page)["turn"] == at
+    expect(cell(page, "i", "value")).to_have_text("1")
+    expect(page.locator(".ag-graph")).to_contain_text("5 nodes")
+    page.reload()
+    expect(head).to_have_text("Line 4, turn 2 of 3")
+    step.click()
+    step.click()
+    expect(head).to_have_text("Line 4, turn 3 of 3")
+    assert "turn" not in address(page), "the last turn is what a line shows by itself"
+    page.get_by_role("button", name="Back one line").click()
+    expect(page.locator(".ag-said")).to_contain_text(
+        "Turn 3 of 3. The indented lines run once more"
+    )
 
 
 def test_the_gutter_tells_modes_by_shape(watch: Watch, site: str) -> None:
@@ -184,7 +229,9 @@ def test_what_the_presets_show_is_torchs(watch: Watch, site: str) -> None:
         button.click()
         code = page.locator("textarea").input_value().split("\n")
         page.get_by_role("textbox", name="Program").press("Control+End")
-        run, error, shot = golden.replayed(code, lambda run, error: (run, error, golden.told(run)))
+        run, error, shot = golden.replayed(
+            golden.unrolled(code), lambda run, error: (run, error, golden.told(run))
+        )
         assert run is not None
         if error:
             expect(page.locator(".ag-torch")).to_have_text(error)

@@ -46,6 +46,14 @@ def test_the_captures_show_what_they_are_for() -> None:
     assert {name: lines for name, lines in broken.items() if lines} == {"branch": [3], "print": [3]}
     assert len(frames["branch"]) == len(frames["print"]) == 2
     assert [call["frames"] for call in CAPTURES[-1]["calls"]] == [[0], [1], [], [2]]
+    lines = {row[0]: row[6] for row in frames["branch"][0]["dynamo"]}
+    assert lines == {"l_x_": 0, "y": 2, "sum_1": 3, "gt": 3, "output": 0}
+    late = {row[0]: row[6] for row in frames["branch"][1]["joint"]}
+    assert (late["sin"], late["cos"], late["mul"]) == (4, 4, 4), "the gradient of line 4"
+    for program, frame in FRAMES:
+        size = len(program["source"].splitlines())
+        assert all(0 <= row[6] <= size for row in frame["dynamo"] + frame["joint"])
+        assert all(row[6] for row in frame["dynamo"] if row[1] == "c")
     assert sum(row[2].startswith("tanh") for row in frames["loop"][0]["dynamo"]) == 3
     assert any("copy_" in row[2] or "add_" in row[2] for row in frames["inplace"][0]["dynamo"])
     assert not any("_(" in row[2] for row in frames["inplace"][0]["joint"])
@@ -122,7 +130,7 @@ def test_graphs_are_laid_out_as_show_graph_does(laboratory: Page) -> None:
 
 
 READING = """return (i) => {
-  const { id, graph, cut, bytes, redone, wheres, late } = JSON.parse(given.cases[i]);
+  const { id, graph, cut, bytes, redone, wheres, late, groups, lines } = JSON.parse(given.cases[i]);
   const frame = m.programOf(id).frames[graph];
   const made = m.cutOf(frame, cut);
   if (m.savedBytes(frame, made) !== bytes) return `${id} ${cut}: ${m.savedBytes(frame, made)} bytes, not ${bytes}`;
@@ -131,6 +139,8 @@ READING = """return (i) => {
   if (rows.map(([, , one]) => one.where).join() !== wheres.join()) return `${id}: rows of settings`;
   const shown = rows.find(([, words, one]) => one === made && (words === "default_partition") === (cut === "default"));
   if (!shown) return `${id} ${cut}: no row`;
+  if (JSON.stringify(m.groups(frame.old).map(({ line, rows }) => [line, rows.length])) !== groups) return `${id}: groups`;
+  if (`${m.linesOf(frame.dynamo)}` !== `${lines}`) return `${id}: lines ${m.linesOf(frame.dynamo)}`;
   if ([...m.late(m.nodesOf(frame.joint))].join() !== late.join()) return `${id}: late`;
   return null;
 };"""
@@ -145,12 +155,19 @@ def test_what_is_told_of_a_cut_is_in_the_capture(laboratory: Page) -> None:
                 late.add(i)
         budgets = [frame["which"][i] for i in range(11, 0, -1)]
         rows = [one for i, one in enumerate(budgets) if i == 0 or one != budgets[i - 1]]
+        groups: list[list[int]] = []
+        for row in frame["old"]:
+            line = row.partition("|")[0]
+            groups = [*groups, [int(line), 0]] if line else groups
+            groups[-1][1] += 1
         for at, cut in enumerate(["default", *(f"{step / 10:.1f}" for step in range(11))]):
             made = frame["cuts"][frame["which"][at]]
             sizes = [nodes[i][5] for i in made["saved"]]
             cases.append(json.dumps({
                 "id": program["id"], "graph": program["frames"].index(frame), "cut": cut,
                 "bytes": None if None in sizes else sum(sizes), "late": sorted(late),
+                "groups": json.dumps(groups, separators=(",", ":")),
+                "lines": sorted({row[6] for row in frame["dynamo"]} - {0}),
                 "redone": [nodes[i][0] for i, mark in enumerate(made["where"]) if mark == "r"],
                 "wheres": [frame["cuts"][i]["where"] for i in (frame["which"][0], *rows)],
             }))  # fmt: skip
@@ -160,7 +177,7 @@ def test_what_is_told_of_a_cut_is_in_the_capture(laboratory: Page) -> None:
 def test_bytes_are_those_of_the_sizes() -> None:
     seen = 0
     for rows in GRAPHS:
-        for name, _, _, _, size, nbytes in rows:
+        for name, _, _, _, size, nbytes, _ in rows:
             if nbytes is not None:
                 shape, _, dtype = size.partition(" ")
                 numbers = [] if shape == "scalar" else [int(n) for n in shape.split("×")]

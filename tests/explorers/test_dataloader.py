@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import re
 import weakref
@@ -160,6 +161,30 @@ def _counters(events: list[Event]) -> list[list[int]]:
     return rows
 
 
+def _between(events: list[Event]) -> list[list[Any] | None]:
+    """What goes on half-way to the next event: the moment, the waiting, what is loaded since when, what is worked on."""
+    rows: list[list[Any] | None] = []
+    begun: dict[int, int] = {}
+    asked, work, since = None, None, 0
+    for (event, after), counted in zip(
+        itertools.pairwise(events), _counters(events)[:-1], strict=True
+    ):
+        if event.kind == "start":
+            begun[event.batch] = event.time
+        elif event.kind == "finish":
+            del begun[event.batch]
+        elif event.kind == "ask":
+            asked, work = event.time, None
+        elif event.kind == "deliver":
+            asked, work, since = None, event.batch, event.time
+        half = (event.time + after.time) / 2
+        waited = counted[3] + (0 if asked is None else half - event.time)
+        loading = [[batch, half - start] for batch, start in sorted(begun.items())]
+        busy = None if work is None else [work, half - since]
+        rows.append([half, waited, loading, busy] if after.time > event.time else None)
+    return [*rows, None]
+
+
 def _case(knobs: Knobs) -> str:
     events = golden_dataloader.run(knobs)
     case: dict[str, Any] = {
@@ -167,6 +192,7 @@ def _case(knobs: Knobs) -> str:
         "batches": list(knobs.loader(range(knobs.samples)).batch_sampler),
         "events": [list(dataclasses.astuple(event)) for event in events],
         "counters": _counters(events),
+        "between": _between(events),
     }
     return json.dumps(case)
 
@@ -175,7 +201,7 @@ def test_the_page_computes_what_torchs_loader_does(laboratory: Page) -> None:
     """Every event with its time, and all counters after it, for thousands of settings."""
     cases = [_case(knobs) for knobs in golden_dataloader.settings(3_000)]
     body = """return (i) => {
-      const { knobs, batches, events, counters } = JSON.parse(given.cases[i]);
+      const { knobs, batches, events, counters, between } = JSON.parse(given.cases[i]);
       const where = `${JSON.stringify(knobs)}: `;
       const run = m.simulate(knobs);
       if (JSON.stringify(run.batches) !== JSON.stringify(batches)) return `${where}batches ${JSON.stringify(run.batches)}`;
@@ -191,6 +217,12 @@ def test_the_page_computes_what_torchs_loader_does(laboratory: Page) -> None:
         const counted = [c.given, c.finished, c.delivered, c.waited, c.memory];
         if (counted.join() !== row.join()) return `${where}after event ${n}: ${counted}, not ${row}`;
         if (c.time !== events[n][0] || c.flight !== events[n][4] + events[n][5]) return `${where}after event ${n}`;
+        if (between[n]) {
+          const [half, waited, loading, busy] = between[n];
+          const found = m.between(run, n + 1, half);
+          const told = [m.happened(run, half), m.counters(run, n + 1, half).waited, found.loading.map(({ batch, done }) => [batch, done]), found.works && [found.works.batch, found.works.done]];
+          if (JSON.stringify(told) !== JSON.stringify([n + 1, waited, loading, busy])) return `${where}at ${half}: ${JSON.stringify(told)}, not ${JSON.stringify(between[n])}`;
+        }
         // The places add up to the counters: nothing is twice or nowhere.
         const places = m.places(run, n + 1);
         const at = (...names) => places.filter((name) => names.includes(name)).length;

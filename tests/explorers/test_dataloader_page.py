@@ -139,17 +139,45 @@ def test_pointing_drags_the_cursor(watch: Watch, site: str) -> None:
     show(page, site, SLOW)
     box = page.locator(".dl-drawing").bounding_box()
     assert box is not None
-    unit = (box["width"] - 70 - 8) / 56
-    page.mouse.move(box["x"] + 70 + 12.5 * unit, box["y"] + 20)
+    unit = (box["width"] - 74 - 8) / 56
+    page.mouse.move(box["x"] + 74 + 12.5 * unit, box["y"] + 20)
     page.mouse.down()
-    assert address(page)["at"] == "20", "the last event until unit 12"
-    page.mouse.move(box["x"] + 70 + 33 * unit, box["y"] + 20)
-    assert address(page)["at"] == "29"
+    assert address(page)["t"] == "12.5"
+    expect(page.locator(".dl-event")).to_contain_text("Unit 12.5 event 20 of 50")
+    expect(page.locator(".dl-event")).to_contain_text(
+        "Worker 0 is at 7.5 of 27 in batch 2. Worker 1 is at 2.5 of 5 in batch 5. "
+    )
+    page.mouse.move(box["x"] + 74 + 24.3 * unit, box["y"] + 20, steps=9)
+    assert address(page)["t"] == "24.3", "between two events, the cursor goes with the hand"
+    expect(row(page, "worker 0")).to_contain_text("loads 2 19.3 of 27")
+    expect(row(page, "consumer waited").locator("b")).to_have_text("16.3")
+    page.reload()
+    expect(page.locator(".dl-event b")).to_have_text("Unit 24.3")
+    page.mouse.down()
     page.mouse.move(box["x"] + 5, box["y"] + 20)
     assert address(page)["at"] == "7", "never before unit 0"
     page.mouse.up()
-    page.mouse.move(box["x"] + 70 + 33 * unit, box["y"] + 20)
+    page.mouse.move(box["x"] + 74 + 33 * unit, box["y"] + 20)
     assert address(page)["at"] == "7"
+
+
+def test_between_events_keys_lead_to_events_and_by_units(watch: Watch, site: str) -> None:
+    page = watch.page
+    show(page, site, state(slow=4) + "&t=24.3")
+    tab_to(page, ".dl-timeline")
+    for keys, wanted in (
+        (["Shift+ArrowRight", "Shift+ArrowRight"], ("t", "26.3")),
+        (["ArrowLeft"], ("at", "24")),
+        (["Shift+ArrowRight", "ArrowRight"], ("at", "25")),
+        (["Shift+ArrowLeft", "ArrowLeft"], ("at", "24")),
+        (["ArrowLeft"], ("at", "23")),
+    ):
+        for one in keys:
+            page.keyboard.press(one)
+        assert address(page).get(wanted[0]) == wanted[1], (keys, address(page))
+    show(page, site, state(slow=4) + "&t=24.3")
+    page.get_by_label("consumer, per batch").fill("5")
+    assert address(page)["t"] == "24.3", "a knob leaves the cursor at its time"
 
 
 def test_the_knobs_move_by_keyboard_and_the_cursor_stays_at_its_time(

@@ -134,6 +134,24 @@ def test_what_is_written_can_be_read(laboratory: Page) -> None:
     assert_right(outcome, 2_500)
 
 
+def test_a_chain_is_its_methods_one_after_the_other(laboratory: Page) -> None:
+    """Typed in one go it has the same methods, and ends where torch ends."""
+    cases = [case for case in golden.histories(2_000) if len(case["steps"]) > 1]
+    cases = [case for case in cases if not any(step["refused"] for step in case["steps"])]
+    assert max(len(case["steps"]) for case in cases) == 4
+    body = """return (i) => {
+      const { base, cells, steps } = cases[i];
+      const texts = steps.map(({ text }) => text.replace(/^x?\\.?/, ""));
+      const typed = texts.reduce((so, text) => so + (text.startsWith("[") ? text : `.${text}`), i % 2 ? "x" : "");
+      const ops = m.chain(typed).map(m.parse);
+      if (JSON.stringify(ops) !== JSON.stringify(texts.map(m.parse))) return `${typed}: ${JSON.stringify(ops)}`;
+      const { layout } = m.history({ ...base, cells, ops }).at(-1);
+      const last = steps.at(-1);
+      return same(layout.size, last.size) && same(layout.stride, last.stride) && layout.offset === last.offset ? null : `${typed}: ${JSON.stringify(layout)}`;
+    };"""
+    assert_right(ask(laboratory, body, cases), 700)
+
+
 def test_what_is_no_method_is_refused(laboratory: Page) -> None:
     texts = [
         "",

@@ -1,7 +1,9 @@
 // <autograd-explorer>: a small program, line by line; what each tensor and each node of the graph is after it.
-// The address holds code=… (Python, one statement a line) and line=3, where that is not the last.
+// The address holds code=… (Python, one statement a line), line=3, where that is not the last, and turn=2, where a line
+// in a loop is not shown as its last turn left it.
 
 import { Explorer, h, put } from "../explorer.js";
+import { CHALLENGES } from "./challenges.js";
 import { drawGraph, spoken } from "./graph.js";
 import { run } from "./run.js";
 import { TRIES, explain, isWrong, list, suggestions } from "./words.js";
@@ -20,16 +22,31 @@ class AutogradExplorer extends Explorer {
     tensors: ["[aria-label=Program]", ".ag-said", ".ag-tensors"],
   };
 
+  get challenges() { return CHALLENGES; }
+
+  get pace() { return 1200; }
+
+  /** To the next line that does something. */
+  advance() {
+    const shot = this.shots[this.at + 1];
+    return shot ? this.place(shot) : null;
+  }
+
+  rewind() {
+    return this.shots.length > 1 ? this.place(this.shots[0]) : null;
+  }
+
   read(params) {
     const code = clean(params.get("code") ?? "");
     if (!code.trim()) return null;
     const last = code.split("\n").length - 1;
     const line = /^\d{1,3}$/.test(params.get("line") ?? "") ? Number(params.get("line")) - 1 : last;
-    return { code, line: Math.max(0, Math.min(line, last)) };
+    const turn = /^[1-9]\d?$/.test(params.get("turn") ?? "") ? Number(params.get("turn")) : null;
+    return { code, line: Math.max(0, Math.min(line, last)), turn };
   }
 
-  write({ code, line }) {
-    return [["code", code], ...(line < code.split("\n").length - 1 ? [["line", line + 1]] : [])];
+  write({ code, line, turn }) {
+    return [["code", code], ...(line < code.split("\n").length - 1 ? [["line", line + 1]] : []), ...(turn ? [["turn", turn]] : [])];
   }
 
   get shots() {
@@ -40,9 +57,26 @@ class AutogradExplorer extends Explorer {
     return this.known;
   }
 
-  /** Where in `shots` the chosen line is: the last that ran up to it; −1 before the first. */
+  /** Where in `shots` the chosen line is: the last that ran up to it, in its turn; −1 before the first. */
   get at() {
-    return this.shots.findLastIndex((shot) => shot.line.at <= this.state.line);
+    const { line, turn } = this.state;
+    const last = this.shots.findLastIndex((shot) => shot.line.at <= line);
+    const then = turn ? this.shots.findIndex((shot) => shot.line.at === this.shots[last]?.line.at && shot.turn === turn) : -1;
+    return then < 0 ? last : then;
+  }
+
+  /** How often the line of a shot runs. */
+  turns(shot) {
+    return this.shots.findLast((other) => other.line.at === shot.line.at).turn;
+  }
+
+  /** The state in which this shot is the chosen one. */
+  place(shot) {
+    return { line: shot.line.at, turn: shot.turn < this.turns(shot) ? shot.turn : null };
+  }
+
+  change(part) {
+    super.change({ turn: null, ...part });
   }
 
   build() {
@@ -117,7 +151,7 @@ class AutogradExplorer extends Explorer {
   /** To the next or previous line that does something. */
   step(by) {
     const shot = this.shots[this.at + by];
-    if (shot) this.change({ line: shot.line.at });
+    if (shot) this.change(this.place(shot));
   }
 
   edit(act, by) {
@@ -181,7 +215,8 @@ class AutogradExplorer extends Explorer {
   showSaid(shot, line, beyond) {
     const found = shot ? explain(shot, this.shots[this.at - 1]) : { said: "Write a first line, or take a program from above." };
     this.words = beyond ? "Not reached: the program stopped before." : shot && shot.line.at !== line ? "Nothing runs here. Shown is what the line before left." : found.said;
-    put(this.where, `Line ${line + 1}`);
+    const turns = shot ? this.turns(shot) : 1;
+    put(this.where, `Line ${line + 1}${turns > 1 && shot.line.at === line ? `, turn ${shot.turn} of ${turns}` : ""}`);
     put(this.mode, !shot ? "" : shot.inference ? `inference mode${shot.grad ? ", grad mode on" : ""}` : `grad mode ${shot.grad ? "on" : "off"}`);
     const bad = shot?.line.at === line && found.bad;
     this.result.classList.toggle("alarm", Boolean(bad));

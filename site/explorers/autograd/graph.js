@@ -3,7 +3,7 @@
 import { h, svg } from "../explorer.js";
 import { called, keeps } from "./words.js";
 
-const WIDTH = 178;
+const WIDTH = 200;
 const LINE = 15;
 const GAP = 16;
 const RISE = 30;
@@ -76,7 +76,7 @@ export function drawGraph(shot, width) {
       const fresh = shot.born.some(({ one }) => one === slot.node.one);
       boxes.push(svg("g", { class: `${slot.node.variable ? "leaf" : ""} ${fresh ? "fresh" : ""}`, transform: `translate(${slot.x - WIDTH / 2} ${y})` },
         svg("rect", { width: WIDTH, height: own, rx: 6 }),
-        lines[i].map(([look, text], line) => svg("text", { class: look, x: 9, y: 17 + line * LINE, textLength: text.length > 26 ? WIDTH - 16 : null, lengthAdjust: "spacingAndGlyphs" }, text))));
+        lines[i].map(([look, text], line) => svg("text", { class: look, x: 9, y: 17 + line * LINE, textLength: text.length > 25 ? WIDTH - 16 : null, lengthAdjust: "spacingAndGlyphs" }, text))));
     });
     y += height + RISE;
   });

@@ -50,15 +50,12 @@ export const reachable = (roots) => {
   return [...met];
 };
 
-/** A gradient in the shape of what it belongs to: broadcasting is undone by a sum. */
-const reduced = (grad, { shape }) => (grad.length > (shape[0] ?? 1) ? [grad.reduce((a, b) => Math.fround(a + b), 0)] : grad.map(Math.fround));
-
 const added = (a, b) => a.map((value, i) => Math.fround(value + b[i]));
 
 /** tensor.backward(). Beside each gradient walks the one that the values at recording time would have given. */
 export function backward(world, tensor, keep) {
   const runtime = (message) => new Raised("RuntimeError", message);
-  if (world.requiresGrad(tensor) && (tensor.shape[0] ?? 1) !== 1) throw runtime("grad can be implicitly created only for scalar outputs");
+  if (world.requiresGrad(tensor) && tensor.shape.some((size) => size !== 1)) throw runtime("grad can be implicitly created only for scalar outputs");
   const root = world.edge(world, tensor);
   if (!root) throw runtime("element 0 of tensors does not require grad and does not have a grad_fn");
   const missing = new Map();
@@ -78,7 +75,7 @@ export function backward(world, tensor, keep) {
     if (one.inner && one.freed) throw runtime(TWICE);
     // The order in which the generated code unpacks.
     const now = {};
-    for (const part of ["other", "result", "self"]) now[part] = unpack(world, owner, part);
+    for (const part of ["mat2", "other", "result", "self", "tensor", "vec"]) now[part] = unpack(world, owner, part);
     const outs = came ? one.apply(came.grad, (part) => now[part]) : [];
     const rights = came ? one.apply(came.right, (part) => owner.saved[part].then) : [];
     if (!keep) one.freed = owner.freed = true;
@@ -86,7 +83,7 @@ export function backward(world, tensor, keep) {
       if (!to) return;
       if (outs[i]) {
         const there = arrived.get(to);
-        const [grad, right] = [reduced(outs[i], to), reduced(rights[i], to)];
+        const [grad, right] = [outs[i].map(Math.fround), rights[i].map(Math.fround)];
         arrived.set(to, there ? { grad: added(there.grad, grad), right: added(there.right, right) } : { grad, right });
       }
       missing.set(to, missing.get(to) - 1);

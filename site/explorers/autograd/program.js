@@ -1,7 +1,7 @@
 // A small part of Python, read line by line. No DOM. Statements and expressions become nested arrays:
 //   ["number", 2, float], ["name", "x"], ["binary", "+", a, b], ["call", of, method, args, named], ["attribute", of, name],
-//   ["slice", of, start, stop], ["index", of, at], ["make", "tensor", numbers or size, requires_grad]
-//   ["assign", name, e], ["inplace", name, "+", e], ["set", name, attribute, e], ["with", mode, on], ["mode", on],
+//   ["slice", of, start, stop], ["index", of, at], ["make", numbers, shape, requires_grad], ["negative", e]
+//   ["assign", name, e], ["inplace", name, "+", e], ["set", name, attribute, e], ["with", mode, on], ["mode", on], ["for", name, count],
 //   ["del", names], ["pass"], ["do", e]
 
 /** What a line may not say: Python's or torch's refusal (`type` is its class), or this page's ("Page"). */
@@ -12,10 +12,14 @@ export class Raised extends Error {
   }
 }
 
-const TOKEN = /\s*(?:([A-Za-z_]\w*)|(\d+\.?\d*|\.\d+)|([-+*]=|\*\*|[-+*/@=().,:[\]]))/y;
+const TOKEN = /\s*(?:([A-Za-z_]\w*)|(\d+\.?\d*|\.\d+)|(\*\*=|[-+*/@]=|\*\*|[-+*/@=().,:[\]]))/y;
 const MODES = { no_grad: false, enable_grad: true, inference_mode: false };
 const CONSTANTS = { True: true, False: false, None: null };
-export const METHODS = ["exp", "sin", "sum", "clone", "detach", "view", "item", "add_", "mul_", "requires_grad_", "backward"];
+const UNARY = ["exp", "sin", "relu", "sum", "mean"];
+export const METHODS = [...UNARY, "clone", "detach", "view", "item", "add_", "mul_", "requires_grad_", "backward"];
+
+/** The most numbers in a tensor, and turns of a loop. */
+const MOST = { numel: 6, turns: 5 };
 
 const page = (message) => new Raised("Page", message);
 
@@ -36,7 +40,7 @@ export function parse(text) {
   const list = tokens(text);
   let at = 0;
   const next = () => list[at]?.[1];
-  const kind = () => list[at]?.[0];
+  const kind = (ahead = 0) => list[at + ahead]?.[0];
   const take = () => list[at++][1];
   const is = (sign) => next() === sign && (at += 1, true);
   function want(sign) {
@@ -64,17 +68,24 @@ export function parse(text) {
   /** What stands in a call of `torch.…`, up to its last bracket. */
   function made(what) {
     want("(");
-    let numbers;
-    if (what !== "tensor") numbers = [whole()];
-    else if (is("[")) {
-      numbers = [];
-      do numbers.push(number()); while (is(",") && next() !== "]");
+    const shape = [];
+    const all = [];
+    function nested(depth) {
+      if (!is("[")) return all.push(number());
+      let length = 0;
+      do {
+        nested(depth + 1);
+        length += 1;
+      } while (is(",") && next() !== "]");
       want("]");
-    } else numbers = number();
-    const scalar = numbers[0] === "number";
-    const all = what === "tensor" ? (scalar ? [numbers] : numbers) : [];
+      if (length !== (shape[depth] ??= length)) throw page("All rows of a tensor are of one length.");
+      return length;
+    }
+    if (what === "tensor") nested(0);
+    else do shape.push(whole()); while (kind(1) === "number" && is(","));
     if (all.some(([, , float]) => !float)) throw page("Whole numbers would make an int64 tensor, which cannot require grad. Write 1. instead of 1.");
-    if (all.length > 4 || (what !== "tensor" && !(numbers[0] >= 1 && numbers[0] <= 4))) throw page("Tensors of one to four elements, please.");
+    const numel = shape.reduce((product, size) => product * size, 1);
+    if (shape.length > 2 || numel > MOST.numel || shape.some((size) => size < 1) || (what === "tensor" && all.length !== numel)) throw page(`Tensors of one to ${MOST.numel} elements and at most two dims, please.`);
     let wanted = false;
     if (is(",")) {
       if (next() !== "requires_grad") throw page("The one option here is requires_grad.");
@@ -83,8 +94,7 @@ export function parse(text) {
       wanted = flag();
     }
     want(")");
-    const values = what === "tensor" ? all.map(([, value]) => value) : Array(numbers[0]).fill(what === "ones" ? 1 : 0);
-    return ["make", values, scalar ? [] : [values.length], wanted];
+    return ["make", what === "tensor" ? all.map(([, value]) => value) : Array(numel).fill(what === "ones" ? 1 : 0), shape, wanted];
   }
   function atom() {
     if (is("(")) {
@@ -92,15 +102,34 @@ export function parse(text) {
       want(")");
       return inside;
     }
-    if (kind() === "number" || next() === "-") return number();
+    if (kind() === "number") return number();
     const called = name();
     if (called !== "torch") return ["name", called];
     want(".");
     const what = name();
     if (["tensor", "ones", "zeros"].includes(what)) return made(what);
-    throw page(Object.hasOwn(MODES, what) || what === "set_grad_enabled" ? `Write with torch.${what}(…): on a line of its own.` : `This page knows torch.tensor, ones and zeros, not torch.${what}.`);
+    if (UNARY.includes(what)) {
+      want("(");
+      const inside = sum();
+      want(")");
+      return ["call", inside, what, [], {}];
+    }
+    throw page(Object.hasOwn(MODES, what) || what === "set_grad_enabled" ? `Write with torch.${what}(…): on a line of its own.` : `This page knows torch.tensor, ones and zeros, ${UNARY.join(", ")}, not torch.${what}.`);
   }
+  /** x ** 2 binds closer than a minus before it. */
   function factor() {
+    if (next() === "-") {
+      if (kind(1) === "number" && list[at + 2]?.[1] !== "**" && list[at + 2]?.[1] !== ".") return number();
+      at += 1;
+      return ["negative", factor()];
+    }
+    const base = trailed();
+    if (!is("**")) return base;
+    const power = kind() === "number" ? whole() : 0;
+    if (power !== 2 && power !== 3) throw page("This page knows ** 2 and ** 3.");
+    return ["power", base, power];
+  }
+  function trailed() {
     let of = atom();
     for (;;) {
       if (is("[")) {
@@ -122,7 +151,7 @@ export function parse(text) {
             } else args.push(Object.hasOwn(CONSTANTS, next()) ? ["constant", CONSTANTS[take()]] : sum());
             if (next() !== ")") want(",");
           }
-          if (!METHODS.includes(what)) throw page(`This page does not know .${what}().`);
+          if (!METHODS.includes(what)) throw page(`This page does not know .${what}(). It knows ${METHODS.join(", ")}.`);
           of = ["call", of, what, args, named];
         }
       } else return of;
@@ -131,10 +160,9 @@ export function parse(text) {
   const chain = (part, signs) => () => {
     let left = part();
     while (signs.includes(next())) left = ["binary", take(), left, part()];
-    if (["**", "/", "@"].includes(next())) throw page(`This page knows + − and *, not ${next()}.`);
     return left;
   };
-  const sum = chain(chain(factor, ["*"]), ["+", "-"]);
+  const sum = chain(chain(factor, ["*", "/", "@"]), ["+", "-"]);
   function mode() {
     want("torch");
     want(".");
@@ -158,10 +186,22 @@ export function parse(text) {
       return ["with", what, on];
     }
     if (next() === "torch" && list[2]?.[1] === "set_grad_enabled") return ["mode", mode()[1]];
-    if (["for", "if", "while", "def", "import", "print", "class", "try"].includes(next())) throw page(`This page knows no ${next()}: one statement after the other, and with blocks.`);
+    if (is("for")) {
+      const [variable, means] = [name(), is("in")];
+      if (!means || next() !== "range") throw page("This page knows loops over range(…), such as for i in range(3):");
+      at += 1;
+      want("(");
+      const turns = whole();
+      want(")");
+      want(":");
+      if (turns < 1 || turns > MOST.turns) throw page(`This page knows loops of one to ${MOST.turns} turns.`);
+      return ["for", variable, turns];
+    }
+    if (["if", "while", "def", "import", "print", "class", "try"].includes(next())) throw page(`This page knows no ${next()}: one statement after the other, with blocks, and loops over range(…).`);
     const left = sum();
     const sign = next();
-    if (!["=", "+=", "-=", "*="].includes(sign)) return ["do", left];
+    if (sign === "@=" || sign === "**=") throw page(`This page knows no ${sign}: in place it knows +=, -=, *= and /=.`);
+    if (!["=", "+=", "-=", "*=", "/="].includes(sign)) return ["do", left];
     at += 1;
     if (left[0] === "name") return sign === "=" ? ["assign", left[1], sum()] : ["inplace", left[1], sign[0], sum()];
     if (sign === "=" && left[0] === "attribute" && left[1][0] === "name") {
@@ -179,22 +219,22 @@ export function parse(text) {
 export function lines(code) {
   const rows = code.split("\n").map((whole, at) => ({ at, whole: whole.replace(/#.*/, "").trimEnd() })).filter(({ whole }) => whole.trim());
   const indents = [0];
-  let opened = false;
+  let opened;
   return rows.map(({ at, whole }, row) => {
     const indent = whole.length - whole.trimStart().length;
     const line = { at, text: whole.trim() };
     try {
-      if (opened && indent <= indents.at(-1)) throw new Raised("IndentationError", "expected an indented block after 'with' statement");
+      if (opened && indent <= indents.at(-1)) throw new Raised("IndentationError", `expected an indented block after '${opened}' statement`);
       if (!opened && indent > indents.at(-1)) throw new Raised("IndentationError", "unexpected indent");
       if (opened) indents.push(indent);
       while (indent < indents.at(-1)) indents.pop();
       if (indent !== indents.at(-1)) throw new Raised("IndentationError", "unindent does not match any outer indentation level");
       line.statement = parse(line.text);
-      opened = line.statement[0] === "with";
-      if (opened && row === rows.length - 1) throw new Raised("IndentationError", "expected an indented block after 'with' statement");
+      opened = ["with", "for"].find((word) => word === line.statement[0]);
+      if (opened && row === rows.length - 1) throw new Raised("IndentationError", `expected an indented block after '${opened}' statement`);
     } catch (error) {
       if (!(error instanceof Raised)) throw error;
-      opened = false;
+      opened = undefined;
       line.error = error;
     }
     line.depth = indents.length - 1;

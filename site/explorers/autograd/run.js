@@ -2,22 +2,29 @@
 
 import { METHODS, Raised, lines } from "./program.js";
 import { backward, reachable, unpack } from "./nodes.js";
-import { METHOD, binary, edge, gradFn, inPlace, fresh, requiresGrad, setRequiresGrad, valuesOf, wrapped } from "./tensors.js";
+import { METHOD, binary, edge, gradFn, inPlace, fresh, product, requiresGrad, setRequiresGrad, valuesOf, wrapped } from "./tensors.js";
 
 const TAKES = { add_: 1, mul_: 1, view: 1 };
+const MAY_TAKE = ["requires_grad_", "sum", "mean"];
+const ARITHMETIC = { "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "/": (a, b) => a / b };
 const OPTIONS = { backward: "retain_graph", requires_grad_: "requires_grad" };
 // What may be asked of x.grad; more would need its own history.
-const OF_GRAD = ["exp", "sin", "sum", "clone", "item"];
+const OF_GRAD = ["exp", "sin", "relu", "sum", "mean", "clone", "item"];
+/** The most lines that run, loops counted. */
+const MOST = 80;
 
 const typeOf = (value) => (value === null ? "NoneType" : value.storage ? "Tensor" : value.float ? "float" : "int");
 const page = (message) => new Raised("Page", message);
 
 function calculate(world, sign, a, b, how = sign) {
   if (a === null || b === null) throw new Raised("TypeError", `unsupported operand type(s) for ${how}: '${typeOf(a)}' and '${typeOf(b)}'`);
+  if (sign === "@" && a.storage && b.storage) return product(world, a, b);
+  if (sign === "@" && (a.storage || b.storage)) throw new Raised("TypeError", `unsupported operand type(s) for @: '${typeOf(a)}' and '${typeOf(b)}'`);
   if (a.storage && how !== sign) return inPlace(world, sign, a, b.storage ? b : wrapped(b));
   if (a.storage || b.storage) return binary(world, sign, a.storage ? a : wrapped(a), b.storage ? b : wrapped(b));
-  const number = sign === "*" ? a.number * b.number : sign === "+" ? a.number + b.number : a.number - b.number;
-  return { number, float: a.float || b.float };
+  if (sign === "@") throw new Raised("TypeError", `unsupported operand type(s) for ${how}: '${typeOf(a)}' and '${typeOf(b)}'`);
+  if (sign === "/" && b.number === 0) throw new Raised("ZeroDivisionError", a.float || b.float ? "float division by zero" : "division by zero");
+  return { number: ARITHMETIC[sign](a.number, b.number), float: a.float || b.float || sign === "/" };
 }
 
 function evaluate(world, names, e) {
@@ -29,6 +36,13 @@ function evaluate(world, names, e) {
       if (!names.has(e[1])) throw new Raised("NameError", `name '${e[1]}' is not defined`);
       return names.get(e[1]);
     case "binary": return calculate(world, e[1], of(e[2]), of(e[3]));
+    case "negative":
+    case "power": {
+      const value = of(e[1]);
+      if (value?.storage) return METHOD[e[0]](world, value, e[2]);
+      if (value === null) throw new Raised("TypeError", e[0] === "power" ? "unsupported operand type(s) for ** or pow(): 'NoneType' and 'int'" : "bad operand type for unary -: 'NoneType'");
+      return { ...value, number: e[0] === "power" ? value.number ** e[2] : -value.number };
+    }
     case "make": {
       const made = fresh(world, e[1], e[2]);
       return e[3] ? setRequiresGrad(world, made, true) : made;
@@ -49,7 +63,7 @@ function evaluate(world, names, e) {
   const values = args.map(of);
   const option = OPTIONS[method];
   if (Object.keys(named).some((name) => name !== option)) throw page(`This page knows no such option of .${method}().`);
-  if (values.length !== (TAKES[method] ?? (method === "requires_grad_" ? values.length && 1 : 0))) throw page(`.${method}() takes ${TAKES[method] ? "one value" : "nothing"} here.`);
+  if (values.length !== (TAKES[method] ?? (MAY_TAKE.includes(method) ? values.length && 1 : 0))) throw page(`.${method}() takes ${TAKES[method] ? "one value" : "nothing"} here.`);
   switch (method) {
     case "add_":
     case "mul_":
@@ -62,7 +76,10 @@ function evaluate(world, names, e) {
     case "backward":
       world.leaves = backward(world, t, named.retain_graph ?? false);
       return null;
-    default: return METHOD[method](world, t);
+    default:
+      if (!values.length) return METHOD[method](world, t);
+      if (values[0]?.number === undefined || values[0].float) throw page(`.${method}() takes one dim, or nothing.`);
+      return METHOD[method](world, t, values[0].number);
   }
 }
 
@@ -129,32 +146,49 @@ function photograph(world, names) {
   return { grad: world.grad, inference: world.inference, tensors, nodes, bytes };
 }
 
-/** After each line { line, grad, inference, tensors, nodes, bytes, error, born, leaves, statement }; the first that raises is the last. */
+/**
+ * After each line { line, turn, grad, inference, tensors, nodes, bytes, error, born, leaves, statement }; the first that raises
+ * is the last. `turn` is how often the line has run: in a loop it runs more than once.
+ */
 export function run(code) {
   const world = { grad: true, inference: false, made: 0, values: valuesOf, gradFn, edge, requiresGrad };
   const names = new Map();
-  const open = [];
+  const rows = lines(code);
+  const open = []; // per block what was before, or the loop that it is
   const shots = [];
-  for (const line of lines(code)) {
-    while (open.length > line.depth) Object.assign(world, open.pop());
+  const turns = new Map();
+  for (let at = 0; ; at += 1) {
+    while (open.length > (rows[at]?.depth ?? 0)) {
+      const block = open.at(-1);
+      if (block.turn + 1 < block.turns) {
+        ({ at } = block);
+        break;
+      }
+      Object.assign(world, open.pop().before);
+    }
+    const line = rows[at];
+    if (!line) return shots;
     const { made } = world;
     world.leaves = [];
-    let error = line.error ?? null;
     const { statement } = line;
+    let error = line.error ?? (shots.length === MOST ? page(`This page runs at most ${MOST} lines.`) : null);
     try {
       if (!error && statement[0] === "with") {
-        open.push({ grad: world.grad, inference: world.inference });
+        open.push({ before: { grad: world.grad, inference: world.inference } });
         world.grad = statement[2];
         world.inference ||= statement[1] === "inference_mode";
+      } else if (!error && statement[0] === "for") {
+        if (open.at(-1)?.at !== at) open.push({ at, turn: -1, turns: statement[2], before: {} });
+        names.set(statement[1], { number: open.at(-1).turn += 1, float: false });
       } else if (!error) execute(world, names, statement);
     } catch (raised) {
       if (!(raised instanceof Raised)) throw raised;
       error = raised;
     }
+    turns.set(line.at, (turns.get(line.at) ?? 0) + 1);
     const until = world.made;
     const shot = photograph(world, names);
-    shots.push({ ...shot, line, statement, error, leaves: world.leaves, born: shot.nodes.filter(({ one }) => one.id > made && one.id <= until) });
-    if (error) break;
+    shots.push({ ...shot, line, turn: turns.get(line.at), statement, error, leaves: world.leaves, born: shot.nodes.filter(({ one }) => one.id > made && one.id <= until) });
+    if (error) return shots;
   }
-  return shots;
 }

@@ -6,7 +6,12 @@ export const number = (value) => {
   return /[.eIN]/.test(text) ? text.replace("Infinity", "inf") : `${text}.`;
 };
 
-export const list = (values, shape = [values.length]) => (shape.length ? `[${values.map(number).join(", ")}]` : number(values[0]));
+export function list(values, shape = [values.length]) {
+  if (!shape.length) return number(values[0]);
+  const [rows, ...rest] = shape;
+  const size = values.length / rows;
+  return `[${Array.from({ length: rows }, (_, row) => list(values.slice(row * size, (row + 1) * size), rest)).join(", ")}]`;
+}
 
 const and = (parts) => [parts.slice(0, -1).join(", "), parts.at(-1)].filter(Boolean).join(" and ");
 
@@ -41,6 +46,8 @@ const WHY = [
   [/does not require grad/, () => "Nothing that led to this tensor was recorded: there is no graph to walk."],
   [/scalar outputs/, () => "backward starts from one number. Take .sum() first."],
   [/only change requires_grad/, () => "This is a result: its graph decides. y.detach() is the way out of the graph."],
+  [/cannot be multiplied|size mismatch|same number of elements/, () => "The last dim of what stands on the left of @ meets the first of what stands on the right: they must be equal."],
+  [/must match the size/, () => "Two sizes that meet are equal, or one of them is 1. They are compared from the last dim on."],
   [/^(A view was|Output 0)/, () => "Should the change be recorded or not? The view was made unrecorded, the change is not. Do both inside the block, or both outside."],
 ];
 
@@ -131,6 +138,7 @@ export function explain(shot, before) {
   const e = kind === "assign" ? rest[0] : kind === "do" ? name : kind === "inplace" ? ["inplace"] : null;
   const parts = [];
   if (kind === "with" || kind === "mode") parts.push(modes(shot, statement));
+  if (kind === "for") parts.push(`Turn ${shot.tensors.find((row) => row.name === name).number + 1} of ${rest[0]}. The indented lines run once more; in the graph nothing says that there was a loop.`);
   if (kind === "pass") parts.push("Nothing happens.");
   if (kind === "del") {
     const gone = before.tensors.filter((row) => name.includes(row.name) && row.t);
@@ -164,6 +172,9 @@ export const TRIES = [
   ["who saved what", [X, "y = x * 2", "s = y.sin()", "e = y.exp()", "s.mul_(3)", "s.sum().backward(retain_graph=True)", "e.mul_(3)", "e.sum().backward()"], 7],
   ["no_grad in the middle", [X, "h = x * 2", "with torch.no_grad():", "    n = h.exp()", "    v = h.view(2)", "loss = (h * n).sum()", "loss.backward()"], 5],
   ["inference tensor in training", [W, "with torch.inference_mode():", "    f = torch.ones(2)", "    g = w * f", "c = f.clone()", "y = c * w", "y = f * w"]],
+  ["a layer and a loss", ["x = torch.tensor([[1., 2.], [3., -4.]])", "w = torch.tensor([0.5, -1.], requires_grad=True)", "b = torch.zeros(1, requires_grad=True)", "h = (x @ w + b).relu()", "loss = ((h - 1) ** 2).mean()", "loss.backward()"], 5],
+  ["a loop unrolled", ["w = torch.tensor([0.5], requires_grad=True)", "h = torch.ones(1)", "for i in range(3):", "    h = (w * h).sin()", "h.backward()"], 4],
+  ["training steps", ["w = torch.tensor([1., 2.], requires_grad=True)", "for i in range(3):", "    loss = (w * w).mean()", "    w.grad = None", "    loss.backward()", "    with torch.no_grad():", "        w -= 0.5 * w.grad"]],
   ["backward twice", [X, "y = x * x", "loss = y.sum()", "loss.backward(retain_graph=True)", "loss.backward()", "loss.backward()"]],
   ["total += loss", [W, "total = 0", "loss = (w * w).sum()", "total += loss", "loss = (w * w).sum()", "total += loss", "loss = (w * w).sum()", "total += loss.item()"], 6],
   ["update a leaf", [W, "loss = (w * w).sum()", "loss.backward()", "with torch.no_grad():", "    w -= 0.1 * w.grad", "w.grad = None", "w -= 0.1"]],
@@ -182,8 +193,8 @@ export function suggestions(shot) {
   const other = rows.at(-2)?.name ?? last;
   const block = (mode) => `with torch.${mode}():\n    ${free} = ${last} * 2`;
   return [
-    ...[`${last} * 2`, `${last} * ${other}`, `${last} + ${other}`, `${last}.exp()`, `${last}.sin()`, `${last}.sum()`, `${last}.detach()`, `${last}.clone()`, `${last}.data`, `${last}[0:1]`, `${last}.view(-1)`].map((e) => `${free} = ${e}`),
+    ...[`${last} * 2`, `${last} * ${other}`, `${last} + ${other}`, `${last} / 2`, `${last} @ ${other}`, `${last} ** 2`, `${last}.exp()`, `${last}.sin()`, `${last}.relu()`, `${last}.sum()`, `${last}.mean()`, `${last}.detach()`, `${last}.clone()`, `${last}.data`, `${last}[0:1]`, `${last}.view(-1)`].map((e) => `${free} = ${e}`),
     `${last}.mul_(3)`, `${last}.add_(1)`, `${last}.data.mul_(3)`, `${last}.requires_grad_()`, `${last}.sum().backward()`, `${last}.sum().backward(retain_graph=True)`,
-    block("no_grad"), block("enable_grad"), block("inference_mode"), "torch.set_grad_enabled(False)", `del ${last}`, ...made,
+    `for i in range(3):\n    ${last} = ${last}.sin()`, block("no_grad"), block("enable_grad"), block("inference_mode"), "torch.set_grad_enabled(False)", `del ${last}`, ...made,
   ];
 }

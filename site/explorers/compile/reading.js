@@ -2,20 +2,48 @@
 
 import { CAPTURES } from "./captures.js";
 
+const SETTINGS = 12;
 export const BUDGETS = Array.from({ length: 11 }, (_, i) => i / 10);
 export const STAGES = ["python", "bytecode", "dynamo", "joint", "partition"];
 
 /** A node as captured is a row; here with names. */
-export const nodesOf = (rows) => rows.map(([name, kind, call, reads, size, bytes]) => ({ name, kind, call, reads, size, bytes }));
+export const nodesOf = (rows) => rows.map(([name, kind, call, reads, size, bytes, line]) => ({ name, kind, call, reads, size, bytes, line }));
 
-export const programs = CAPTURES;
+/** The reader's own programs, once files of them are open. */
+const own = [];
 
-export const programOf = (id) => CAPTURES.find((one) => one.id === id);
+export const programs = () => [...CAPTURES, ...own];
+
+export const programOf = (id) => programs().find((one) => one.id === id);
+
+/** Keep one, beside those from before: they can be come back to. Gives its id. */
+export function keepOwn(program) {
+  const id = `own${own.length ? own.length + 1 : ""}`;
+  own.push({ ...program, id });
+  return id;
+}
+
+/** Instructions as captured, a line's number before its first, in groups: { line, rows }. */
+export function groups(rows) {
+  const found = [];
+  for (const row of rows) {
+    const [line, text] = [Number(row.slice(0, row.indexOf("|"))), row.slice(row.indexOf("|") + 1)];
+    if (line || !found.length) found.push({ line, rows: [] });
+    found.at(-1).rows.push(text);
+  }
+  return found;
+}
+
+/** The lines of the program that a graph was made of. */
+export const linesOf = (rows) => [...new Set(rows.map(([, , , , , , line]) => line).filter(Boolean))].sort((a, b) => a - b);
 
 /** "default", or a budget as text: which entry of `which` it is. */
 export const settingAt = (cut) => (cut === "default" ? 0 : 1 + Math.round(Number(cut) * 10));
 
-export const cutOf = (frame, cut) => frame.cuts[frame.which[settingAt(cut)]];
+/** Of a large graph, only the two usual cuts were captured. */
+export const hasAllCuts = (frame) => !frame.which.includes(null);
+
+export const cutOf = (frame, cut) => frame.cuts[frame.which[settingAt(cut)] ?? frame.which[SETTINGS - 1]];
 
 /** Bytes of the saved tensors; null where a size is a symbol. */
 export function savedBytes(frame, cut) {
@@ -37,6 +65,7 @@ export function late(nodes) {
 /** Neighbouring settings with one result: [first cut, words, cut]. */
 export function settings(frame) {
   const rows = [["default", "default_partition", frame.cuts[frame.which[0]]]];
+  if (!hasAllCuts(frame)) return [...rows, ["1.0", "min-cut, budget 1.0", frame.cuts[frame.which[SETTINGS - 1]]]];
   let start = 10;
   for (let step = 10; step >= 0; step -= 1) {
     if (step && frame.which[step] === frame.which[step + 1]) continue;
@@ -48,4 +77,4 @@ export function settings(frame) {
 }
 
 export const plural = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
-export const bytesText = (n) => (n === null ? "their bytes depend on s0" : plural(n, "byte").replace(/\B(?=(\d{3})+ )/, ","));
+export const bytesText = (n) => (n === null ? "their bytes depend on a size that changes" : plural(n, "byte").replace(/\B(?=(\d{3})+ )/, ","));

@@ -1,11 +1,13 @@
 // <dataloader-explorer>: who loads which batch when, and what waits for what, as the knobs move. The
-// address has the settings by their names, slow=3.7 for slow samples, and at: how many events have happened.
+// address has the settings by their names, slow=3.7 for slow samples, and the cursor: at, how many events have
+// happened, or t, a moment between two of them.
 
 import { Explorer, h, put } from "../explorer.js";
+import { CHALLENGES } from "./challenges.js";
 import { RANGES, knobs } from "./knobs.js";
-import { counters, mostMemory, places, simulate } from "./run.js";
+import { counters, happened, mostMemory, places, simulate } from "./run.js";
 import { timeline } from "./timeline.js";
-import { count, python, tell, totals, verdict } from "./words.js";
+import { count, meanwhile, python, tell, totals, units, verdict } from "./words.js";
 
 const DEFAULTS = { samples: 16, batch_size: 2, num_workers: 2, prefetch_factor: 2, load: 2, late: 24, work: 4 };
 const TRIES = [
@@ -20,6 +22,21 @@ const TRIES = [
 
 const KEY = [["slow", "slow sample"], ["collate", "collate"], ["ready", "in the result queue"], ["aside", "put aside: not its turn"], ["wait", "consumer waits"]];
 
+/** The cursor after so many events, and at some moment: the two ways to say where it is. */
+function placed(settings, at) {
+  const { events } = simulate(settings);
+  const to = Math.min(at, events.length);
+  return { at: to, time: to ? events[to - 1].time : 0 };
+}
+
+function moment(settings, time) {
+  const run = simulate(settings);
+  return { at: happened(run, time), time: Math.min(time, run.total) };
+}
+
+const TICK = 50;
+const SPEED = 8;
+
 class DataloaderExplorer extends Explorer {
   static parts = {
     timeline: ["[aria-label=Timeline]"],
@@ -32,9 +49,25 @@ class DataloaderExplorer extends Explorer {
     counts: ["[aria-label=Timeline]", ".dl-counts"],
   };
 
+  get challenges() { return CHALLENGES; }
+
+  get pace() { return TICK; }
+
+  /** A little further in time: so many units a second. */
+  advance({ at, time }) {
+    const { run } = this;
+    if (at === run.events.length) return null;
+    const to = Math.round(10 * Math.min(run.total, time + TICK * SPEED / 1000)) / 10;
+    return { at: happened(run, to), time: to };
+  }
+
+  rewind() {
+    return { at: 0, time: 0 };
+  }
+
   read(params) {
     const given = (name) => params.get(name) ?? null;
-    const names = [...Object.keys(DEFAULTS), "in_order", "drop_last", "slow", "at"];
+    const names = [...Object.keys(DEFAULTS), "in_order", "drop_last", "slow", "at", "t"];
     if (names.every((name) => given(name) === null)) return null;
     const state = {};
     for (const [name, [, least, most]] of Object.entries(RANGES)) {
@@ -49,22 +82,25 @@ class DataloaderExplorer extends Explorer {
     }
     const slow = (given("slow") ?? "").split(".").filter((text) => text);
     const at = given("at") ?? "999";
-    if (![...slow, at].every((text) => /^\d{1,3}$/.test(text))) return null;
+    const time = given("t");
+    if (![...slow, at].every((text) => /^\d{1,3}$/.test(text)) || !/^\d{1,4}(\.\d)?$/.test(time ?? "0")) return null;
     state.slow = [...new Set(slow.map(Number))].filter((sample) => sample < state.samples).sort((a, b) => a - b);
-    return { ...state, at: Math.min(Number(at), simulate(state).events.length) };
+    return { ...state, ...(time === null ? placed(state, Number(at)) : moment(state, Number(time))) };
   }
 
-  write({ in_order, drop_last, slow, at, ...state }) {
+  write({ in_order, drop_last, slow, at, time, ...state }) {
     const pairs = Object.keys(DEFAULTS).map((name) => [name, state[name]]);
     if (!in_order) pairs.push(["in_order", "False"]);
     if (drop_last) pairs.push(["drop_last", "True"]);
     if (slow.length) pairs.push(["slow", slow.join(".")]);
-    if (at < this.run.events.length) pairs.push(["at", at]);
+    const { events } = this.run;
+    if (time > (events[at - 1]?.time ?? 0)) pairs.push(["t", time]);
+    else if (at < events.length) pairs.push(["at", at]);
     return pairs;
   }
 
   get run() {
-    const { at, ...settings } = this.state;
+    const { at, time, ...settings } = this.state;
     const key = JSON.stringify(settings);
     if (this.key !== key) {
       this.key = key;
@@ -75,23 +111,22 @@ class DataloaderExplorer extends Explorer {
 
   /** A knob moves: the cursor stays at its time, or at the end. */
   turn(part) {
-    const { at } = this.state;
-    const { events } = this.run;
-    const time = at === events.length ? Infinity : at ? events[at - 1].time : -1;
+    const { at, time } = this.state;
     const next = { ...this.state, ...part };
     next.slow = next.slow.filter((sample) => sample < next.samples);
-    this.change({ ...next, at: simulate(next).events.filter((event) => event.time <= time).length });
+    const ended = at === this.run.events.length;
+    this.change({ ...next, ...(at || time ? moment(next, ended ? Infinity : time) : placed(next, 0)) });
   }
 
   build() {
     const tries = TRIES.map(([name, { at = 999, ...settings }]) => {
       const whole = { ...DEFAULTS, in_order: true, drop_last: false, slow: [], ...settings };
-      const go = () => this.change({ ...whole, at: Math.min(at, simulate(whole).events.length) });
+      const go = () => this.change({ ...whole, ...placed(whole, at) });
       return h("button", { type: "button", class: "ut-button", onclick: go }, name);
     });
     this.knobs = knobs((part) => this.turn(part));
     this.point = h("p", { class: "dl-verdict" });
-    this.timeline = timeline((at) => this.change({ at }));
+    this.timeline = timeline((at, time) => this.change({ at, time }));
     const step = (name, go) => h("button", { type: "button", class: "ut-button", onclick: go }, name);
     this.event = h("p", { class: "dl-event" });
     this.where = h("dl", { class: "dl-where" });
@@ -118,23 +153,29 @@ class DataloaderExplorer extends Explorer {
   show(state) {
     const { run } = this;
     this.said ??= this.key; // what a page opens with is not announced
-    const { at } = state;
+    const { at, time } = state;
     this.knobs.show(state);
     const [point, more] = verdict(run);
     put(this.point, h("b", {}, point), " ", more);
-    const { time } = counters(run, at);
-    const sentence = at ? tell(run, at - 1) : "Nothing has happened yet.";
-    this.timeline.show(run, at, `${at} of ${run.events.length} events, unit ${time}. ${sentence}`);
-    put(this.event, h("b", {}, `Unit ${time}`), h("span", { class: "ut-soft" }, ` event ${at} of ${run.events.length}`), h("br", {}), sentence);
-    this.showWhere(run, at);
-    this.showCounts(run, at);
+    const sentence = this.sentence();
+    this.timeline.show(run, at, time, `${at} of ${run.events.length} events, unit ${units(time)}. ${sentence}`);
+    put(this.event, h("b", {}, `Unit ${units(time)}`), h("span", { class: "ut-soft" }, ` event ${at} of ${run.events.length}`), h("br", {}), sentence);
+    this.showWhere(run, at, time);
+    this.showCounts(run, at, time);
     const all = totals(state);
     put(this.others, all.map((total, n) => h("li", { class: n === state.num_workers ? "here" : "" },
       h("span", {}, count(n, "worker")), h("i", { style: `--part:${total / Math.max(...all, 1)}` }), h("b", {}, total))));
     put(this.code, python(state));
   }
 
-  showWhere(run, at) {
+  /** What has just happened, or what goes on since. */
+  sentence() {
+    const { at, time } = this.state;
+    if (time > (this.run.events[at - 1]?.time ?? 0)) return meanwhile(this.run, at, time);
+    return at ? tell(this.run, at - 1) : "Nothing has happened yet.";
+  }
+
+  showWhere(run, at, time) {
     const list = places(run, at);
     const { num_workers: n, in_order } = run.knobs;
     const chip = (batch, kind = "") => h("span", { class: `dl-chip w${Math.max(run.of[batch].worker, 0)} ${kind}` }, batch);
@@ -150,7 +191,7 @@ class DataloaderExplorer extends Explorer {
     const workers = Array.from({ length: Math.max(n, 1) }, (_, worker) => {
       const busy = of("loading", n ? worker : -1);
       const queue = of("queued", worker);
-      return row(n ? `worker ${worker}` : "main process", busy.length ? ["loads ", chips(busy)] : idle(),
+      return row(n ? `worker ${worker}` : "main process", busy.length ? ["loads ", chips(busy), h("span", { class: "ut-soft" }, ` ${units(time - run.of[busy[0]].start)} of ${run.cost[busy[0]]}`)] : idle(),
         queue.length ? [h("span", { class: "ut-soft" }, " then "), chips(queue, "queued")] : null);
     });
     const aside = those("aside");
@@ -162,22 +203,21 @@ class DataloaderExplorer extends Explorer {
       plain("done", those("done")));
   }
 
-  showCounts(run, at) {
-    const { given, finished, delivered, flight, waited, memory } = counters(run, at);
+  showCounts(run, at, time) {
+    const { given, finished, delivered, flight, waited, memory } = counters(run, at, time);
     const { num_workers: n, prefetch_factor } = run.knobs;
     const total = run.batches.length;
     const row = (name, value, note) => h("div", {}, h("dt", {}, name), h("dd", {}, h("b", {}, value), h("span", { class: "ut-soft" }, ` ${note}`)));
     put(this.counts,
       row("given out", given, `of ${count(total, "batch", "batches")}`), row("finished", finished, `of ${total}`), row("delivered", delivered, `of ${total}`),
       n ? row("in flight", flight, `of at most ${prefetch_factor} × ${n}`) : null,
-      row("consumer waited", waited, `of ${count(run.waited, "unit")}`),
+      row("consumer waited", units(waited), `of ${count(run.waited, "unit")}`),
       row("ready in memory", memory, `of at most ${mostMemory(run)}`));
   }
 
-  say(state) {
+  say() {
     const settings = this.key;
-    const sentence = state.at ? tell(this.run, state.at - 1) : "Nothing has happened yet.";
-    if (this.said === settings) return sentence;
+    if (this.said === settings) return this.sentence();
     this.said = settings;
     return `${verdict(this.run).join(" ")} The epoch takes ${this.run.total} units.`;
   }

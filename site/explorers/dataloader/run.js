@@ -132,8 +132,8 @@ function withWorkers({ knobs, cost, events, of }) {
   emit("stop");
 }
 
-/** How long the consumer has stood still by the last of these events. */
-function waitedUntil(events) {
+/** How long the consumer has stood still by the last of these events, or until a later moment. */
+function waitedUntil(events, until = events.at(-1)?.time ?? 0) {
   let asked = null;
   let waited = 0;
   for (const { time, kind } of events) {
@@ -143,20 +143,32 @@ function waitedUntil(events) {
       asked = null;
     }
   }
-  return waited + (asked === null ? 0 : (events.at(-1)?.time ?? 0) - asked);
+  return waited + (asked === null ? 0 : until - asked);
 }
 
-/** The counters after the first `at` events. */
-export function counters({ events }, at) {
+/** How many events have happened by some moment. */
+export const happened = ({ events }, time) => events.filter((event) => event.time <= time).length;
+
+/** What goes on at a moment between two events: { batch, worker, done, of } for each that is loaded, and what the consumer does. */
+export function between({ knobs, events, of, cost }, at, time) {
+  const loading = of.flatMap(({ start, worker }, batch) => (start <= time && time < start + cost[batch] && start !== undefined ? [{ batch, worker, done: time - start, of: cost[batch] }] : []));
+  const last = events.slice(0, at).findLast(({ kind }) => ["ask", "deliver", "stop"].includes(kind));
+  if (last?.kind !== "deliver") return { loading, waits: last?.kind === "ask" ? time - last.time : null, works: null };
+  return { loading, waits: null, works: { batch: last.batch, done: time - last.time, of: knobs.work } };
+}
+
+/** The counters after the first `at` events; `until` is a later moment, before the next. */
+export function counters({ events }, at, until) {
   const seen = events.slice(0, at);
   const of = (kind) => seen.filter((event) => event.kind === kind).length;
   const [finished, delivered] = [of("finish"), of("deliver")];
-  const { time = 0, outstanding = 0, aside = 0 } = seen.at(-1) ?? {};
+  const { time: then = 0, outstanding = 0, aside = 0 } = seen.at(-1) ?? {};
+  const time = until ?? then;
   return {
     time, aside, finished, delivered,
     given: of("give") || of("start"),
     flight: outstanding + aside,
-    waited: waitedUntil(seen),
+    waited: waitedUntil(seen, time),
     // The loop's variable keeps its batch until the next one comes.
     memory: finished - delivered + Math.min(delivered, 1),
   };

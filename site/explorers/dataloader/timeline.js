@@ -1,9 +1,9 @@
 // The timeline: a lane for each worker, one for what is ready, one for the consumer, and a cursor.
 
 import { h, put, svg } from "../explorer.js";
-import { COLLATE } from "./run.js";
+import { COLLATE, happened } from "./run.js";
 
-const GUTTER = 70, LANE = 26, ROW = 13, GAP = 9;
+const GUTTER = 74, LANE = 26, ROW = 14, GAP = 9;
 
 /** In which row of the lane each batch lies from `finish` to `deliver`, so that none covers another. */
 function stacked(of) {
@@ -23,10 +23,11 @@ function nice(total, width) {
   return [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((step) => step >= wanted) ?? 2000;
 }
 
-/** move(at) is called with how many events have happened where somebody points or steps to. */
+/** move(at, time) is called where somebody points or steps to: how many events have happened, and the time. */
 export function timeline(move) {
   let run = null;
   let now = 0;
+  let when = 0;
   let scale = 1;
   const drawing = h("div", { class: "dl-drawing" });
   const element = h("div", {
@@ -34,29 +35,41 @@ export function timeline(move) {
     onkeydown: key, onpointerdown: point, onpointermove: (event) => event.buttons && point(event),
   }, drawing);
 
+  const timeOf = (at) => (at ? run.events[at - 1].time : 0);
   function go(at) {
     const to = Math.max(0, Math.min(run.events.length, at));
-    if (to !== now) move(to);
+    if (to !== now || when !== timeOf(to)) move(to, timeOf(to));
+  }
+  function slide(time) {
+    const to = Math.round(10 * Math.max(0, Math.min(run.total, time))) / 10;
+    const at = happened(run, to);
+    if (to !== when || at !== now) move(at, to);
   }
   const delivery = (way) => {
     const places = run.events.map((event, i) => event.kind === "deliver" || event.kind === "stop" ? i + 1 : 0).filter((at) => at);
     return way > 0 ? places.find((at) => at > now) ?? run.events.length : places.findLast((at) => at < now) ?? 0;
   };
+  /** Back: to the event that is before the cursor, which may be the one that happened last. */
+  const before = () => (when > timeOf(now) ? now : now - 1);
   function key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const sign = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
     const to = {
-      ArrowRight: now + 1, ArrowUp: now + 1, ArrowLeft: now - 1, ArrowDown: now - 1, Home: 0, End: run.events.length,
+      ArrowRight: now + 1, ArrowUp: now + 1, ArrowLeft: before(), ArrowDown: before(), Home: 0, End: run.events.length,
       PageUp: delivery(1), PageDown: delivery(-1),
     }[event.key];
     if (to === undefined) return;
     event.preventDefault();
-    go(to);
+    if (sign && event.shiftKey) slide(when + sign);
+    else go(to);
   }
   function point(event) {
     if (event.button > 0) return;
-    const time = (event.clientX - drawing.getBoundingClientRect().left - GUTTER) / scale;
-    go(run.events.filter((e) => e.time <= Math.max(0, time)).length);
-    if (event.type === "pointerdown") element.setPointerCapture(event.pointerId);
+    if (event.type === "pointerdown") {
+      element.focus({ preventScroll: true });
+      element.setPointerCapture(event.pointerId);
+    }
+    slide((event.clientX - drawing.getBoundingClientRect().left - GUTTER) / scale);
   }
 
   function draw(width) {
@@ -66,10 +79,9 @@ export function timeline(move) {
     const x = (time) => GUTTER + time * scale;
     const add = (...drawn) => marks.push(...drawn);
     const label = (y, text) => add(svg("text", { x: 0, y: y + 4 }, text));
-    const number = (batch, from, to, y, small = "") => {
+    const number = (batch, from, to, y) => {
       const [room, digits] = [(to - from) * scale, String(batch).length];
-      const size = room < digits * 7 + 3 ? "small" : small;
-      if (room > digits * 5.4 + 2) add(svg("text", { class: `mid ${size}`, x: x((from + to) / 2), y: y + 4 }, batch));
+      if (room > digits * 7.2 + 1) add(svg("text", { class: "mid", x: x((from + to) / 2), y: y + 4 }, batch));
     };
     const box = (kind, from, to, y, height) => svg("rect", { class: kind, x: x(from) + 0.5, y: y - height / 2, width: Math.max((to - from) * scale - 1, 1.5), height, rx: 2.5 });
 
@@ -109,7 +121,7 @@ export function timeline(move) {
         const at = top + row * ROW;
         if (take > finish) add(box(`w${Math.max(worker, 0)}`, finish, take, at, ROW - 2));
         if (deliver > take) add(box(`aside w${Math.max(worker, 0)}`, take, deliver, at, ROW - 2));
-        number(batch, finish, deliver, at, "small");
+        number(batch, finish, deliver, at);
       }
       y += rows * ROW + GAP;
     }
@@ -135,7 +147,7 @@ export function timeline(move) {
       axis.push(svg("line", { class: "grid", x1: x(time), x2: x(time), y1: 0, y2: bottom }),
         svg("text", { class: "mid soft", x: x(time), y: bottom + 15 }, time));
     }
-    const at = x(now ? events[now - 1].time : 0);
+    const at = x(when);
     const height = bottom + 22;
     return svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
       svg("defs", {}, svg("pattern", { id: "dl-hatch", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, svg("line", { x1: 0, x2: 0, y1: 0, y2: 5 }))),
@@ -145,13 +157,13 @@ export function timeline(move) {
       svg("path", { class: "cursor", d: `M${at - 6} ${bottom + 1}h12l-6 -8z` }));
   }
 
-  function show(next, at, sentence) {
+  function show(next, at, time, sentence) {
     run = next;
-    now = at;
+    [now, when] = [at, time];
     element.setAttribute("aria-valuemax", run.events.length);
     element.setAttribute("aria-valuenow", at);
     element.setAttribute("aria-valuetext", sentence);
     put(drawing, draw(Math.max(drawing.clientWidth, 240)));
   }
-  return { element, show, go: (way) => go(now + way), jump: (way) => go(delivery(way)) };
+  return { element, show, go: (way) => go(way < 0 ? before() : now + way), jump: (way) => go(delivery(way)) };
 }

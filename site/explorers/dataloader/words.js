@@ -1,6 +1,6 @@
 // How the explorer tells an event, what sets the pace, and the settings as Python.
 
-import { mostMemory, places, simulate } from "./run.js";
+import { between, mostMemory, places, simulate } from "./run.js";
 
 export const count = (n, noun, many = `${noun}s`) => `${n} ${n === 1 ? noun : many}`;
 const samplesOf = (list) => list.length > 1 ? `samples ${list[0]} ${list.length > 2 ? "to" : "and"} ${list.at(-1)}` : `sample ${list[0]}`;
@@ -35,6 +35,18 @@ export function tell({ knobs, batches, events, of }, at) {
     default:
       return batches.length ? `All ${count(batches.length, "batch", "batches")} are delivered: StopIteration.` : "There is nothing to deliver: StopIteration.";
   }
+}
+
+/** At most one decimal. */
+export const units = (time) => String(Math.round(time * 10) / 10);
+
+/** What goes on between two events. */
+export function meanwhile(run, at, time) {
+  const { loading, waits, works } = between(run, at, time);
+  return [
+    ...loading.map(({ batch, worker, done, of }) => `${worker < 0 ? "The main process" : `Worker ${worker}`} is at ${units(done)} of ${of} in batch ${batch}.`),
+    works ? `The consumer is at ${units(works.done)} of ${works.of} with batch ${works.batch}.` : waits !== null ? `The consumer has waited ${units(waits)}.` : "",
+  ].filter(Boolean).join(" ");
 }
 
 /** The time that the same epoch takes with 0 to 4 workers. */

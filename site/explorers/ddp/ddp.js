@@ -2,7 +2,8 @@
 // and, of each panel that was touched, what its own module reads and writes.
 
 import { Explorer, choice, h } from "../explorer.js";
-import { readRing, ringPanel, writeRing } from "./circle.js";
+import { CHALLENGES } from "./challenges.js";
+import { lastStep, readRing, ringPanel, writeRing } from "./circle.js";
 import { readZero, writeZero, zeroPanel } from "./memory.js";
 import { overlapPanel, readOverlap, writeOverlap } from "./overlap.js";
 
@@ -21,6 +22,19 @@ class DdpExplorer extends Explorer {
     zero: ["[aria-label='Model, ranks and optimizer']", "[aria-label='Bytes per rank']"],
     sent: ["[aria-label='Bytes per rank']", "[aria-label='The chosen stage']"],
   };
+
+  get challenges() { return CHALLENGES; }
+
+  get pace() { return 1200; }
+
+  /** Around the ring; the other panels have no steps. */
+  advance({ panel, ring }) {
+    return panel === "ring" && ring.step < lastStep(ring.n) ? { ring: { ...ring, step: ring.step + 1 } } : null;
+  }
+
+  rewind({ panel, ring }) {
+    return panel === "ring" ? { ring: { ...ring, step: 0 } } : null;
+  }
 
   read(params) {
     const panel = params.get("panel") ?? null;

@@ -131,9 +131,9 @@ function draw(model, { grads, buckets, backward, end }, width) {
   const names = marks.map((ready, i) => {
     const own = buckets.flatMap((bucket, index) => (bucket.ready === ready ? [`B${index}`] : []));
     const text = own.length > 1 ? `${own[0]}–${own.at(-1)}` : own[0];
-    const left = x(ready) + 7 * text.length + 8 > width;
+    const left = x(ready) + 7.3 * text.length + 8 > width;
     const room = left ? x(ready) - (i ? x(marks[i - 1]) + 30 : 0) : i + 1 < marks.length ? x(marks[i + 1]) - x(ready) : width;
-    return room < 7 * text.length + 10 ? null : svg("text", { x: x(ready) + (left ? -6 : 6), y: TOP + LAYER + 12, class: left ? "end" : "lane" }, text);
+    return room < 7.3 * text.length + 10 ? null : svg("text", { x: x(ready) + (left ? -6 : 6), y: TOP + LAYER + 12, class: left ? "end" : "lane" }, text);
   });
   const reduces = buckets.map(({ ready, from, to }, index) => {
     const [a, b] = [x(from), x(to)];

@@ -2,6 +2,7 @@
 // format=bf16&bits=3f80 or format=bf16&fp32=3f808000, and saturate=0 where that was switched off.
 
 import { Explorer, bitRow, choice, h, put } from "../explorer.js";
+import { CHALLENGES } from "./challenges.js";
 import { FORMATS, canonical, decode, extreme, hex, neighbours, parse, round, widen } from "./numbers.js";
 import { numberLine } from "./line.js";
 import { approximate, exact, formula, fraction, place, power, shortest, steps } from "./words.js";
@@ -106,6 +107,8 @@ class FormatsExplorer extends Explorer {
     round: ["[aria-label='FP32 input']", "[aria-label='Pattern and value']"],
     formats: [".ut-family", "[aria-label='Pattern and value']"],
   };
+
+  get challenges() { return CHALLENGES; }
 
   read(params) {
     const format = FORMATS[params.get("format")];

@@ -2,13 +2,13 @@
 // address holds a=2x3&b=3x4, with fn=linear or eq=ij,jk->ik (and c=…), dtype, grad=ab and at, the chosen element.
 
 import { Explorer, choice, h, put } from "../explorer.js";
-import { BATCH, aligned, equationOf, letters } from "./axes.js";
+import { CHALLENGES } from "./challenges.js";
 import { costs } from "./costs.js";
-import { einsum, operandsOf } from "./einsum.js";
+import { operandsOf } from "./einsum.js";
+import { countOf, planOf } from "./plan.js";
 import { stepper } from "./stepper.js";
 import { alignment, chosenElement, kernels, verdicts } from "./parts.js";
-import { FUNCTIONS } from "./products.js";
-import { parseShape, written } from "./views.js";
+import { numel, parseShape, written } from "./views.js";
 import { DTYPES } from "./words.js";
 
 const MODES = [["matmul", "A @ B"], ["linear", "linear(A, B)"], ["einsum", "einsum"]];
@@ -35,6 +35,20 @@ class MatmulExplorer extends Explorer {
     costs: ["[aria-label=Shapes]", ".mm-costs"],
   };
 
+  get challenges() { return CHALLENGES; }
+
+  /** To the next element of the result, in order. */
+  advance(state) {
+    const { plan: { shape }, at } = planOf(state);
+    const dim = shape?.findLastIndex((size, d) => at[d] + 1 < size) ?? -1;
+    return dim < 0 ? null : { at: at.map((i, d) => (d < dim ? i : d === dim ? i + 1 : 0)) };
+  }
+
+  rewind(state) {
+    const { shape } = planOf(state).plan;
+    return shape && numel(shape) > 1 ? { at: [] } : null;
+  }
+
   read(params) {
     const eq = params.get("eq") ?? null;
     const mode = eq !== null ? "einsum" : params.get("fn") === "linear" ? "linear" : "matmul";
@@ -50,29 +64,10 @@ class MatmulExplorer extends Explorer {
   }
 
   write({ mode, eq, shapes, dtype, grads, at }) {
-    const sizes = shapes.slice(0, this.count({ mode, eq })).map((shape, operand) => ["abc"[operand], shape.join("x")]);
+    const sizes = shapes.slice(0, countOf({ mode, eq })).map((shape, operand) => ["abc"[operand], shape.join("x")]);
     const how = mode === "einsum" ? [["eq", eq]] : mode === "linear" ? [["fn", "linear"]] : [];
     const grad = mode === "einsum" ? "" : ["a", "b"].filter((_, operand) => grads[operand]).join("");
     return [...how, ...sizes, ["dtype", dtype], ...(grad ? [["grad", grad]] : []), ...(at.some(Boolean) ? [["at", at.join(".")]] : [])];
-  }
-
-  count({ mode, eq }) {
-    return mode === "einsum" ? Math.min(operandsOf(eq), 3) : 2;
-  }
-
-  /** All that follows from a state. */
-  compute({ mode, eq, shapes: all, grads, at }) {
-    const shapes = all.slice(0, this.count({ mode, eq }));
-    const named = mode === "einsum" ? null : letters(...shapes, mode === "linear");
-    const plan = mode === "einsum" ? einsum(eq, shapes) : FUNCTIONS[mode](...shapes, grads);
-    const [operands, out] = named ? [named.slice(0, 2), named[2]] : [plan.operands, plan.out];
-    const fits = named && shapes.every((shape) => shape.length);
-    const order = named ? [...out.filter((letter) => letter !== "j"), ..."kj"].filter((letter) => fits ? true : out.includes(letter)) : plan.out && [...plan.out, ...plan.summed];
-    if (fits && !order.includes("i")) order.splice(-2, 0, "i");
-    const ghosts = fits ? [shapes[0].length === 1 ? "i" : null, shapes[1].length === 1 ? "j" : null] : [];
-    const table = operands && aligned({ operands, shapes, out, order, ghosts, strict: fits ? "k" : "", batch: fits && !plan.folded ? out.filter((letter) => BATCH.includes(letter)) : [] });
-    const element = (out ?? []).map((_, dim) => Math.min(at[dim] ?? 0, Math.max((plan.shape?.[dim] ?? 1) - 1, 0)));
-    return { mode, shapes, plan, operands, out, table, at: element, equation: named ? equationOf(named) : eq };
   }
 
   build() {
@@ -106,7 +101,7 @@ class MatmulExplorer extends Explorer {
   }
 
   show(state) {
-    const found = this.compute(state);
+    const found = planOf(state);
     const { mode, shapes, plan, table } = found;
     this.modes.show(mode);
     this.showTries(mode);
@@ -145,7 +140,7 @@ class MatmulExplorer extends Explorer {
   }
 
   say(state) {
-    const { plan, shapes, mode } = this.compute(state);
+    const { plan, shapes, mode } = planOf(state);
     const given = `${mode === "einsum" ? `einsum ${state.eq} of ` : ""}${shapes.map(written).join(" and ")}`;
     if (!plan.shape) return `${given}: refused. ${plan.why}.`;
     const element = this.element.said();

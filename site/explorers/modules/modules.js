@@ -4,6 +4,7 @@
 // and at=block.0 for the chosen place.
 
 import { Explorer, choice, h, put } from "../explorer.js";
+import { CHALLENGES } from "./challenges.js";
 import { act, at, build, pack, rows, statements, unpack } from "./graph.js";
 import { CALLS, counts, given, plain, takesOnce, takesRecurse, walk } from "./walks.js";
 import { line, python } from "./python.js";
@@ -18,6 +19,16 @@ class ModulesExplorer extends Explorer {
     walk: ["[aria-label=Walk]", ".mo-two"],
     duplicates: ["[aria-label=Walk]", ".mo-two"],
   };
+
+  get challenges() { return CHALLENGES; }
+
+  advance() {
+    return this.step <= this.events.length ? { step: this.step + 1 } : null;
+  }
+
+  rewind() {
+    return this.events.length ? { step: 0 } : null;
+  }
 
   read(params) {
     if (params.get("model") === null || params.get("model") === undefined) return null;

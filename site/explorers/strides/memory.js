@@ -33,7 +33,7 @@ const some = (list, most) => list.length > most ? `${list.slice(0, most).join(",
  * show(steps, step, place): the tensor after that step; mark(place): point at another for a while.
  */
 export function memory(pick) {
-  const state = { at: 0, places: [], cellOf: [], readers: new Map(), elements: [], timer: null };
+  const state = { at: 0, places: [], cellOf: [], readers: new Map(), elements: [] };
 
   const storageHead = h("p", { class: "ut-head" });
   const before = h("div", { class: "ut-before" });
@@ -44,8 +44,7 @@ export function memory(pick) {
 
   const tensorHead = h("p", { class: "ut-head" });
   const grid = h("div", { class: "ut-grids", role: "group", "aria-label": "Elements by index" });
-  const walker = h("button", { type: "button", class: "ut-button", onclick: walk }, "Walk through");
-  const tensor = h("section", { class: "ut-panel", "aria-label": "Elements" }, tensorHead, grid, h("p", {}, walker));
+  const tensor = h("section", { class: "ut-panel", "aria-label": "Elements" }, tensorHead, grid);
 
   const name = h("p", { class: "ut-name" });
   const sum = h("ol", { class: "ut-sum" });
@@ -55,7 +54,7 @@ export function memory(pick) {
 
   rove(strip, () => state.columns);
   rove(grid, () => state.layout.size.at(-1) ?? 1);
-  for (const part of [grid, strip]) part.addEventListener("mouseleave", () => { if (!state.timer) mark(state.at); });
+  for (const part of [grid, strip]) part.addEventListener("mouseleave", () => mark(state.at));
 
   function show(steps, step, at) {
     const { layout, values } = steps[step];
@@ -64,7 +63,6 @@ export function memory(pick) {
     const readers = new Map();
     cellOf.forEach((cell, place) => readers.set(cell, [...readers.get(cell) ?? [], place]));
     Object.assign(state, { layout, values, places, cellOf, readers, at, tints: tintsOf(steps[0]) });
-    halt();
     showStorage(steps, step);
     showGrid();
     showDims();
@@ -80,8 +78,8 @@ export function memory(pick) {
       copied ? `, new: ${write(op)} copied` : step ? ", not moved" : "");
     const old = copied ? steps[step - 1].values : [];
     const width = way.clientWidth || 300;
-    state.columns = width > 620 ? 16 : width > 420 ? 12 : 8;
-    state.pitch = Math.min(44, Math.floor(width / state.columns));
+    state.columns = width > 620 ? 16 : width > 528 ? 12 : width > 352 ? 8 : 6;
+    state.pitch = Math.min(46, Math.floor(width / state.columns));
     for (const part of [strip, before]) {
       part.style.setProperty("--pitch", `${state.pitch}px`);
       part.style.setProperty("--columns", Math.min(state.columns, Math.max(values.length, old.length, 1)));
@@ -106,7 +104,7 @@ export function memory(pick) {
     const choose = () => { if (first() !== undefined && state.cellOf[state.at] !== cell) pick(first()); };
     return h("button", {
       type: "button", onfocus: choose, onclick: choose,
-      onmouseenter: () => { if (first() !== undefined && !state.timer) mark(first()); },
+      onmouseenter: () => { if (first() !== undefined) mark(first()); },
     }, h("small", {}), h("b", {}), h("small", {}));
   }
 
@@ -119,7 +117,6 @@ export function memory(pick) {
       put(grid, blocks(size));
       state.elements = [...grid.querySelectorAll("button")];
     }
-    walker.hidden = places.length < 2;
     state.elements.forEach((button, place) => {
       const cell = cellOf[place];
       const [value, where] = button.children;
@@ -147,7 +144,7 @@ export function memory(pick) {
   function gridCell(place) {
     const choose = () => { if (state.at !== place) pick(place); };
     return h("button", {
-      type: "button", onfocus: choose, onclick: choose, onmouseenter: () => { if (!state.timer) mark(place); },
+      type: "button", onfocus: choose, onclick: choose, onmouseenter: () => mark(place),
     }, h("b", {}), h("small", {}));
   }
 
@@ -190,24 +187,6 @@ export function memory(pick) {
     put(sum, arithmetic(layout, places[place]).map((line) => h("li", {}, line)));
     const others = readers.get(cell).filter((other) => other !== place);
     put(also, others.length ? `The same cell: ${some(others.map((other) => subscript(places[other])), 5)}.` : "");
-  }
-
-  /** Go through the elements in order, one after the other; a second press stops. */
-  function walk() {
-    if (state.timer) return halt();
-    let place = 0;
-    const step = () => place < state.places.length ? mark(place++) : halt();
-    state.timer = setInterval(step, 320);
-    walker.textContent = "Stop";
-    return step();
-  }
-
-  function halt() {
-    if (!state.timer) return;
-    clearInterval(state.timer);
-    state.timer = null;
-    walker.textContent = "Walk through";
-    mark(state.at);
   }
 
   return { storage, tensor, element, show, mark };

@@ -215,6 +215,19 @@ export function parse(typed) {
   return { name, args };
 }
 
+/** The methods of a chain, as typed: "x.transpose(0, 1)[1:].view(-1)" has three. */
+export function chain(text) {
+  const links = [""];
+  let depth = 0;
+  for (const letter of text.trim().replace(/^x\s*(?=[.[])/, "")) {
+    if (depth === 0 && (letter === "." || letter === "[") && links.at(-1).trim()) links.push("");
+    if ("([".includes(letter)) depth += 1;
+    if (")]".includes(letter)) depth -= 1;
+    links.push(links.pop() + letter);
+  }
+  return links.map((link) => link.trim());
+}
+
 const written = (p) => p === null ? "None" : typeof p === "object"
   ? `${p.start ?? ""}:${p.stop ?? ""}${p.step === null ? "" : `:${p.step}`}` : String(p);
 
@@ -263,4 +276,17 @@ export function next({ layout, values }, op) {
   const moved = [];
   for (const i of indices(result.size)) moved[address(result, i)] = values[address(layout, source(i))];
   return { op, layout: result, values: moved, copied };
+}
+
+/** From a tensor to the tensors that the methods make of it, up to the first that refuses. */
+export function history({ size, stride, offset, cells, ops }) {
+  const steps = [begin({ size, stride, offset }, cells)];
+  for (const op of ops) {
+    try {
+      steps.push(next(steps.at(-1), op));
+    } catch {
+      break;
+    }
+  }
+  return steps;
 }

@@ -3,25 +3,13 @@
 // where not all of them are applied, at=2x1 for the element and target=12x1 for the shape in question.
 
 import { Explorer, h, put } from "../explorer.js";
-import { address, indices, raveled, reach, rowMajor } from "./layout.js";
-import { begin, next, pack, parse, refused, unpack, write } from "./ops.js";
+import { CHALLENGES } from "./challenges.js";
+import { address, indices, product, raveled, reach, rowMajor } from "./layout.js";
+import { chain, history, next, pack, parse, refused, unpack, write } from "./ops.js";
 import { memory } from "./memory.js";
 import { viewPanel } from "./view.js";
 import { TRIES, suggestions } from "./tries.js";
-import { copiedBytes, flags, numbers, python, subscript, tuple } from "./words.js";
-
-/** From a tensor to the tensors that the methods make of it, up to the first that refuses. */
-function history({ size, stride, offset, cells, ops }) {
-  const steps = [begin({ size, stride, offset }, cells)];
-  for (const op of ops) {
-    try {
-      steps.push(next(steps.at(-1), op));
-    } catch {
-      break;
-    }
-  }
-  return steps;
-}
+import { copiedBytes, copies, flags, numbers, python, subscript, tuple } from "./words.js";
 
 class StridesExplorer extends Explorer {
   static parts = {
@@ -30,6 +18,19 @@ class StridesExplorer extends Explorer {
     view: [".ut-history", "[aria-label='View or copy']"],
     "cells-view": [".ut-history", "[aria-label=Storage]", "[aria-label=Elements]", "[aria-label='View or copy']"],
   };
+
+  get challenges() { return CHALLENGES; }
+
+  get pace() { return 320; }
+
+  /** To the next element, in order. */
+  advance({ at }) {
+    return at + 1 < product(this.now.layout.size) ? { at: at + 1 } : null;
+  }
+
+  rewind() {
+    return product(this.now.layout.size) > 1 ? { at: 0 } : null;
+  }
 
   read(params) {
     const list = (name, fallback) => params.get(name) === null || params.get(name) === undefined ? fallback : numbers(params.get(name));
@@ -112,7 +113,7 @@ class StridesExplorer extends Explorer {
     this.steppers = h("ol", { class: "ut-history" });
     this.method = h("input", {
       id: "ut-method", type: "text", size: 26, autocomplete: "off", autocapitalize: "none", spellcheck: "false",
-      placeholder: "transpose(0, 1)", "aria-describedby": "ut-method-help",
+      placeholder: "transpose(0, 1).view(-1)", "aria-describedby": "ut-method-help",
     });
     this.methodHelp = h("p", { id: "ut-method-help", class: "ut-help", "aria-live": "polite" });
     this.chips = h("p", { class: "ut-tries", role: "group", "aria-label": "Methods to try" });
@@ -153,17 +154,31 @@ class StridesExplorer extends Explorer {
     this.typing = null;
   }
 
+  /** One method, or a chain of them: up to the first that refuses. */
   call(typed) {
     const { step, ops } = this.state;
-    try {
-      const op = parse(typed);
-      const after = next(this.now, op);
-      this.method.value = "";
-      this.change({ ops: [...ops.slice(0, step), op], step: step + 1, at: this.follow(after) });
-    } catch (error) {
-      this.method.setAttribute("aria-invalid", "true");
-      this.methodHelp.textContent = error.message;
+    const [links, done] = [chain(typed), ops.slice(0, step)];
+    let now = this.now;
+    let wrong = null;
+    while (links.length && !wrong) {
+      try {
+        const op = parse(links[0]);
+        now = next(now, op);
+        done.push(op);
+        links.shift();
+      } catch (error) {
+        wrong = error;
+      }
     }
+    const applied = done.length - step;
+    if (applied) this.change({ ops: done, step: done.length, at: this.follow(now) });
+    if (!wrong) {
+      this.method.value = "";
+      return;
+    }
+    if (applied) this.method.value = links.join("");
+    this.method.setAttribute("aria-invalid", "true");
+    this.methodHelp.textContent = `${applied ? `Applied up to here. ${links[0].replace(/^\./, "")}: ` : ""}${wrong.message}`;
   }
 
   /** The element of another tensor that holds what the chosen one holds; else the first. */
@@ -225,6 +240,7 @@ class StridesExplorer extends Explorer {
     const row = (name, value, why) => h("div", {}, h("dt", {}, name), h("dd", {}, value === null ? "" : h("b", {}, value ? "Yes. " : "No. "), why));
     const { size, stride, offset, cells: first, ops, step } = this.state;
     put(this.facts, flags(layout, cells).map(([name, value, why]) => row(name, value, why)),
+      row("copied", null, copies(this.steps.slice(0, step + 1))),
       row("In PyTorch", null, h("code", {}, python({ size, stride, offset }, first, ops.slice(0, step)))));
   }
 

@@ -10,6 +10,7 @@ export const TRIES = [
   ["broadcast", "shape=4&ops=unsqueeze.0_expand.3.4&at=2x1"],
   ["sliding window", "shape=10&ops=unfold.0.4.2&at=1x2"],
   ["diagonal", "shape=4x4&ops=diagonal&at=2"],
+  ["a chain", "shape=2x3x4&ops=transpose.0.2_contiguous_view.4.6_index.1to&at=1x2"],
   ["merge heads", "shape=1x2x3x4&ops=transpose.1.2&at=0x2x1x1&target=1x3x8"],
   ["channels_last", "shape=1x3x2x4&ops=channels-last&at=0x1x1x2"],
   ["flip copies", "shape=3x4&ops=flip.1&at=0x1"],

@@ -12,6 +12,14 @@ export const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
 export const copiedBytes = ({ size }) => count(product(size) * BYTES, "byte");
 
+/** What the methods so far have copied, and which of them did. */
+export function copies(steps) {
+  const those = steps.filter(({ copied }) => copied);
+  if (!those.length) return steps.length > 1 ? "Nothing: one storage for all." : "Nothing.";
+  const total = those.reduce((sum, { layout }) => sum + product(layout.size) * BYTES, 0);
+  return `${count(total, "byte")}, by ${those.map(({ op }) => write(op)).join(" and ")}: ${count(those.length + 1, "storage")}.`;
+}
+
 /** What somebody types for a size: "3, 4", "(3, 4)", "3x4". Null if those are not whole numbers. */
 export function numbers(text) {
   const bare = text.trim().replaceAll("−", "-").replace(/^[([]|,?[)\]]$/g, "");
