@@ -46,13 +46,18 @@ def compare(decoded, patterns):
     judge(decoded.ask(patterns, *HALF).value, patterns, *HALF)
 
 
-def judge(got, patterns, exponent_bits, mantissa_bits):
-    """Fail with the simplest pattern whose value differs, cut into its three fields."""
+def judge(found, patterns, exponent_bits, mantissa_bits):
+    """Fail with the simplest pattern whose value differs, cut into its three fields.
+
+    Where all values are right, fail if one of them is of another type.
+    """
+    got = found["values"]
     expected = by_rule(patterns, exponent_bits, mantissa_bits)
     one_nan = [torch.where(one.isnan(), torch.nan, one) for one in (got, expected)]
     compared(*one_nan)  # any NaN is as good as another
     wrong = torch.where(expected.isnan(), ~got.isnan(), bits(got) != bits(expected))
     if not bool(wrong.any()):
+        assert_floats(found, len(patterns), exponent_bits, mantissa_bits)
         return
     simplest = min(patterns[wrong].tolist(), key=lambda pattern: (pattern.bit_count(), pattern))
     where = patterns.tolist().index(simplest)
@@ -69,6 +74,21 @@ def judge(got, patterns, exponent_bits, mantissa_bits):
         ),
         f"formats.html#format={name}&bits={simplest:0{len(text) // 4}x}" if name else "",
     )
+
+
+def assert_floats(found, count, exponent_bits, mantissa_bits):
+    """Fail if there is a pattern whose value is no Python float."""
+    if found["first"] is None:
+        return
+    pattern, kind = found["first"]
+    compared(kind)
+    rows = (
+        ("call", f"decode({pattern:#x}, {exponent_bits}, {mantissa_bits})"),
+        ("expected", "a float"),
+        ("got", f"right, but of type {kind}"[:200]),
+    )
+    what = f"{found['others']} of {count} patterns are not read as a Python `float`. The simplest:"
+    raise Mismatch(what, rows)
 
 
 @gate

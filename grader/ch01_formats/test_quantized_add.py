@@ -117,6 +117,9 @@ def test_everything(quantized_sum, scales, zeros):
 
 
 def test_cancellation(quantized_sum, scales, zeros):
-    """Two numbers beyond the result's range whose sum lies within it."""
+    """Two numbers beyond the result's range whose sum lies within it, or far beyond it too."""
     x, y = (scales[0], zeros[0]), (scales[1], zeros[1])
     compare(quantized_sum, x, y, (min(scales) / 8, zeros[2]), ends=True)
+    # sums of more steps than 16 and 32 bits count; powers of two, so that float32 has them exactly
+    for steps_of_one in (2**7, 2**23):
+        compare(quantized_sum, (0.5, 3), (0.5, -7), (0.5 / steps_of_one, 5), ends=True)

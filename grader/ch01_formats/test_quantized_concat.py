@@ -126,6 +126,10 @@ def test_ends(quantized_joined, scales, zeros):
     out = min(scales) / 6, zeros[3]
     tensors = [clear(pair, out[0]) for pair in pairs[:3]]
     compare(quantized_joined, tensors, pairs[:3], 0, out)
+    # more steps than 16 and 32 bits count; powers of two, so that float32 has them exactly
+    for steps_of_one in (2**9, 2**25):
+        pairs = [(0.5, 3), (0.5, -7)]
+        compare(quantized_joined, [CODES, CODES], pairs, 0, (0.5 / steps_of_one, 5))
 
 
 def test_any_dimension(quantized_joined, scales, zeros):

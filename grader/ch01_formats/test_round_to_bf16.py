@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import Mismatch, assert_same_bits, assert_tensor, gate
+from grader import Mismatch, about, assert_holds, assert_same_bits, assert_tensor, facts, gate
 from grader.ch01_formats.patterns import as_float32, assert_all_nan, awkward, every_upper_half
 
 LINK = "formats.html#format=bf16&fp32={bits}"
@@ -17,7 +17,9 @@ def x(rng):
 
 
 def compare(rounded, x):
-    assert_same_bits(rounded.ask(x).value, x.to(torch.bfloat16), of=x, link=LINK)
+    got = rounded.ask(x).value
+    assert_same_bits(got, x.to(torch.bfloat16), of=x, link=LINK)
+    return got
 
 
 @gate
@@ -70,6 +72,11 @@ def test_nan_stays_nan(rounded, rng):
 
 
 def test_any_layout(rounded, x):
-    """Transposed, strided, expanded, 0-dim and empty inputs give the same values."""
-    for value in awkward(x):
-        compare(rounded, value)
+    """Any layout, 0-dim and empty too, gives the same values, in memory of its own."""
+    exact = as_float32(torch.arange(12, 52, 2) << 21)  # the lower halves are zero
+    for value in (*awkward(x), exact, exact[:1], *awkward(exact)):
+        got = compare(rounded, value)
+        shown = value.tolist() if value.numel() <= 1 else f"shape {tuple(value.shape)}"
+        with about(("x", f"{shown}, strides {value.stride()}")):
+            own = facts(got).aliases is None
+            assert_holds(own, "The result is no new tensor: it lies in the memory of `x`.")

@@ -20,8 +20,10 @@ def expected(tensors):
     }
 
 
-def compare(aliases, *tensors):
-    got = aliases.ask(list(tensors)).value
+def compare(aliases, *tensors, again=()):
+    """Compare the graphs of a list: the tensors, and those at the positions `again` once more."""
+    got = aliases.ask(list(tensors), again=list(again)).value
+    tensors = [*tensors, *(tensors[number] for number in again)]
     right = expected(tensors)
     assert_holds(isinstance(got, dict), "Not a dict came back.", ("got", type(got).__name__))
     try:
@@ -55,10 +57,11 @@ def test_a_pair(aliases, x):
 
 
 def test_offsets(aliases, x, rng):
-    """Views that begin elsewhere share a storage too; clones do not."""
+    """Views that begin elsewhere share a storage too, and a tensor with itself; clones do not."""
     row = draw_int(rng, 1, 4)
     compare(aliases, x, x[row:], x[:row], x.clone(), x[row], x[5, 7], x.reshape(-1)[3:20])
     compare(aliases, x[row:], x.clone()[row:], x[row])
+    compare(aliases, x[:row], x[row], x[:0], torch.zeros(0), again=(1, 0, 2, 3, 1))
 
 
 def test_interleaved(aliases, x):

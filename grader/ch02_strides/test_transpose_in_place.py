@@ -21,9 +21,12 @@ LIMIT = 8192
 """Bytes, as the exercise says."""
 
 
-def matrix(rng, rows, columns, dtype=torch.float32):
-    """Return a longer row, and a matrix in its middle. No two elements are the same."""
-    before, after = draw_int(rng, 1, 5), draw_int(rng, 1, 5)
+def matrix(rng, rows, columns, dtype=torch.float32, room=0):
+    """Return a longer row, and a matrix in its middle. No two elements are the same.
+
+    room: how many cells at least lie before and behind the matrix
+    """
+    before, after = room + draw_int(rng, 1, 5), room + draw_int(rng, 1, 5)
     count = before + rows * columns + after
     whole = torch.randperm(count, generator=rng).to(dtype)
     return whole, whole[before : before + rows * columns].view(rows, columns)
@@ -78,8 +81,11 @@ def test_special_shapes(transposed_in_place, rng):
 
 def test_beside(transposed_in_place, rng):
     """Not one cell before or behind the matrix changes."""
-    for rows, columns in ((3, 5), (5, 3), (4, 4), (1, 4)):
-        whole, x = matrix(rng, rows, columns)
+    # at first with room for a second matrix, and a third, which is nobody's to use
+    cases = [(3, 5, 30), (5, 3, 30), (6, 9, 108), (4, 4, 32), (1, 4, 8)]
+    cases += [(rows, columns, 0) for rows, columns in ((3, 5), (5, 3), (4, 4), (1, 4))]
+    for rows, columns, room in cases:
+        whole, x = matrix(rng, rows, columns, room=room)
         evidence = compare(transposed_in_place, whole, x)
         after = evidence.inputs_after["whole"]
         start = x.storage_offset()

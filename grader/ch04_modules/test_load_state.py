@@ -166,12 +166,20 @@ def test_strict(loaded, random):
 def test_shapes(loaded, random):
     """A wrong shape is an error, strict or not, even if it would broadcast; nothing changes."""
     for strict in (True, False):
-        for shape in ([5], [1], [2, 2], [1, 3]):
+        for own, shape, buffer, other in (
+            ([3], [5], [2, 3], [3, 2]),
+            ([3], [1, 3], [2, 1], [1, 2]),
+            ([3], [1], [2, 1], [1, 2]),
+            ([3], [2, 2], [2, 1], [1, 2]),
+            ([], [1], [1], []),  # one element each, and not of one shape
+            ([1], [1, 1], [], [1]),
+            ([0], [1], [0, 2], [2]),  # `copy_` would broadcast them to nothing
+        ):
             made, tensors = model(random, none=False)
-            made["parameters"][0], made["buffers"][0] = [3], [2, 1]
+            made["parameters"][0], made["buffers"][0] = own, buffer
             modules, _, _ = build(made)
             tensors = {n: torch.full_like(t, 9.0) for n, t in modules[0].state_dict().items()}
-            wrong = {**tensors, "root_w": torch.ones(shape), "root_s": torch.ones(1, 2)}
+            wrong = {**tensors, "root_w": torch.ones(shape), "root_s": torch.ones(other)}
             assert_refused(loaded, made, wrong, ["root_w", "root_s"], strict=strict)
             wrong.pop("root_v")
             assert_refused(loaded, made, wrong, ["root_w", "root_s", "root_v"], strict=strict)

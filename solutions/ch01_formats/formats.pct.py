@@ -1527,7 +1527,8 @@ predict(..., lambda: round((0.02 * (50 - 0) + 0.04 * (50 - 10)) / 0.1) - 20)
 # `(q, scale, zero_point)` of an `int8` tensor, a `float` and an `int`; both tensors have the same
 # shape. Return an `int8` tensor of that shape: for each element the code that stands for the number
 # **nearest to the exact sum**, under the given `scale` and `zero_point`; −128 or 127 where the sum
-# lies beyond the last code. We look at no sum within a hundredth of a step of a tie.
+# lies beyond the last code. We look at no sum within a hundredth of a step of a tie, and at none for
+# which `float32` is not precise enough.
 #
 # <details><summary>Hint 1: room for the differences</summary>
 #

@@ -21,7 +21,7 @@
 # off limits:
 #   view operators:
 #     says: "operators that make views"
-#     rules: ["aten:select", "aten:slice", "aten:unsqueeze", "aten:view", "aten:transpose", "aten:permute", "aten:expand", "aten:diagonal", "aten:unbind", "aten:split"]
+#     rules: ["aten:select", "aten:slice", "aten:unsqueeze", "aten:view", "aten:transpose", "aten:permute", "aten:expand", "aten:diagonal", "aten:unbind", "aten:split", "aten:split_with_sizes", "aten:transpose_", "aten:t_", "aten:squeeze_", "aten:unsqueeze_"]
 #   reshaping:
 #     says: "whatever reshapes for you"
 #     rules: ["aten:view", "aten:_unsafe_view", "aten:_reshape_alias", "aten:_reshape_copy", torch.Tensor.reshape, torch.reshape, torch.Tensor.view_as, torch.Tensor.reshape_as, torch.flatten, torch.Tensor.flatten, torch.Tensor.unflatten, torch.unflatten]
@@ -364,8 +364,8 @@ predict(..., lambda: (tuple(torch.Tensor(3).shape), tuple(torch.tensor(3).shape)
 # teaches: >-
 #   where strides come from: sizes, and the order in which the dimensions lie in memory.
 # leaves out: converting a tensor that exists already from one order to another.
-# off limits: [torch.empty_permuted, torch.Tensor.stride, torch._prims_common.make_contiguous_strides_for]
-# forbids: "tensors that tell their strides"
+# off limits: [torch.empty_permuted, torch.Tensor.stride, torch._prims_common.make_contiguous_strides_for, "aten:permute", "aten:transpose", torch.Tensor.numpy, torch.Tensor.__array__, "import:numpy"]
+# forbids: "tensors and arrays that tell their strides; NumPy"
 
 # %% [markdown]
 # A new tensor is **dense**: its elements fill the storage without gaps, each place used once. Which

@@ -7,19 +7,29 @@ from grader import probe
 
 @probe
 def decoded(student, patterns, exponent_bits, mantissa_bits):
-    """Return the values of `patterns` (n,) int64 as float64 (n,)."""
+    """Return the values of `patterns` (n,) int64 as float64 (n,), and which is no `float`."""
     return _values(student, patterns, exponent_bits, mantissa_bits)
 
 
 @probe
 def decoded_formats(student, formats):
-    """Return the values of all patterns of each (patterns, exponent bits, mantissa bits)."""
+    """Return the same for the patterns of each (patterns, exponent bits, mantissa bits)."""
     return [_values(student, *each) for each in formats]
 
 
 def _values(student, patterns, exponent_bits, mantissa_bits):
-    values = [student.decode(p, exponent_bits, mantissa_bits) for p in patterns.tolist()]
-    return torch.tensor(values, dtype=torch.float64)
+    patterns = patterns.tolist()
+    values = [student.decode(p, exponent_bits, mantissa_bits) for p in patterns]
+    others = [
+        (pattern, type(value).__name__)
+        for pattern, value in zip(patterns, values, strict=True)
+        if type(value) is not float
+    ]
+    return {
+        "values": torch.tensor(values, dtype=torch.float64),
+        "others": len(others),
+        "first": min(others, key=lambda each: (each[0].bit_count(), each[0]), default=None),
+    }
 
 
 @probe
