@@ -150,6 +150,8 @@ def test_any_operation(walked_back, numbers, cotangent, rng):
         compare(walked_back, [(kind, 0, 1), ("mul", 4, 0)], numbers, cotangent, [0, 1])
         compare(walked_back, [("sigmoid", 0), (kind, 2, 4)], numbers, cotangent, [0])
     compare(walked_back, [("into", 0, 1), ("add", 4, 4)], numbers, cotangent, [0, 1])
+    for meet in (("mul", 4, 4), ("mul", 5, 4)):
+        compare(walked_back, [("late", 0), ("sigmoid", 4), meet], numbers, cotangent, [0, 4])
     compare(walked_back, [("single", 0), ("mul", 4, 0)], numbers, cotangent, [0], FLOAT32)
     compare(walked_back, [("float", 0), ("promote", 4)], numbers, cotangent, [0, 4], FLOAT32)
     for _ in range(6):
@@ -168,6 +170,10 @@ def test_inputs(walked_back, numbers, cotangent, rng):
     )
     recipe = [("both", 0), ("one_of", 4), ("row", 5)]
     compare(walked_back, recipe, numbers, cotangent, [0, 4, 5, 6])
+    # two results of one node
+    results = [("unbind", 0), ("zeroth", 4), ("third", 4)]
+    compare(walked_back, [*results, ("mul", 5, 6)], numbers, cotangent, [5, 6, 0])
+    compare(walked_back, results, numbers, cotangent, [5, 6, 0])
     compare(walked_back, [], numbers[:1], cotangent, [0])  # the output is a leaf
 
 

@@ -180,10 +180,16 @@ def test_two_at_once(offloaded_twice, x, w):
 
 @claimed
 @points(4)
-def test_memory(offloaded, x, w):
-    """Between forward and backward no large tensor that was computed inside is in memory."""
+def test_memory(offloaded, offloaded_kept, x, w):
+    """Before a backward, and after one that keeps the graph, no large saved tensor is in memory."""
     for kinds in (["product", "square"], ["square", "rows", "mask"]):
         got, _ = compare(offloaded, kinds, x, w, AT_LEAST)
         with about(("program", as_text(kinds, AT_LEAST))):
             what = "How many of the large tensors computed inside are in memory at the end of the `with`."
             assert_equal(got["alive"], 0, what)
+    kinds = ["product", "square"]
+    got = offloaded_kept.ask(kinds, x, w, AT_LEAST).value
+    program = f"{as_text(kinds, AT_LEAST)}\ntotal.backward(retain_graph=True)"
+    with about(("program", program)):
+        what = "How many more large tensors are in memory after that backward than before it."
+        assert_equal(got, 0, what)

@@ -7,6 +7,11 @@ import torch.nn.functional as F
 from grader import Mismatch, about, assert_close, assert_equal, claimed, gate, points
 from grader.ch05_autograd.probes.training import OPTIMIZER_CODE, OPTIMIZERS, Watched
 
+PARAMETERS = {
+    "first": "The parameter `first`",
+    "second": "The parameter `second`, which stands in two modules",
+    "unused": "The parameter `unused`, which the model does not use",
+}
 ROUNDING = "a share of the targets may be a float32, whose last bit is 6e-8 of it"
 
 
@@ -72,12 +77,12 @@ def compare(stepped, weights, optimizer, steps, stale=0.0):
     if stale:
         case.append((".grad before", f"full of {stale:g}"))
     for name, mine, theirs in zip(
-        ("first", "second"),
+        PARAMETERS.values(),
         zip(*got["parameters"], strict=True),
         zip(*parameters, strict=True),
         strict=True,
     ):
-        with about(*case, of=f"The parameter `{name}`, stacked over the steps: "):
+        with about(*case, of=f"{name}, stacked over the steps: "):
             # Adam divides a gradient by its size: an error far below it grows
             got_all, expected = torch.stack(list(mine)), torch.stack(list(theirs))
             assert_close(got_all, expected, rtol=1e-6, atol=1e-7, because=ROUNDING)
@@ -123,7 +128,8 @@ def test_a_piece_without_targets(stepped, weights, rng):
 def test_several_steps(stepped, weights, rng):
     """Old gradients do not count, neither those of before nor those of the last step."""
     steps = [pieces(rng, [3, 2], [1, 0]) for _ in range(3)]
-    for optimizer in ("momentum", "adam"):
+    # with weight decay a gradient of zeros moves a parameter, and none does not
+    for optimizer in ("momentum", "adam", "decay"):
         compare(stepped, weights, optimizer, steps, stale=5.0)
 
 

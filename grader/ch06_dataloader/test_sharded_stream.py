@@ -5,6 +5,7 @@ import pytest
 from grader import about, assert_equal, assert_holds, compared, draw_one, gate, points
 
 EVEN = {"drop_uneven": True}
+ANYTHING = [None, 0, "", None, False, 1.5, None]
 
 
 @pytest.fixture
@@ -49,9 +50,8 @@ def test_ranks(shares, shares_of, length):
             got = shares.ask(count, world_size, 2, {}).value
             expected = [rank_items(count, rank, world_size) for rank in range(world_size)]
             same(got, expected, f"range({count})", world_size, 2)
-    anything = [None, 0, "", None, False, 1.5, None]
-    got = shares_of.ask(anything, 2).value
-    same(got, [anything[::2], anything[1::2]], anything, 2, 2)
+    got = shares_of.ask(ANYTHING, 2, {}).value
+    same(got, [ANYTHING[::2], ANYTHING[1::2]], ANYTHING, 2, 2)
 
 
 @points(3)
@@ -72,7 +72,7 @@ def test_few(shares_loaded):
     same(got, [[([0, 2], 0)], [([1], 0)]], "range(3)", 2, 2, workers=3)
 
 
-def test_drop_uneven(shares, shares_loaded, length):
+def test_drop_uneven(shares, shares_of, shares_loaded, length):
     """With `drop_uneven` every rank gets as many, and only an incomplete last round is lost."""
     for world_size in (2, 3, 4):
         for count in (length, length + 1, 12, 2, 0):
@@ -80,6 +80,10 @@ def test_drop_uneven(shares, shares_loaded, length):
             whole = count // world_size * world_size
             expected = [rank_items(whole, rank, world_size) for rank in range(world_size)]
             same(got, expected, f"range({count})", world_size, 2, EVEN)
+    for last in (6, 7):  # without a short last round, and with one
+        some = ANYTHING[:last]
+        got = shares_of.ask(some, 2, EVEN).value
+        same(got, [some[0:6:2], some[1:6:2]], some, 2, 2, EVEN)
     got = shares_loaded.ask(11, 2, 2, 2, EVEN).value
     expected = [
         [(batch, k % 2) for k, batch in enumerate(rank_batches(rank_items(10, rank, 2), 2))]

@@ -817,7 +817,8 @@ predict(..., lambda: (1 * 4.0 + 3 * 2.0) / 4)
 #   the batch holds at least one.
 # - When a piece goes through the model, no more than one earlier piece's graph is still alive. When you
 #   return, none is.
-# - What is in `.grad` when you are called is old. It must not count.
+# - What is in `.grad` when you are called is old. It must not count: a parameter that this batch does not
+#   use has no gradient, and stays as it is.
 #
 # The model does not mix rows. It runs in the mode, training or eval, in which it was given to you.
 #

@@ -24,7 +24,11 @@ class Counter(nn.Module):
 
 
 def build_model(weight):
-    """Return a model with frozen, dropping, counting and shared layers. `weight` (3, 3)."""
+    """Return a model with frozen, dropping, counting and shared layers. `weight` (3, 3).
+
+    The shared layer is in training mode, and one of the two that hold it is not. Two layers share
+    a buffer.
+    """
     linear, shared = nn.Linear(3, 3, bias=False), nn.Dropout(0.5)
     with torch.no_grad():
         linear.weight.copy_(weight)
@@ -33,6 +37,8 @@ def build_model(weight):
     model.train()
     model[3].eval()
     inner[2].eval()
+    inner.training = False
+    model[3].num_batches_tracked = inner[0].num_batches_tracked
     return model
 
 
@@ -78,6 +84,8 @@ def evaluated(student, weight, x, outer, meddle, fails):
                 model.train()
                 model(x + 1)
                 model[3].running_mean = torch.full((3,), 9.0)
+                for norm, count in ((model[2][0], 70), (model[3], 80)):
+                    norm.num_batches_tracked = torch.tensor(count)
                 model[2][2].nothing = torch.ones(3)
                 set_mode(True)
             if fails:

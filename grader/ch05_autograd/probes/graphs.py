@@ -103,6 +103,11 @@ OPERATIONS = {
     "column": "{h} = {a}[:, :1] * {b}",
     "sort": "{h} = {a}.sort(1).values",
     "where": "{h} = torch.where({a}.detach() > {b}.detach(), {a}, {b})",
+    "unbind": "{h} = ({a} * 2).unbind(0)",
+    "zeroth": "{h} = {a}[0]",
+    "third": "{h} = {a}[2]",
+    # a view of what is then written to: its node is made anew when the view is next used
+    "late": "base = {a} * 1; {h} = base[:2]; base.mul_(2)",
     # a node with two results, which has no gradient for the edge of the one that nobody used
     "first_of": "{h} = torch._foreach_exp([{a}, {b}])[0]",
 }

@@ -155,3 +155,29 @@ def offloaded_twice(student, kinds, x, w, at_least):
         gc.collect()
         counts.append(len(sizes_in(folder)))
     return {"grads": [leaf.grad for leaf in leaves], "counts": counts}
+
+
+@probe
+def offloaded_kept(student, kinds, x, w, at_least):
+    """Return how many more large tensors are in memory after a backward that keeps the graph."""
+    x, w = x.clone().requires_grad_(), nn.Parameter(w.clone())
+    with tempfile.TemporaryDirectory() as folder, fresh_garbage():
+        with student.offloading(folder, at_least):
+            total = compute(kinds, x, w, [])
+        gc.collect()
+        before = large_tensors(at_least)
+        if total.requires_grad:
+            total.backward(retain_graph=True)
+        gc.collect()
+        more = large_tensors(at_least) - before
+        del total
+        gc.collect()
+        return more
+
+
+def large_tensors(at_least):
+    """Return how many tensors that Python knows have a storage of so many bytes or more."""
+    return sum(
+        type(one) is torch.Tensor and one.untyped_storage().nbytes() >= at_least
+        for one in gc.get_objects()
+    )

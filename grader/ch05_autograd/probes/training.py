@@ -12,11 +12,17 @@ from .alive import Token, fresh_garbage
 
 
 class Watched(nn.Module):
-    """A small classifier that notes each call's size, and how many earlier graphs are alive."""
+    """A small classifier that notes each call's size, and how many earlier graphs are alive.
+
+    `second` stands in two modules, as a tied weight does, and `unused` in no computation.
+    """
 
     def __init__(self, first, second):
         super().__init__()
         self.first, self.second = nn.Parameter(first.clone()), nn.Parameter(second.clone())
+        self.unused = nn.Parameter(torch.ones(2, dtype=first.dtype))
+        self.head = nn.Module()
+        self.head.register_parameter("weight", self.second)
         self.sizes, self.alive, self.modes, self._tokens = [], [], [], []
 
     def forward(self, inputs):
@@ -37,12 +43,14 @@ class Watched(nn.Module):
 OPTIMIZERS = {
     "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.3),
     "momentum": lambda parameters: torch.optim.SGD(parameters, lr=0.3, momentum=0.9),
+    "decay": lambda parameters: torch.optim.SGD(parameters, lr=0.3, weight_decay=0.2),
     "adam": lambda parameters: torch.optim.Adam(parameters, lr=0.1),
 }
 
 OPTIMIZER_CODE = {
     "sgd": "torch.optim.SGD(model.parameters(), lr=0.3)",
     "momentum": "torch.optim.SGD(model.parameters(), lr=0.3, momentum=0.9)",
+    "decay": "torch.optim.SGD(model.parameters(), lr=0.3, weight_decay=0.2)",
     "adam": "torch.optim.Adam(model.parameters(), lr=0.1)",
 }
 """What a message says of each of them."""

@@ -43,10 +43,11 @@ def shares(student, length, world_size, batch_size, options):
 
 
 @probe
-def shares_of(student, items, world_size):
+def shares_of(student, items, world_size, options):
     """Return each rank's items of a stream of anything, read once."""
     return [
-        list(student.sharded_stream(iter(items), rank, world_size, 2)) for rank in range(world_size)
+        list(student.sharded_stream(iter(items), rank, world_size, 2, **options))
+        for rank in range(world_size)
     ]
 
 
