@@ -76,7 +76,7 @@ SHOWN = {
         clones: steps.filter((step) => step.copy).map((step) => step.shape),
         flops: work.filter((step) => ["mm", "bmm"].includes(step.kernel)).reduce((sum, step) => sum + step.flops, 0),
       };
-    })(e.compute(e.state))""",
+    })(m.planOf(e.state))""",
     "modules": "m.given(e.events).map(({ path, object }) => [path, object.shape ?? null])",
     "dataloader": """({
       events: e.run.events.map((one) => [one.time, one.kind, one.batch, one.worker, one.outstanding, one.aside]),
@@ -103,6 +103,7 @@ SHOWN = {
 MODULES = {
     "strides": ("layout", "ops"),
     "formats": ("numbers",),
+    "matmul": ("plan",),
     "modules": ("walks",),
     "compile": ("reading",),
     "ddp": ("buckets", "ring", "ledger"),
