@@ -136,7 +136,6 @@ def test_constants(pattern_replaced, inputs):
     steps, expected = [*steps, gives(*outputs)], [*expected, gives(*outputs)]
     compare(pattern_replaced, steps, (pattern, new), expected, 1, inputs)
 
-
     # more arguments than the pattern has, or fewer, are others; so are keywords
     new = template("a", call("w", "neg", "%a"), value="%w")
     rows = [([1],), ([1], True), ([1], True, {"dtype": torch.float32})]
