@@ -144,6 +144,16 @@ def test_siblings(kernels_fused, inputs):
         gives("%a", "%b", "%c"),
     ]
     compare(kernels_fused, steps, inputs, 1)
+    # results of several dtypes and one shape
+    mixed = [
+        *reads("x0", "x1"),
+        call("a", "gt.Scalar", "%x0", 0),
+        call("b", "sin", "%x1"),
+        call("c", "where.self", "%a", "%x0", "%x1"),
+        call("d", "logical_not", "%x1"),
+        gives("%a", "%b", "%c", "%d"),
+    ]
+    compare(kernels_fused, mixed, inputs, 1)
     # behind two products that do not depend on each other: c may join a and b, or else e
     steps[-1:] = [
         call("m", "mm", "%a", "%c"),

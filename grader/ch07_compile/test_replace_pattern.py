@@ -1,6 +1,7 @@
 """Checks of `replace_pattern`: replacements compute something else, so that each one shows."""
 
 import pytest
+import torch
 
 from grader import assert_equal, assert_holds, draw_one, gate, points
 from grader.ch07_compile.random_graphs import (
@@ -135,6 +136,22 @@ def test_constants(pattern_replaced, inputs):
     steps, expected = [*steps, gives(*outputs)], [*expected, gives(*outputs)]
     compare(pattern_replaced, steps, (pattern, new), expected, 1, inputs)
 
+    # more arguments than the pattern has, or fewer, are others; so are keywords
+    new = template("a", call("w", "neg", "%a"), value="%w")
+    rows = [([1],), ([1], True), ([1], True, {"dtype": torch.float32})]
+    steps = [*reads("x0", "x1")]
+    for n, row in enumerate(rows):
+        given = row[-1] if isinstance(row[-1], dict) else {}
+        args = [part for part in row if not isinstance(part, dict)]
+        steps.append(call(f"v{n}", "sum.dim_IntList", "%x0", *args, **given))
+    steps.append(gives("%v0", "%v1", "%v2"))
+    for n in range(3):
+        _, _, target, (_, *args), given = steps[2 + n]
+        pattern = template("a", call("p", target, "%a", *args, **given), value="%p")
+        expected = list(steps)
+        expected[2 + n] = call(f"v{n}", "neg", "%x0")
+        compare(pattern_replaced, steps, (pattern, new), expected, 1, inputs)
+
 
 @points(3)
 def test_inner_values_used_outside(pattern_replaced, inputs):
@@ -171,6 +188,21 @@ def test_overlaps(pattern_replaced, inputs):
         ]
         expected = [*reads("x0", "x1"), *expected, gives(f"%w{len(left) - 1}")]
         compare(pattern_replaced, steps, (pattern, new), expected, left.count("c"), inputs)
+    # a value that the first match used too is private to the second when the first is replaced
+    pattern = template(
+        "ab", call("c", "neg", "%a"), call("d", "add.Tensor", "%c", "%b"), value="%d"
+    )
+    new = template("ab", call("w", "cos", "%a"), value="%w")
+    steps = [
+        *reads("x0", "x1"),
+        call("n", "neg", "%x0"),
+        call("m", "neg", "%x1"),
+        call("p", "add.Tensor", "%m", "%n"),
+        call("q", "add.Tensor", "%n", "%x1"),
+        gives("%p", "%q"),
+    ]
+    expected = [*reads("x0", "x1"), call("p", "cos", "%x1"), call("q", "cos", "%x0"), steps[-1]]
+    compare(pattern_replaced, steps, (pattern, new), expected, 2, inputs)
 
 
 def test_what_comes_in(pattern_replaced, inputs):

@@ -234,6 +234,34 @@ def test_writes_through_views(calls_shared, rng):
             gives("%a", "%b", "%c", "%d"),
         ]
         compare(calls_shared, doubled(steps), random_inputs(rng))
+    # an item of a tuple of views is a view too
+    for target, *args in [["split.Tensor", 2], ["unbind.int", 1]]:
+        steps = [
+            *reads("x0", "x1"),
+            call("s", target, "%x0", *args),
+            call("p", "operator.getitem", "%s", 1),
+            call("a", "sin", "%x0"),
+            call("w", "add_.Tensor", "%p", 1),
+            call("b", "sin", "%x0"),
+            gives("%a", "%b"),
+        ]
+        compare(calls_shared, doubled(steps), random_inputs(rng))
+    # two results of one call, of which one is written to through a view of a view, or an item
+    ways = [
+        [call("v", "t", "%r"), call("i", "slice.Tensor", "%v", 0, 0, 2)],
+        [call("v", "split.Tensor", "%r", 2), call("i", "operator.getitem", "%v", 0)],
+    ]
+    for way in ways:
+        for first, second in ("rq", "qr"):
+            steps = [
+                *reads("x0", "x1"),
+                call(first, "mul.Tensor", "%x0", 0),
+                call(second, "mul.Tensor", "%x0", 0),
+                *way,
+                call("w", "add_.Tensor", "%i", 1),
+                gives("%r", "%q"),
+            ]
+            compare(calls_shared, doubled(steps), random_inputs(rng))
     for length in (8, 16, 24, 32, 32, 32):
         steps = random_steps(rng, ["unary", "view", "write", "sort", "make"], length, outputs=4)
         compare(calls_shared, doubled(steps), random_inputs(rng))

@@ -119,3 +119,19 @@ def test_one_ahead(accumulated, weights, micro_batches, turns):
         rows = ("expected", "2 at most"), ("got", str(max(ahead))), ("in order", ", ".join(names))
         what = f"Micro-batches that rank {rank} took and had not yet run."
         assert_holds(max(ahead) <= 2, what, *rows)
+
+
+@claimed
+def test_one_graph_at_a_time(accumulated, weights, micro_batches, turns):
+    """`backward` has run for each micro-batch before the next goes forward."""
+    compare(accumulated, weights, micro_batches, turns)
+    for rank, of_rank in enumerate(accumulated.value):
+        for turn, found in enumerate(of_rank):
+            names = [n for n, _ in found["events"] if n.startswith(("loss", "backward"))]
+            alive = [
+                names[: at + 1].count("loss of 2") - names[: at + 1].count("backward")
+                for at in range(len(names))
+            ]
+            rows = ("expected", "1 at most"), ("got", str(max(alive)))
+            what = f"Graphs that rank {rank} kept at a time in turn {turn}."
+            assert_holds(max(alive) <= 1, what, *rows, ("in order", ", ".join(names)))

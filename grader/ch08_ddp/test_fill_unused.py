@@ -57,6 +57,14 @@ def test_used_anywhere(filled):
     judge_used(filled.value, SOME)
 
 
+def test_who_is_who(filled, values):
+    """Two parameters are two, also over the same memory, or where neither has an element."""
+    for uses in (SOME, [[0, 3], [4, 3, 2]]):
+        judge_used(filled.ask(values, [case(uses, ["one memory"] * 2)]).value, uses)
+        empty = [torch.empty(0).double() if at in (1, 3) else x for at, x in enumerate(values)]
+        judge_used(filled.ask(empty, [case(uses)]).value, uses)
+
+
 @points(4)
 def test_zeros(filled, values):
     """Zeros where another rank uses a parameter and this one does not; nothing elsewhere."""

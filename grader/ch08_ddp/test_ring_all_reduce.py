@@ -45,6 +45,9 @@ def compare(found, number, tensors):
     for rank, got in enumerate(column(found, number)):
         with about(*called(tensors[rank], rank), of="The sum. "):
             assert_same_bits(got["sum"], sum(tensors))
+        with about(*called(tensors[rank], rank)):
+            what = f"What rank {rank} of {len(tensors)} returns is `x`, or a view of it: no new tensor."
+            assert_holds(got["new"], what)
 
 
 def called(x, rank):

@@ -1003,6 +1003,7 @@ predict(..., lambda: on_ranks(2, two_passes)[0])
 # - `micro_batches` is any iterable of tensors `(samples, …)`, of one sample at least each, and at least one
 #   of them. It may be a generator: how many there are is not known, and they may not fit into memory
 #   together. Never be more than one ahead: take the next only when you are about to run the one before it.
+#   Nor do their graphs: `backward` has run for each before the next goes forward.
 # - `loss_of(output)` is the mean loss over the samples of one micro-batch. Call it once for each, in order.
 # - All ranks have the same number of samples in all. How these are cut up may differ from rank to rank.
 #

@@ -47,6 +47,7 @@ def accumulated(student, weights, micro_batches, turns):
 
                 def loss_of(output, seen=seen):
                     seen.note(f"loss of {len(output)}")
+                    output.register_hook(lambda grad: seen.note("backward"))
                     return loss_of_output(output)
 
                 loss = student.accumulate(ddp, drawn(), loss_of)

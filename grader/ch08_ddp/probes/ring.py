@@ -1,5 +1,6 @@
 """Messages from rank to rank in a ring: `ring_all_reduce`."""
 
+import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader import each, on_ranks, probe, watch_collectives
@@ -21,6 +22,14 @@ class Addressed(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+def is_new(result, x):
+    """Say whether a result is another tensor than `x`, with memory of its own."""
+    if not isinstance(result, torch.Tensor) or result is x:
+        return False
+    mine, theirs = (one.untyped_storage() for one in (result, x))
+    return not x.numel() or mine.data_ptr() != theirs.data_ptr()
+
+
 @probe
 def ringed(student, cases):
     """Return, by rank and case, the sum, the messages sent and what became of `x`.
@@ -39,6 +48,7 @@ def ringed(student, cases):
                 {
                     "sum": result,
                     "untouched": same(x, before),
+                    "new": is_new(result, x),
                     "others": sorted({name for name in seen.names if name not in ("send", "recv")}),
                     "sent": messages.sent,
                 }

@@ -34,6 +34,8 @@ def filled(student, values, cases):
 
     def run(rank, uses, kinds, stale, frozen, listed):
         parameters = [nn.Parameter(value) for value in values]
+        if kinds[rank] == "one memory":
+            parameters[3] = nn.Parameter(parameters[1].detach())
         for at in frozen:
             parameters[at].requires_grad_(False)
         for at in stale:
