@@ -72,8 +72,10 @@ class _Exporter(ExportPlugin):  # type: ignore[misc]  # nbgrader is untyped
                 self._warn(f"{name}: left empty, for nobody has scored all of it: {names(left)}.")
             if noted := [id for id, one in results.handed_in.items() if one.noted]:
                 self._warn(f"{name}: with points, and a note for a person: {names(noted)}.")
-            root = self.root or Path(self.parent.coursedir.root)
-            if old := judged_for_other_points(gradebook, root, name, results.handed_in):
+            root = self.root or (Path(self.parent.coursedir.root) if self.parent else None)
+            if root is not None and (
+                old := judged_for_other_points(gradebook, root, name, results.handed_in)
+            ):
                 self._warn(
                     f"{name}: judged when exercises were worth other points: {names(old)}. "
                     f"First: undertorch regrade {name}"

@@ -44,6 +44,18 @@ __all__ = ["BUDGETS", "Capture", "NothingCompiled", "Partitions", "backend", "ca
 KIND, VERSION = "capture", 1
 """What a file of `undertorch capture` says that it is; the explorer looks for both."""
 
+INTERNALS = {
+    "torch._C._dynamo.eval_frame._debug_get_cache_entry_list": "guards of a compiled frame",
+    "torch._dynamo.backends.debugging.boxed_nop": "the backend `aot_eager`",
+    "torch._dynamo.convert_frame.register_bytecode_hook": "bytecode before and after",
+    "torch._dynamo.utils.clear_compilation_metrics": "why a graph broke",
+    "torch._dynamo.utils.get_compilation_metrics": "the same",
+    "torch._functorch.config": "the budget of a cut",
+    "torch._functorch.partitioners.default_partition": "one cut",
+    "torch._functorch.partitioners.min_cut_rematerialization_partition": "the others",
+}
+"""Private names of torch that this file alone takes: what for. Those of the grader are listed there."""
+
 BUDGETS = tuple(step / 10 for step in range(11))
 MANY = 200
 """Nodes of a joint graph from which on it is not cut in all ways."""

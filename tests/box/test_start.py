@@ -281,12 +281,13 @@ def test_as_an_ordinary_user():
 def _open_the_way() -> str:
     """Return shell commands that leave, of a place closed to others, what this run needs of it."""
     needed = [Path(sys.base_prefix).resolve(), REPOSITORY.resolve()]
-    closed = [path for path in needed if path.parents[-2].stat().st_mode & 0o005 != 0o005]
+    tops = {path: Path(*path.parts[:2]) for path in needed}
+    closed = [path for path in needed if tops[path].stat().st_mode & 0o005 != 0o005]
     keep = [
         f"mkdir /mnt/{number}; mount --bind {path} /mnt/{number}"
         for number, path in enumerate(closed)
     ]
-    hide = [f"mount -t tmpfs -o mode=755 none {top}" for top in {p.parents[-2] for p in closed}]
+    hide = [f"mount -t tmpfs -o mode=755 none {top}" for top in {tops[p] for p in closed}]
     show = [
         f"mkdir -p {path}; mount --bind /mnt/{number} {path}" for number, path in enumerate(closed)
     ]
