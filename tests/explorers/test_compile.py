@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import torch
 from playwright.sync_api import Page
 
 from grader.feedback.graph_placement import place
-from tests.explorers.harness import EXPLORERS, ROOT, assert_right, compare
+from tests.explorers.harness import EXPLORERS, assert_right, compare, python_in
 
 FOLDER = EXPLORERS / "compile"
 TEXT = (FOLDER / "captures.js").read_text(encoding="utf-8")
@@ -30,13 +28,7 @@ GRAPHS = [rows for _, frame in FRAMES for rows in (frame["dynamo"], frame["joint
 def test_torch_makes_of_the_programs_what_the_page_shows(tmp_path: Path) -> None:
     """Captured again, in a process of its own and with other hashes."""
     fresh = tmp_path / "captures.js"
-    command = [sys.executable, str(FOLDER / "capture.py"), str(fresh)]
-    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": "11"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    python_in(tmp_path, str(FOLDER / "capture.py"), str(fresh), PYTHONHASHSEED="11")
     assert fresh.read_text(encoding="utf-8") == TEXT, "run site/explorers/compile/capture.py"
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -15,7 +12,14 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.explorers.harness import ROOT, Watch, address, assert_every_state_fits, tab_to, turn
+from tests.explorers.harness import (
+    Watch,
+    address,
+    assert_every_state_fits,
+    python_in,
+    tab_to,
+    turn,
+)
 from tests.explorers.test_compile import CAPTURES
 
 PAGE = "explorers/compile.html"
@@ -199,13 +203,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The capture of a program of somebody's own, as the command writes it."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "f.py").write_text(OWN, encoding="utf-8")
-    command = [sys.executable, "-m", "grader.commands.main", "capture", "f.py"]
-    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        command, cwd=folder, env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "200"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = python_in(folder, "-m", "grader.commands.main", "capture", "f.py", COLUMNS="200")
     assert done.stdout.count("at home") == 3
     assert "compiled frames written to f.capture.json" in done.stdout
     return folder / "f.capture.json"
