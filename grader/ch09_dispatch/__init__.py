@@ -1,0 +1,1 @@
+"""Chapter 9: probes, checks and known answers."""
