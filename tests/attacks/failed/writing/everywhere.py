@@ -13,7 +13,7 @@ TARGETS = [
     "/undertorch/chapter/probes/formats.py",
     "/undertorch/grader/inside/serve.py",
     "/usr/lib/python3/sitecustomize.py",
-    os.path.join(os.path.dirname(math.__spec__.origin or os.__file__), "usercustomize.py"),
+    os.path.join(os.path.dirname(os.__file__), "usercustomize.py"),
     os.path.join(os.path.dirname(torch.__file__), "evil.pth"),
     "/proc/sys/kernel/core_pattern",
     "/etc/passwd",
