@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from grader.course.course import Course
-from grader.proving.digest import closure, notebook_digest
+from grader.course.imports import closure
+from grader.proving.digest import notebook_digest
 from grader.proving.ledger import turn
 from tests import ROOT
 from tests.proving.commit import commit

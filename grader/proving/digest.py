@@ -11,22 +11,24 @@ import hashlib
 import json
 import platform
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 import torch
 
-import grader
 from grader.course.course import Chapter, Exercise, read_reference
-from grader.inside.probe import probe_modules
+from grader.course.imports import PACKAGE, closure
 from grader.submission.program import slice_program
-from grader.verdict.probe_versions import probe_versions
-
-PACKAGE = Path(grader.__file__).resolve().parent
+from grader.verdict.known import check_files
+from grader.verdict.probe_versions import asked_probes, probe_names, probe_versions
 
 JUDGES = ("proving/validate.py", "proving/trial.py", "inside/instruments/*.py")
 """Where a proof begins, and what probes measure with. All that these import, and so on, judges."""
+
+UNHEARD = ("verdict/relations.py", "verdict/hearing.py", "verdict/known.py")
+"""What they import and no proof hears: relations, which are said beside a verdict; the second hearing,
+which asks a person to look; what notebooks keep of known mistakes, for another seed than a proof's."""
 
 
 def python_version() -> str:
@@ -42,13 +44,16 @@ def torch_version() -> str:
 @cache
 def judges_digest() -> str:
     """Return the digest of all code that judges, whatever the exercise."""
-    files = closure(path for pattern in JUDGES for path in PACKAGE.glob(pattern))
+    files = closure(
+        (path for pattern in JUDGES for path in PACKAGE.glob(pattern)),
+        without=[PACKAGE / name for name in UNHEARD],
+    )
     return _digest(_tree(path, docstrings=False) for path in files)
 
 
 def exercise_digest(chapter: Chapter, exercise: Exercise) -> str:
     """Return the digest of what belongs to one exercise, from its card to its known answers."""
-    checks = [path for path in closure([chapter.checks(exercise.id)]) if chapter.id in path.parts]
+    checks = check_files(chapter, exercise)
     return _digest(
         [
             json.dumps(_cells(chapter, exercise), sort_keys=True),
@@ -77,37 +82,6 @@ def notebook_digest(chapter: Chapter) -> str:
     for path in sorted(files):
         whole.update(f"\0{path.relative_to(chapter.graders)}\0".encode() + path.read_bytes())
     return whole.hexdigest()[:16]
-
-
-def closure(files: Iterable[Path]) -> list[Path]:
-    """Return the files with all that they import of this package, and so on, in order."""
-    found: set[Path] = set()
-    pending = list(files)
-    while pending:
-        path = pending.pop()
-        if path not in found:
-            found.add(path)
-            pending += _imported(path)
-    return sorted(found)
-
-
-@cache
-def _imported(path: Path) -> tuple[Path, ...]:
-    names: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return tuple(file for name in names if (file := _file_of(name)) is not None)
-
-
-def _file_of(name: str) -> Path | None:
-    package, _, rest = name.partition(".")
-    if package != PACKAGE.name or not rest:
-        return None
-    file = PACKAGE.joinpath(*rest.split(".")).with_suffix(".py")
-    return file if file.is_file() else None
 
 
 def _tree(path: Path, *, docstrings: bool) -> str:
@@ -145,38 +119,13 @@ def _program(chapter: Chapter, exercise: Exercise) -> list[tuple[str, str]]:
 
 def _probes(chapter: Chapter, checks: Iterable[Path]) -> dict[str, str]:
     """Return the versions of those probes whose names the checks spell out."""
-    words = {
-        word
-        for path in checks
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        for word in _words(node)
-    }
-    return {name: version for name, version in _versions(chapter).items() if name in words}
-
-
-def _words(node: ast.AST) -> Iterator[str]:
-    for field in ("id", "arg", "attr", "name"):
-        word = getattr(node, field, None)
-        if isinstance(word, str):
-            yield word
+    asked = asked_probes(chapter.probes, checks)
+    return {name: version for name, version in _versions(chapter).items() if name in asked}
 
 
 @cache
 def _versions(chapter: Chapter) -> dict[str, str]:
-    return probe_versions(chapter.probes, set(_probe_names(chapter.probes)))
-
-
-def _probe_names(probes: Path) -> Iterator[str]:
-    """Yield the names of a chapter's probes, read as text: importing them would take seconds."""
-    for path in probe_modules(probes):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef):
-                marks = (
-                    mark.func if isinstance(mark, ast.Call) else mark
-                    for mark in node.decorator_list
-                )
-                if any(ast.unparse(mark).endswith("probe") for mark in marks):
-                    yield node.name
+    return probe_versions(chapter.probes, probe_names(chapter.probes))
 
 
 @cache

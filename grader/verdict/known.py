@@ -3,7 +3,7 @@
 In a notebook the inputs are always the same, so a failure can be compared with all known mistakes
 without running them: some take minutes. `grader/<chapter>/known.json` has their marks, a line for each
 mistake. `undertorch prove` writes it. A line counts while the mistake's program, the checks, the probes
-and torch are what they were then.
+that they ask and torch are what they were then.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from typing import Any
 import torch
 
 from grader.course.course import Chapter, Exercise
+from grader.course.imports import closure
 from grader.course.parameters import as_keywords
 from grader.files import write_atomically
-from grader.inside.probe import probe_modules
 from grader.submission.program import Program
 from grader.verdict.marks import Mark
+from grader.verdict.probe_versions import asked_probes, probe_texts
 
 PRACTICE_SEED = 0
 """Inputs in a live notebook are the same every time, so that a failure stays put while it is
@@ -40,13 +41,24 @@ def made_on() -> str:
 
 
 def rests_on(chapter: Chapter, exercise: Exercise) -> str:
-    """Return a digest of what judges the exercise: its checks, their helpers and values, the probes."""
-    helpers = [path for path in chapter.graders.glob("*.py") if not path.name.startswith("test_")]
+    """Return a digest of what judges the exercise: its checks, their helpers and values, the probes.
+
+    Text, and no syntax trees: it is the same on every Python.
+    """
+    checks = check_files(chapter, exercise)
     version = torch.__version__.split("+")[0]
     whole = hashlib.sha256(f"{version} {as_keywords(exercise.values)}".encode())
-    for path in (chapter.checks(exercise.id), *sorted(helpers), *probe_modules(chapter.probes)):
+    for path in checks:
         whole.update(path.read_bytes() + b"\0")
+    whole.update(repr(probe_texts(chapter.probes, asked_probes(chapter.probes, checks))).encode())
     return whole.hexdigest()
+
+
+def check_files(chapter: Chapter, exercise: Exercise) -> list[Path]:
+    """Return the file of an exercise's checks, and those of the chapter's helpers that it imports."""
+    files = closure([chapter.checks(exercise.id)])  # those of a copy, and those of this package
+    of_chapter = (path for path in files if chapter.id in path.parts)
+    return sorted(of_chapter, key=lambda path: path.parts[path.parts.index(chapter.id) :])
 
 
 def line_key(rests: str, program: Program) -> str:

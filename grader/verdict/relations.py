@@ -303,9 +303,23 @@ def nothing_but_zeros(pair: Pair) -> Holds | None:
 
 
 def _lists(pair: Pair) -> tuple[list[Value], list[Value]] | None:
-    if not all(isinstance(one, list | tuple) for one in (pair.expected, pair.got)):
+    both = pair.expected, pair.got
+    if not all(isinstance(one, list | tuple) for one in both) or any(map(_is_record, both)):
         return None
     return list(pair.expected), list(pair.got)
+
+
+def _is_record(value: Value) -> bool:
+    """Say whether each place of a tuple means something else: its items are of several kinds."""
+    if not isinstance(value, tuple):
+        return False
+    return len({_kind(item) for item in value if item is not None}) > 1
+
+
+def _kind(value: Value) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "a number"
+    return "items" if isinstance(value, list | tuple) else type(value).__name__
 
 
 def _different(items: list[Value]) -> int:

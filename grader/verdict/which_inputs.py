@@ -13,7 +13,7 @@ from grader.verdict.pairs import Pair, numbers_in, without_repeats
 RIGHT = 4
 """Fewest inputs that an answer must be right for, before what they lack says anything."""
 
-TELLING = ("is empty", "has no elements", "has no dimensions", "holds a NaN", "is None")
+TELLING = ("is `[]`", "is `()`", "has no elements", "has no dimensions", "holds a NaN", "is None")
 """What says something of a single wrong input too. One input differs from all others in many ways."""
 
 WORDS = 3
@@ -135,7 +135,7 @@ def _of_tensor(tensor: torch.Tensor) -> Iterator[str]:
 
 def _of_list(items: Sequence[Any], within: bool) -> Iterator[str]:
     if not items:
-        yield "is empty"
+        yield f"is `{items!r}`"  # as it is: a size `()` is not empty, it has no dimensions
         return
     plain = [one for one in items if isinstance(one, int | float) and not isinstance(one, bool)]
     if len(plain) == len(items):
@@ -208,7 +208,8 @@ def one_sided(pairs: Sequence[Pair]) -> str:
     if not isinstance(got, bool) or due.count(got) < RIGHT:
         return ""
     return (
-        f"Every wrong answer is `{got}` where `{not got}` was expected; the reverse never happens."
+        f"Wherever a yes or no is wrong, `{got}` came and `{not got}` was expected; the reverse never "
+        "happens."
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from grader.course import imports
 from grader.course.course import Course, CourseError
 from grader.proving import digest
 from grader.proving.ledger import (
@@ -18,6 +19,8 @@ from grader.proving.ledger import (
     withdraw_row,
     write_rows,
 )
+from grader.verdict import probe_versions
+from grader.verdict.known import rests_on
 from tests import ROOT
 
 CHAPTER = "ch01_formats"
@@ -37,8 +40,9 @@ def fresh(chapter):
     """The chapter, read again, and its exercise."""
     again = Course(chapter.root).chapter(CHAPTER)
     digest._versions.cache_clear()
+    probe_versions.probe_names.cache_clear()
     digest._equivalent.cache_clear()
-    digest._imported.cache_clear()
+    imports._imported.cache_clear()
     return again, again.exercise(EXERCISE)
 
 
@@ -92,6 +96,18 @@ def test_a_probe_makes_stale_what_asks_it(chapter):
     (path,) = [p for p in chapter.probes.glob("*.py") if "student.round_to_bf16(" in p.read_text()]
     replaced("student.round_to_bf16(", "(student).round_to_bf16(0 or ")(path)
     assert state_of(*fresh(chapter), row) is State.CHANGED
+
+
+def test_what_a_notebook_keeps_of_mistakes_rests_on_what_the_row_does(chapter):
+    """A probe that the checks do not ask changes neither; one that they ask changes both."""
+    row, kept = row_of(chapter), rests_on(*fresh(chapter))
+    (path,) = [p for p in chapter.probes.glob("*.py") if "student.round_to_bf16(" in p.read_text()]
+    added("@probe\ndef another(student):\n    return student")(path)
+    assert state_of(*fresh(chapter), row) is State.HOLDS
+    assert rests_on(*fresh(chapter)) == kept
+    replaced("student.round_to_bf16(", "(student).round_to_bf16(0 or ")(path)
+    assert state_of(*fresh(chapter), row) is State.CHANGED
+    assert rests_on(*fresh(chapter)) != kept
 
 
 def test_no_row_vouches_for_nothing(chapter):

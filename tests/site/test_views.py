@@ -58,6 +58,10 @@ VISIT = """async (phone) => {
 }"""
 
 
+TWICE = """() => {
+  const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id);
+  return ids.filter((id, at) => ids.indexOf(id) !== at);
+}"""
 IN_SIGHT = "document.querySelector('.ut-stage').getBoundingClientRect().top < innerHeight"
 
 
@@ -84,6 +88,12 @@ def test_a_view_comes_when_it_is_scrolled_to(watch: Watch, site: str, built: Pat
 def test_a_view_answers_leads_on_and_begins_again(watch: Watch, built: Path) -> None:
     """From disk, too: no module can be loaded there."""
     page = watch.page
+    page.goto((built / "chapters/ch05_autograd/recording.html").as_uri())
+    assert not page.evaluate(VISIT, False)
+    page.get_by_role("button", name="Start again", include_hidden=True).first.evaluate(
+        "(button) => button.click()"
+    )
+    assert not page.evaluate(TWICE), "an element's name is its own, also when a view began again"
     page.goto((built / "chapters/ch02_strides/copies.html").as_uri())
     view = page.locator(".ut-view").first
     view.scroll_into_view_if_needed()

@@ -205,3 +205,16 @@ def test_no_value_ends_a_verdict(dtype):
         relation_of([run(compared([one, "a"], [other, 3], given))])
         relation_of([run(compared(one, None, given)), run(compared({1: one}, {1: other}))])
     relation_of([run(*(compared(10**n, float("inf"), {"n": 10**n}) for n in range(300, 312)))])
+
+
+def test_a_size_of_no_dimensions_is_not_called_empty():
+    sizes = [(2, 3), (4,), (5, 1), (6, 2), ()]
+    said_of = said(
+        *(compared(len(size), len(size) + (not size), {"size": size}, bool(size)) for size in sizes)
+    )
+    assert said_of == "Wrong on the one input where `size` is `()`, right on the 4 others."
+
+
+def test_a_record_is_no_list():
+    expected = ("add", 3, [1, 2], True)
+    assert not said(compared(expected, expected[:-1]), compared(expected, (3, "add", [1, 2], True)))
