@@ -122,8 +122,9 @@ export class Explorer extends HTMLElement {
 
   connectedCallback() {
     if (this.live) return;
-    const others = document.querySelectorAll(".ut-explorer").length;
-    this.owner = others ? `-${others}` : "";
+    const owners = new Set([...document.querySelectorAll(".ut-explorer")].map(({ owner }) => owner));
+    this.owner = "";
+    for (let number = 1; owners.has(this.owner); number++) this.owner = `-${number}`;
     this.small = this.getAttribute("small");
     this.live = h("p", { class: "ut-unseen", role: "status" });
     this.state = this.#first();
