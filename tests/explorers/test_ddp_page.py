@@ -29,6 +29,7 @@ STATES = [
     "panel=overlap&model=conv&cap=1&bandwidth=2&latency=0.5",
     "panel=overlap&model=embedding&cap=one&bandwidth=0.25&latency=8&overlap=no",
     "panel=overlap&model=small&cap=each&bandwidth=64&latency=0",
+    "panel=overlap&model=embedding&cap=default&bandwidth=190&latency=0.02",
     "panel=overlap&layers=9x9&time=0&cap=0.001&bandwidth=3.3&latency=0.7",
     f"panel=overlap&layers={LONG}&time=1_2_3.5&cap=each&bandwidth=0.3&latency=3",
     RING,
@@ -177,6 +178,8 @@ def test_the_keyboard_alone_turns_the_knobs(watch: Watch, site: str) -> None:
     assert address(page)["cap"] == "default"
     expect(page.get_by_role("status")).to_contain_text("2 buckets. Backward takes 30")
     tab_to(page, ".dd-buckets")
+    page.get_by_label("8 × H200, one machine").check()
+    assert (address(page)["bandwidth"], address(page)["latency"]) == ("190", "0.02")
 
 
 def test_the_keyboard_alone_steps_around_the_ring(watch: Watch, site: str) -> None:
