@@ -32,6 +32,7 @@ WRITTEN = {
     "dropout": "torch.nn.functional.dropout({}, 0.5)",
     "positive": "{} > 0",
     "detached": "{}.detach()",
+    "restarted": "{}.detach().requires_grad_()",
     "grow": "{}.add_(1)",
 }
 """How a step of `probes.joint_programs.JOINT_STEPS` is written; the others are functions of torch."""

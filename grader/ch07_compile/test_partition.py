@@ -206,6 +206,14 @@ def test_tuples(joint_cut, numbers):
         compare(joint_cut, VALUES + GRAPHS, peaked, [5], ALL, numbers, savable)
 
 
+def test_all_tangents(joint_cut, numbers):
+    """The backward takes every tangent in its place, also one that nothing reads."""
+    # the tangent of what was detached has nowhere to go
+    ended = [("sin", 0), ("restarted", 3), ("exp", 3)]
+    for outputs in ([4, 5], [5, 4]):
+        compare(joint_cut, VALUES, ended, outputs, ALL, numbers, EVERYTHING)
+
+
 @claimed
 def test_in_autograd(joint_trained, joint_cut, numbers):
     """`aot_function` takes your partition; the joint graph is left as it was."""

@@ -134,11 +134,11 @@ def test_running_statistics(synced_norm, shards, factors, weight, bias, momentum
     compare(found, whole(shards, factors, weight, bias, momentum), ["mean", "var"])
 
 
-def test_evaluation(synced_norm, shards, factors, weight, bias, momentum):
+def test_evaluation(evaluated_norm, shards, factors, weight, bias, momentum):
     """In evaluation the running statistics are used and kept, and nobody talks."""
     last = whole(shards, factors, weight, bias, momentum)[-1]
-    for rank, found in enumerate(synced_norm.value):
-        got, mean, var = found["evaluated"], last[rank]["mean"], last[rank]["var"]
+    for rank, got in enumerate(evaluated_norm.value):
+        mean, var = last[rank]["mean"], last[rank]["var"]
         x = shards[rank][0].detach().requires_grad_()
         y = F.batch_norm(x, mean, var, weight, bias, False)
         (grad,) = torch.autograd.grad((y * factors[rank][0]).sum(), x)

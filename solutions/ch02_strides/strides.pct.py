@@ -2370,6 +2370,7 @@ grade("pack_views")
 #   that a transpose in row-major order is a permutation of cells, what its cycles are, and how data
 #   moves without a second place to put it.
 # leaves out: doing it fast, which takes blocks that fit into a cache.
+# budget: {file_bytes: 268435456}
 # off limits: []
 
 # %% [markdown]

@@ -913,7 +913,7 @@ grade("collate")
 # teaches: >-
 #   how samples of different sizes become one tensor, and why a mask has to come with it.
 # leaves out: packed and nested tensors, which store no padding; masks for attention among positions.
-# off limits: [torch.nn.utils.rnn.pad_sequence, torch._C._nn.pad_sequence, torch.nested.nested_tensor, torch.nested.as_nested_tensor, torch.nested.to_padded_tensor]
+# off limits: [torch.nn.utils.rnn.pad_sequence, torch._C._nn.pad_sequence, torch.nn.utils.rnn.pad_packed_sequence, torch.nn.functional.pad, "aten:constant_pad_nd", torch.nested.nested_tensor, torch.nested.as_nested_tensor, torch.nested.to_padded_tensor]
 # forbids: "functions and tensors that pad for you"
 
 # %% [markdown]

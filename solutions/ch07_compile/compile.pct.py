@@ -180,6 +180,10 @@ result = unrolled(torch.zeros(2), 3)
 # Look at the two `sin` of the same value. It is said that Dynamo's graph is an optimised program.
 # It is a faithful one. What makes programs faster is the backend's work, and the next stages'.
 #
+# To see what Dynamo makes of a program of yours, call what `torch.compile` returns in a file `f.py`, and run
+# `undertorch capture f.py` in a terminal. It writes `f.capture.json`, and the explorer *compile* on the
+# course's site opens it and shows lines, bytecode, graphs and guards.
+#
 # Look: compile/stages#program=loop&stage=dynamo | A loop of three rounds, and the graph that Dynamo
 # made of it: three products, no loop.
 #
@@ -519,7 +523,8 @@ predict(..., gradient_at_zero)
 #   there two Python floats are compared, and the float32 number 0.1 is greater than the float 0.1;
 # - where `size` does not exceed the limit, no matrix product is computed.
 #
-# Do not change `x`. `w` and `x` have the same dtype, a floating-point one, and any layout.
+# Do not change `x`. `w` and `x` have the same dtype, `float64`, `float32` or `bfloat16`, and any layout. (In
+# `float16` a sum soon overflows, also where the mean does not.)
 #
 # <details><summary>Hint 1: the constant</summary>
 #
@@ -544,7 +549,7 @@ predict(..., gradient_at_zero)
 def one_graph(x: torch.Tensor, w: torch.Tensor, limit: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Return what `settle` returns, and the size, in one graph.
 
-    x: (n, d), floating point
+    x: (n, d), float64, float32 or bfloat16
     w: (d, d), of the same dtype
     returns: (n, d) and (), the latter without grad
     """
@@ -1534,8 +1539,9 @@ print(aten.native_batch_norm.default._schema.is_mutable, running)
 # That is an old operator. AOTAutograd's graphs have another in its place, which returns the new
 # statistics: `aten._native_batch_norm_legit_functional`.
 #
-# **Write `remove_dead(gm)`.** Change `gm.graph` in place, so that every node whose value no
-# remaining node takes is gone, except these, which stay:
+# **Write `remove_dead(gm)`.** Change `gm` in place; what you return is not looked at. Erase nodes of
+# `gm.graph`, or give `gm` a new graph in which the others have the names and the order that they had. Every
+# node whose value no remaining node takes must be gone, except these, which stay:
 #
 # - `placeholder` and `output` nodes;
 # - operators (`torch._ops.OpOverload`) that write to an argument, draw random numbers (the tag) or
@@ -2970,8 +2976,8 @@ except RuntimeError as error:
 # `fx.GraphModule`s, forward and backward.
 #
 # - The **forward** takes the primals. It returns the forward outputs, and after them the saved values.
-# - The **backward** takes the saved values in the same order, and after them the tangents. It returns
-#   what the joint graph returns after the forward outputs, `None` included.
+# - The **backward** takes the saved values in the same order, and after them all tangents, also one that
+#   nothing reads. It returns what the joint graph returns after the forward outputs, `None` included.
 #
 # A policy says what may be saved: `may_save(node)` returns a `bool` for a node of the joint graph.
 # The backward goes up from the gradients and takes what may be saved; the rest it computes.

@@ -23,6 +23,7 @@ JOINT_STEPS = {
     "dropout": lambda value: functional.dropout(value, 0.5),
     "positive": lambda value: value > 0,
     "detached": lambda value: value.detach(),
+    "restarted": lambda value: value.detach().requires_grad_(),
     "grow": lambda value: value.add_(1),
 }
 """Each step takes numbers of values: first the inputs, then the results of the steps before.
