@@ -32,6 +32,7 @@ from tests.explorers import (
 from tests.explorers.harness import ROOT, Watch, assert_right, compare
 from tests.explorers.test_autograd import BODY
 from tests.explorers.test_compile import CAPTURES
+from tests.explorers.test_dispatch import recorded
 
 Given = dict[str, str]
 
@@ -99,6 +100,10 @@ SHOWN = {
       })(e.state.ring),
       zero: (({ stage, ...asked }) => ({ asked, rows: m.ledger(asked).map((row) => m.PARTS.map((part) => row[part])) }))(e.state.zero),
     })""",
+    "dispatch": """(({ panel, call, tensor, modes, size, a, b }) => (panel === "road"
+      ? { code: m.CALLS[call][0], tensor, modes, error: m.route({ call, tensor, modes }).error,
+        stops: m.route({ call, tensor, modes }).stops.map(({ depth, op, key, kind, keys }) => [depth, op, key, kind, m.names(keys)]) }
+      : { size, a, b, result: m.plan([{ size, stride: a }, { size, stride: b }]).strides[0] }))(e.state)""",
 }
 MODULES = {
     "strides": ("layout", "ops"),
@@ -107,6 +112,7 @@ MODULES = {
     "modules": ("walks",),
     "compile": ("reading",),
     "ddp": ("buckets", "ring", "ledger"),
+    "dispatch": ("road", "loops"),
 }
 ASK = """async ([kind, modules, views, shown]) => {
   const every = await Promise.all([`${kind}`, ...modules].map((name) => import(`/${kind}/${name}.js`)));
@@ -250,6 +256,17 @@ def _values(states: Any) -> Any:
     return [[[values for _, values in row] for row in state] for state in states]
 
 
+def dispatch(_: Given, shown: Any) -> Any:
+    if "result" in shown:
+        a, b = (torch.empty(9_999).as_strided(shown["size"], shown[name]) for name in "ab")
+        return {**shown, "result": list((a + b).stride())}
+    (road,) = recorded([{name: shown[name] for name in ("code", "tensor", "modes")}])["roads"]
+    # The page has the beginning of what torch says, without where it says so.
+    same = shown["error"] and road["error"].startswith(shown["error"].rstrip("."))
+    stops = [list(row) for row in road["rows"]]
+    return {**shown, "stops": stops, "error": shown["error"] if same else road["error"]}
+
+
 def autograd(code: str) -> str:
     """What torch says of a program after each line, as `BODY` compares it."""
     lines = code.replace(";", "\n").split("\n")
@@ -267,7 +284,7 @@ def autograd(code: str) -> str:
 
 TORCH: dict[str, Callable[[Given, Any], Any]] = {
     "strides": strides, "formats": formats, "matmul": matmul, "modules": modules,
-    "dataloader": dataloader, "compile": compiled, "ddp": ddp,
+    "dataloader": dataloader, "compile": compiled, "ddp": ddp, "dispatch": dispatch,
 }  # fmt: skip
 
 
