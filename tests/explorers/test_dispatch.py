@@ -85,7 +85,7 @@ ROADS = """return (i) => {
   if (at >= 0 || own.length > rows.length) return `${where}: stop ${at < 0 ? rows.length : at} is ${own[at < 0 ? rows.length : at]}, not ${rows[at]}`;
   if ((error === null) !== (found.error === null)) return `${where}: ${found.error}, not ${error}`;
   if (error !== null && !error.startsWith(found.error.replace(/\\.$/, ""))) return `${where}: ${found.error}, not ${error}`;
-  if (found.missing !== Boolean(error?.startsWith("Could not run"))) return `${where}: missing ${found.missing}`;
+  if (Boolean(found.missing) !== Boolean(error?.startsWith("Could not run"))) return `${where}: missing ${found.missing}`;
   return null;
 };"""
 

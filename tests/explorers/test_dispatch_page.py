@@ -83,6 +83,7 @@ def test_what_leads_nowhere_says_so(watch: Watch, site: str) -> None:
     end = page.locator(".dp-end")
     expect(end).to_contain_text("Could not run 'aten::view' with arguments from the 'SparseCPU'")
     expect(page.locator(".dp-lanes tr", has_text="SparseCPU")).to_contain_text("nothing")
+    assert [b.strip() for b in page.locator(".way b").all_text_contents()] == ["1", "2", "✗"]
     turn(page, "call=softmax&x=int")
     expect(end).to_contain_text("\"softmax_kernel_impl\" not implemented for 'Long'")
     turn(page, "call=contiguous&x=plain")

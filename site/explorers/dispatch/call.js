@@ -52,14 +52,15 @@ export function callPanel(act) {
     put(end, error && [h("b", {}, "✗ It raises. "), error]);
   }
 
-  function showLanes(state, { stops, calls }) {
+  function showLanes(state, { stops, calls, missing }) {
     const stop = stops[at];
     const own = keySet(state);
     const { op, brings, include, exclude } = stop ? calls[stop.call] : { op: CALLS[state.call][1], ...own };
     const fallen = falls(op);
     const mine = stops.map((one, i) => ({ ...one, i })).filter((one) => stop && one.call === stop.call);
     const lane = ({ key }) => LANES.indexOf(key);
-    const [top, bottom] = [Math.min(...mine.map(lane)), Math.max(...mine.map(lane))];
+    const none = stop && missing?.call === stop.call ? lane(missing) : -1;
+    const [top, bottom] = [Math.min(...mine.map(lane)), Math.max(none, ...mine.map(lane))];
     put(head, stop ? [h("b", {}, `Stop ${at + 1} of ${stops.length}`), ": ", h("code", {}, op)] : h("b", {}, "No stop"));
     put(said, stop ? told(state, stops) : null);
     put(rows, LANES.map((key, i) => {
@@ -71,7 +72,7 @@ export function callPanel(act) {
       const kind = table(op, key);
       const way = mine.length && i >= top && i <= bottom ? `${i > top ? "up" : ""} ${i < bottom ? "down" : ""}` : "";
       return h("tr", { class: `${live ? "live" : ""} ${live && fallen & bit ? "falls" : ""} ${here?.i === at ? "here" : ""}`, "aria-current": here?.i === at ? "step" : null },
-        h("td", { class: `way ${way}` }, here ? h("b", { class: here.i < at ? "past" : null }, here.i + 1) : null),
+        h("td", { class: `way ${way}` }, here ? h("b", { class: here.i < at ? "past" : null }, here.i + 1) : i === none ? h("b", { class: "none" }, "✗") : null),
         h("th", { scope: "row" }, broken(key)),
         h("td", {}, out ? [h("s", {}, from), " hidden"] : from || h("span", { class: "ut-soft" }, "no")),
         h("td", {}, kind || h("span", { class: "ut-soft" }, "nothing")));
@@ -93,6 +94,9 @@ export function callPanel(act) {
       if (i === at) item.firstChild.setAttribute("aria-current", "step");
       else item.firstChild.removeAttribute("aria-current");
     });
+    const [item, room] = [list.children[at], list.clientHeight];
+    const y = item?.offsetTop ?? 0;
+    if (y < list.scrollTop || y + item?.offsetHeight > list.scrollTop + room) list.scrollTop = y - room / 3;
     back.setAttribute("aria-disabled", at === 0);
     next.setAttribute("aria-disabled", at >= found.stops.length - 1);
     showLanes(state, found);

@@ -113,7 +113,7 @@ export const falls = (op) => LANES.reduce((sum, key, i) => sum | (letterOf(op, k
 /**
  * The whole road. `stops` are { depth, op, key, kind, keys, call } in order, those of calls inside kernels among them;
  * `calls[call]` is what one call began with: { op, brings, include, exclude, keys }, fallthroughs not yet taken out.
- * `error` is what torch says at the end of a road that leads nowhere, and `missing` is true where it is for want of a kernel.
+ * `error` is what torch says at the end of a road that leads nowhere, and `missing` the key and the call for which there is no kernel.
  *
  * A tensor is a number, too: the keys that it brings, and above them those of the tensor inside it, for vmap.
  */
@@ -125,7 +125,7 @@ export function route({ call: asked, tensor, modes }) {
   const floats = !["int", "conj"].includes(tensor);
   const stops = [];
   const calls = [];
-  let [error, missing, cast] = [null, false, false];
+  let [error, missing, cast] = [null, null, false];
 
   const fresh = (keys) => {
     const kept = keys & (BACKENDS | PYTHON | SNAPSHOT);
@@ -157,7 +157,7 @@ export function route({ call: asked, tensor, modes }) {
     const letter = key ? letterOf(op, name) : ".";
     if (letter === ".") {
       error = `Could not run 'aten::${op}' with arguments from the '${name}' backend.`;
-      missing = true;
+      missing = { key: name, call };
       return;
     }
     stops.push({ depth, op: op.split("/")[0], key: name, kind: KINDS[letter], keys, call, mode: key === PYTHON && thread.listens });

@@ -21,7 +21,7 @@ export function explain({ op, key, kind, mode }, state, asks) {
     case "FuncTorchBatched":
       if (kind === "batched kernel") return "A composite kernel, and vmap takes the calls in it one by one.";
       return kind === "kernel" ? "The rule for batches: the batch is one more dim, and operators are called for all of it." : "No rule for this operator: a loop with one call per row, and a warning. Then stack.";
-    case "FuncTorchDynamicLayerBackMode": return "The layer of vmap ends. The thread is as before it, and the call goes on with whole tensors.";
+    case "FuncTorchDynamicLayerBackMode": return "The layer of vmap ends. The thread is as before it, and the call goes on without the wrapper.";
     case "PythonTLSSnapshot": return "Keeps the state of the thread for Python further down, and hands the call on.";
     case "AutocastCPU": return op === "stack" || ["int", "conj"].includes(state.tensor) ? "Autocast finds nothing to cast, and calls the operator again with itself switched off." : "Casts to bfloat16 what is float32, and calls the operator again with itself switched off.";
     case "ADInplaceOrView": return op.split(".")[0].endsWith("_") ? "Counts up the version of what is changed in place, and hands the call on." : "Ties the view to its base, and hands the call on.";
