@@ -71,7 +71,7 @@ export function callPanel(act) {
       const live = from && !out;
       const kind = table(op, key);
       const way = mine.length && i >= top && i <= bottom ? `${i > top ? "up" : ""} ${i < bottom ? "down" : ""}` : "";
-      return h("tr", { class: `${live ? "live" : ""} ${live && fallen & bit ? "falls" : ""} ${here?.i === at ? "here" : ""}`, "aria-current": here?.i === at ? "step" : null },
+      return h("tr", { class: `${live ? "live" : from ? "" : "absent"} ${live && fallen & bit ? "falls" : ""} ${here?.i === at ? "here" : ""}`, "aria-current": here?.i === at ? "step" : null },
         h("td", { class: `way ${way}` }, here ? h("b", { class: here.i < at ? "past" : null }, here.i + 1) : i === none ? h("b", { class: "none" }, "✗") : null),
         h("th", { scope: "row" }, broken(key)),
         h("td", {}, out ? [h("s", {}, from), " hidden"] : from || h("span", { class: "ut-soft" }, "no")),
