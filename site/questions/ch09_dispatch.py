@@ -35,7 +35,7 @@ for key in ("CPU", "CompositeImplicitAutograd"):
 #
 # Then: convert the tensor (`.to_dense()`, `.dequantize()`, `.cpu()`) around that call; import what registers the operator; write the kernel with `torch.library`; or use an operator that is there.
 #
-# Look: dispatch/keys#call=softmax&x=sparse | softmax of a sparse tensor: the composite runs, and _softmax has nothing for SparseCPU.
+# Look: dispatch/keys#call=softmax&x=sparse&step=1 | softmax of a sparse tensor: the composite runs, and _softmax has nothing for SparseCPU.
 #
 # Go on: ch09_dispatch#table_entry, ch09_dispatch#Abacus
 import torch

@@ -27,7 +27,7 @@ export function explain({ op, key, kind, mode }, state, asks) {
     case "ADInplaceOrView": return op.split(".")[0].endsWith("_") ? "Counts up the version of what is changed in place, and hands the call on." : "Ties the view to its base, and hands the call on.";
     case "Conjugate": return op === "to.dtype" ? "The result may be a view, so nothing is written out yet. It hands the call on." : "Writes the conjugated numbers out, and hands the call on with those.";
     case "Python": return mode ? "__torch_dispatch__ of the mode. It calls the operator again, with itself switched off." : "__torch_dispatch__ of the subclass. It calls the operator on the tensor inside.";
-    case "BackendSelect": return "No tensor says where: the device that was asked for does.";
+    case "BackendSelect": return "Where the result will be is not in the tensors: the device that was asked for says it.";
     default: break;
   }
   if (kind === "math kernel") return COMPOSITE;
