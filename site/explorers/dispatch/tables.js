@@ -1,0 +1,66 @@
+// What torch says of itself. Written by capture.py; do not edit.
+
+export const LANES = ["FuncTorchDynamicLayerFrontMode","PythonTLSSnapshot","FuncTorchBatched","AutocastCPU","AutogradMeta","AutogradCPU","ADInplaceOrView","Conjugate","FuncTorchDynamicLayerBackMode","Python","BackendSelect","SparseCPU","Meta","CPU"];
+
+export const TABLES = {
+"add.Tensor":"ffk-aa-fff-kkk",
+"add_.Tensor":"ffk-aakfff-kkk",
+"relu":"ffk-aa-fff-kkk",
+"sum":"ffk-aa-fff-kkd",
+"view":"ffk-aak-ff-.kk",
+"t":"ffk-aak-ff-ddd",
+"reshape":"ffb-mm--ff-mmm",
+"contiguous":"ffb-mm-fff-mmm",
+"detach":"ffk-aak-ff-ddd",
+"clone":"ffk-aa--ff-kdd",
+"to.dtype":"ffb-mm-fff-mmm",
+"mm":"ffkkaa--ff-kkk",
+"matmul":"ffbkmm-fff-mmm",
+"linear":"kfbkmm-fff-mmm",
+"softmax.int":"ffb-mm-fff-mmm",
+"layer_norm":"ffb-mm-fff-mmm",
+"zeros":"fff-aa-fffkdkd",
+"empty.memory_format":"fff-aa--ffkkkk",
+"ones_like":"ffk-aa-fff-dkd",
+"histc":"fff-aa-fff-.kk",
+"select.int":"ffk-aak-ff-ddd",
+"rsub.Scalar":"ffk-aa-fff-dkd",
+"sum.dim_IntList":"ffk-aa-fff-kkk",
+"transpose.int":"ffk-aak-ff-ddd",
+"as_strided":"ffk-aak-ff-.kk",
+"empty_strided":"fff-aa--ffk.kk",
+"copy_":"ffk-aak-ff-kdd",
+"_to_copy":"ffk-aa-fffkddd",
+"_softmax":"ffk-aa-fff-.kk",
+"native_layer_norm":"ffk-aa-fff-dkk",
+"zero_":"ffk-aakfff-kkk",
+"empty_like":"ffk-aa--ff-kkd",
+"fill_.Scalar":"ffk-aakfff-.kk",
+"sub.Tensor":"ffk-aa-fff-kkk",
+"movedim.int":"ffb-mm--ff-mmm",
+"movedim.intlist":"ffb-mm--ff-mmm",
+"permute":"ffk-aak-ff-kdd",
+"stack":"ffkkaa-fff-dkd",
+"cat":"ffkkaa-fff-kkk",
+"_unsafe_view":"ffk-aa--ff-dkd",
+};
+
+export const KEYS = {
+"plain":["AutocastCPU","AutogradCPU","ADInplaceOrView","CPU"],
+"grad":["AutocastCPU","AutogradCPU","ADInplaceOrView","CPU"],
+"int":["AutocastCPU","AutogradCPU","ADInplaceOrView","CPU"],
+"conj":["AutocastCPU","AutogradCPU","ADInplaceOrView","Conjugate","CPU"],
+"inference":["AutocastCPU","CPU"],
+"meta":["AutogradMeta","ADInplaceOrView","Meta"],
+"sparse":["AutocastCPU","AutogradCPU","ADInplaceOrView","SparseCPU"],
+"subclass":["PythonTLSSnapshot","AutocastCPU","AutogradCPU","ADInplaceOrView","Python","CPU"],
+};
+
+export const THREAD = {
+"":[["ADInplaceOrView","BackendSelect"],["AutocastCPU"]],
+"no_grad":{"adds":[],"drops":[],"hides":[],"shows":[]},
+"inference_mode":{"adds":[],"drops":["ADInplaceOrView"],"hides":["AutogradMeta","AutogradCPU"],"shows":[]},
+"autocast":{"adds":[],"drops":[],"hides":[],"shows":["AutocastCPU"]},
+"mode":{"adds":["PythonTLSSnapshot","Python"],"drops":[],"hides":[],"shows":[]},
+"vmap":{"adds":["FuncTorchDynamicLayerFrontMode","FuncTorchDynamicLayerBackMode"],"drops":[],"hides":[],"shows":[]},
+};
