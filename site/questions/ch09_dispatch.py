@@ -3,7 +3,7 @@
 # %% what-is-the-dispatcher
 # What is the PyTorch dispatcher?
 #
-# The part that decides which kernel runs when you call an operator. Each operator has a table with a row per dispatch key: CPU, CUDA, Meta, AutogradCPU, AutocastCPU, FuncTorchBatched and some ninety more. A call has a set of keys: those of its tensors, those that the thread adds (a mode, vmap), less those that it hides (inference mode). The highest key with a kernel gets the call.
+# The part that decides which kernel runs when you call an operator. Each operator has a table with a row per dispatch key: CPU, CUDA, Meta, AutogradCPU, AutocastCPU, FuncTorchBatched and nearly ninety more. A call has a set of keys: those of its tensors, those that the thread adds (a mode, vmap), less those that it hides (inference mode). The highest key with a kernel gets the call.
 #
 # That kernel does its share and hands the call on to the keys below it. So a plain `x.sin()` is two kernels: autograd's, then the CPU's.
 #
@@ -80,7 +80,7 @@ print("as_tensor copies:", torch.as_tensor(x).data_ptr() != x.data_ptr())
 # %% mixed-dtypes
 # What dtype do I get when I mix dtypes?
 #
-# There are three ranks of operands: tensors with dims, tensors without, Python numbers. And four kinds of dtypes: bool, integer, float, complex. The tensors with dims decide among themselves, by `torch.promote_types`. An operand of lower rank is heard only where its kind is higher, and then its own dtype counts; for a Python number that is the default dtype.
+# There are three ranks of operands: tensors with dims, tensors without, Python numbers. And four kinds of dtypes: bool, integer, float, complex. The tensors with dims decide among themselves, by `torch.promote_types`. An operand of lower rank is heard only where its kind is higher, and then its own dtype counts; a Python float has the default dtype. A complex one takes the precision of the floats around it.
 #
 # So `half + 2.5` stays half, `int64 + 2.5` becomes float32, and a float64 scalar tensor does not widen a float32 batch. An in-place operation never changes the dtype of its tensor, and raises where the result would be of a higher kind.
 #

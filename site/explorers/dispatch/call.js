@@ -1,7 +1,7 @@
 // The first panel: what is called and how, the keys as lanes, and the stops of the road.
 
 import { choice, h, put } from "../explorer.js";
-import { CALLS, MODES, TENSORS, allowed, falls, keySet, names, table } from "./road.js";
+import { CALLS, GROUPS, MODES, TENSORS, allowed, falls, keySet, names, table } from "./road.js";
 import { LANES } from "./tables.js";
 import { MODE_NAMES, TENSOR_NAMES, explain } from "./words.js";
 
@@ -13,7 +13,8 @@ const broken = (name) => name.split(/(?<=[a-z])(?=[A-Z])/).flatMap((part, i) => 
 const told = (state, stops) => explain(stops[state.step], state, stops[state.step + 1]?.depth > stops[state.step].depth);
 
 export function callPanel(act) {
-  const select = h("select", { id: "dp-call", onchange: () => act.call(select.value) }, Object.entries(CALLS).map(([id, [code]]) => h("option", { value: id }, code)));
+  const select = h("select", { id: "dp-call", onchange: () => act.call(select.value) }, Object.entries(GROUPS).map(([name, ids]) =>
+    h("optgroup", { label: name }, ids.split(" ").map((id) => h("option", { value: id }, CALLS[id][0])))));
   const tensors = choice({ label: "What x is", name: "dp-x", options: TENSORS.map((id) => [id, TENSOR_NAMES[id]]), pick: act.tensor, look: "dp-chips" });
   const boxes = MODES.map((id) => h("input", { type: "checkbox", value: id, onchange: () => act.mode(id) }));
   const modes = h("fieldset", { class: "dp-chips dp-modes" }, h("legend", { class: "ut-unseen" }, "What is around it"), boxes.map((box, i) => h("label", {}, box, MODE_NAMES[MODES[i]])));

@@ -31,10 +31,13 @@ OPS = (
     "add.Tensor", "add_.Tensor", "relu", "sum", "view", "t", "reshape", "contiguous", "detach",
     "clone", "to.dtype", "mm", "matmul", "linear", "softmax.int", "layer_norm", "zeros",
     "empty.memory_format", "ones_like", "histc", "select.int", "rsub.Scalar",
+    "mul.Tensor", "exp", "pow.Tensor_Scalar", "eq.Scalar", "mean", "permute", "expand",
+    "flatten.using_ints", "numpy_T", "zero_", "copy_", "gelu", "cumsum", "chunk",
     # what the composite ones among them call
-    "sum.dim_IntList", "transpose.int", "as_strided", "empty_strided", "copy_", "_to_copy",
-    "_softmax", "native_layer_norm", "zero_", "empty_like", "fill_.Scalar", "sub.Tensor",
-    "movedim.int", "movedim.intlist", "permute", "stack", "cat", "_unsafe_view",
+    "sum.dim_IntList", "transpose.int", "as_strided", "empty_strided", "_to_copy",
+    "_softmax", "native_layer_norm", "empty_like", "fill_.Scalar", "sub.Tensor",
+    "movedim.int", "movedim.intlist", "stack", "cat", "_unsafe_view", "mean.dim", "split.Tensor", "narrow",
+    "slice.Tensor",
 )  # fmt: skip
 
 LETTERS = {

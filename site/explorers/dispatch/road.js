@@ -26,27 +26,52 @@ const ABOVE_PYTHON = PYTHON - 1;
 /** What can be called: how it is written, its operator, and its tensors. Factories are called with autograd switched off. */
 export const CALLS = {
   add: ["x + 1", "add.Tensor", "x1"],
-  add_: ["x.add_(w)", "add_.Tensor", "xw"],
+  mul: ["x * w", "mul.Tensor", "xw"],
   rsub: ["1 - x", "rsub.Scalar"],
+  pow: ["x ** 2", "pow.Tensor_Scalar"],
+  eq: ["x == 1", "eq.Scalar"],
+  exp: ["x.exp()", "exp"],
   relu: ["x.relu()", "relu"],
+  gelu: ["F.gelu(x)", "gelu"],
+  add_: ["x.add_(w)", "add_.Tensor", "xw"],
+  zero_: ["x.zero_()", "zero_"],
+  copy_: ["x.copy_(w)", "copy_", "xw"],
   sum: ["x.sum()", "sum"],
+  mean: ["x.mean()", "mean"],
+  cumsum: ["x.cumsum(0)", "cumsum"],
+  softmax: ["torch.softmax(x, 0)", "softmax.int"],
+  layer_norm: ["F.layer_norm(x, (2,))", "layer_norm"],
+  histc: ["torch.histc(x)", "histc"],
   view: ["x.view(4)", "view"],
   t: ["x.t()", "t"],
+  T: ["x.T", "numpy_T"],
+  permute: ["x.permute(1, 0)", "permute"],
   select: ["x[0]", "select.int"],
+  expand: ["x.expand(3, 2, 2)", "expand"],
+  chunk: ["x.chunk(2)", "chunk"],
   detach: ["x.detach()", "detach"],
   reshape: ["x.reshape(4)", "reshape"],
+  flatten: ["x.flatten()", "flatten.using_ints"],
   contiguous: ["x.contiguous()", "contiguous"],
-  clone: ["x.clone()", "clone"],
   to: ["x.to(torch.float64)", "to.dtype"],
   mm: ["torch.mm(x, w)", "mm", "xw"],
   matmul: ["x @ w", "matmul", "xw"],
   linear: ["F.linear(x, w)", "linear", "xw"],
-  softmax: ["torch.softmax(x, 0)", "softmax.int"],
-  layer_norm: ["F.layer_norm(x, (2,))", "layer_norm"],
-  histc: ["torch.histc(x)", "histc"],
-  empty: ["torch.empty(2)", "empty.memory_format", "", true],
-  zeros: ["torch.zeros(2)", "zeros", "", true],
+  clone: ["x.clone()", "clone"],
   ones_like: ["torch.ones_like(x)", "ones_like", "x", true],
+  zeros: ["torch.zeros(2)", "zeros", "", true],
+  empty: ["torch.empty(2)", "empty.memory_format", "", true],
+};
+
+/** The calls in groups, as one chooses among them. */
+export const GROUPS = {
+  "Elementwise": "add mul rsub pow eq exp relu gelu",
+  "In place": "add_ zero_ copy_",
+  "Along dims": "sum mean cumsum softmax layer_norm histc",
+  "Views": "view t T permute select expand chunk detach",
+  "Views or copies": "reshape flatten contiguous to",
+  "Products": "mm matmul linear",
+  "New tensors": "clone ones_like zeros empty",
 };
 
 /** What a composite kernel calls, and with what: x and w are its own tensors, n one that it made, 1 a number as a tensor. */
@@ -56,19 +81,23 @@ const INSIDE = {
   matmul: "mm:xw", "matmul/3d": "reshape mm:xw _unsafe_view:n", linear: "t:w matmul:xw", "softmax.int": "_softmax", layer_norm: "native_layer_norm",
   zeros: "empty.memory_format: zero_:n", ones_like: "empty_like fill_.Scalar:n", empty_like: "empty_strided:", "rsub.Scalar": "sub.Tensor:1x",
   "movedim.int": "movedim.intlist", "movedim.intlist": "permute", stack: "cat view:n",
+  mean: "mean.dim", expand: "as_strided", "flatten.using_ints": "view", numpy_T: "permute", chunk: "split.Tensor", "split.Tensor": "narrow narrow", narrow: "slice.Tensor", "slice.Tensor": "as_strided",
 };
 /** Rules for batches that call something else than their own operator on the whole batch. Without a rule: once per row, then stack. */
-const BATCHES = { mm: "matmul/3d:xw", histc: "movedim.int select.int histc select.int histc stack:n view:n" };
+const BATCHES = { mm: "matmul/3d:xw", expand: "view expand", histc: "movedim.int select.int histc select.int histc stack:n view:n" };
 /** Rules that are written for batched tensors, as composites are. */
-const STILL_BATCHED = ["sum", "t"];
+const STILL_BATCHED = ["sum", "mean", "t"];
+/** Where the result may be a view, a conjugate view is not written out: the call goes on with it. */
+const MAY_VIEW = ["to.dtype", "flatten.using_ints", "numpy_T", "slice.Tensor"];
+const writes = (op) => op.split(".")[0].endsWith("_");
 /** What these call inside, for a sparse tensor, is left out: its indices and values, one by one. */
 const SPARSE_ALONE = ["t", "transpose.int", "select.int", "_to_copy"];
 
 /** Kernels that refuse, and how torch's own words begin: operator, key or kind, when, words. */
 const unnamed = (kernel, type) => `"${kernel}" not implemented for '${type}'`;
 const REFUSALS = [
-  ["add_.Tensor", "AutogradCPU", ({ tensor, has }) => tensor === "grad" && !has("no_grad") && !has("inference_mode") && !has("vmap"), "a leaf Variable that requires grad is being used in an in-place operation."],
-  ["add_.Tensor", "CPU", ({ tensor, has }) => tensor === "inference" && !has("inference_mode"), "Inplace update to inference tensor outside InferenceMode is not allowed."],
+  ["", "AutogradCPU", ({ op, asked, tensor, has }) => op === asked && writes(op) && tensor === "grad" && !has("no_grad") && !has("inference_mode") && !has("vmap"), "a leaf Variable that requires grad is being used in an in-place operation."],
+  ["", "CPU", ({ op, asked, tensor, has }) => op === asked && writes(op) && tensor === "inference" && !has("inference_mode"), "Inplace update to inference tensor outside InferenceMode is not allowed."],
   ["relu", "CPU", ({ tensor }) => tensor === "conj", "clamp is not supported for complex types"],
   ["_softmax", "CPU", ({ tensor }) => tensor === "int", unnamed("softmax_kernel_impl", "Long")],
   ["_softmax", "CPU", ({ tensor }) => tensor === "conj", unnamed("softmax_kernel_impl", "ComplexFloat")],
@@ -79,8 +108,13 @@ const REFUSALS = [
   ["add.Tensor", "SparseCPU", () => true, "add(sparse, dense) is not supported. Use add(dense, sparse) instead."],
   ["sub.Tensor", "SparseCPU", () => true, "add: expected 'self' and 'other' to have same size"],
   ["mm", "SparseCPU", ({ has }) => has("autocast"), unnamed("sparse_matmul", "BFloat16")],
+  ["gelu", "CPU", ({ tensor }) => tensor === "int", unnamed("GeluKernelImpl", "Long")],
+  ["gelu", "CPU", ({ tensor }) => tensor === "conj", unnamed("GeluKernelImpl", "ComplexFloat")],
+  ["mean.dim", "CPU", ({ tensor }) => tensor === "int", "mean(): could not infer output dtype."],
+  ["expand", "SparseCPU", () => true, "expand is unsupported for Sparse tensors"],
+  ["flatten.using_ints", "m", ({ tensor }) => tensor === "sparse", "reshape is not implemented for sparse tensors"],
   ["reshape", "m", ({ tensor }) => tensor === "sparse", "reshape is not implemented for sparse tensors"],
-  ["clone", "SparseCPU", ({ call }) => call === "contiguous", "unsupported memory format option Contiguous"],
+  ["clone", "SparseCPU", ({ asked }) => asked === "contiguous", "unsupported memory format option Contiguous"],
   ["native_layer_norm", "SparseCPU", () => true, "unsupported memory format option Contiguous"],
 ];
 
@@ -161,7 +195,7 @@ export function route({ call: asked, tensor, modes }) {
       return;
     }
     stops.push({ depth, op: op.split("/")[0], key: name, kind: KINDS[letter], keys, call, mode: key === PYTHON && thread.listens });
-    error = REFUSALS.find(([which, where, when]) => which === op && (where === name || where === letter) && when({ call: asked, tensor, has }))?.[3] ?? null;
+    error = REFUSALS.find(([which, where, when]) => (!which || which === op) && (where === name || where === letter) && when({ op, asked: first, tensor, has }))?.[3] ?? null;
     if (error) return;
     const below = keys & ~(key | (key - 1));
     const on = (rest, hidden = 0, now = tensors) => walk(op, rest, now, { ...thread, exclude: thread.exclude | hidden }, depth + 1, call);
@@ -188,11 +222,10 @@ export function route({ call: asked, tensor, modes }) {
 
   /** Each conjugate view is written out first, and what was changed in place is copied back. */
   function conjugated(op, below, tensors, thread, depth, on) {
-    // Of to.dtype the result may be a view: the call goes on, and its copy is asked.
-    const views = op === "to.dtype" ? [] : tensors.filter((one) => one & CONJ);
+    const views = MAY_VIEW.includes(op) ? [] : tensors.filter((one) => one & CONJ);
     for (const view of views) enter("clone", [view], thread, depth + 1);
     on(below, 0, tensors.map((one) => (views.includes(one) ? fresh(one) : one)));
-    if (op.endsWith("_.Tensor")) enter("copy_", tensors, thread, depth + 1);
+    if (writes(op)) enter("copy_", tensors, thread, depth + 1);
   }
 
   /** In Python: a mode first, which is off while it handles; then the subclass, which takes its wrapper away. */
