@@ -71,6 +71,7 @@ def same_as_eager(functionalized, lines, inputs, calls=1):
     got = evidence.value
     found, wanted = tensors_in(got["result"]), tensors_in(expected)
     with about(on(lines, inputs)):
+        assert_equal(got["ran"], calls, "How often f ran.")
         assert_equal(len(found), len(wanted), "How many tensors were returned.")
         for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
             with about(of=f"Result {number}: "):

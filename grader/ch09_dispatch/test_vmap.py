@@ -225,7 +225,6 @@ def test_refused(mapped, example, draw):
         assert_raises(asked, "RuntimeError", what, on([line], example, 0, 0))
     for tensors, in_dims in (
         ([example[0], example[0][:, 0][:2], example[2]], 0),
-        (example, None),
         (example, (None, None)),
     ):
         asked = mapped.ask(["return x + 1"], tensors, in_dims, 0)

@@ -31,9 +31,11 @@
 import ast
 import functools
 import itertools
+import math
 import re
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -42,7 +44,9 @@ from importlib.resources import files
 from textwrap import shorten
 from typing import Any
 
+import numpy as np
 import torch
+import torch.utils.backend_registration
 from torch import nn
 from torch.library import _scoped_library
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -707,7 +711,6 @@ predict(..., both_orders)
 # minutes: 40
 # difficulty: 3
 # points: 9
-# short: true
 # prerequisites: [read_schema]
 # teaches: >-
 #   how arguments are bound to a schema, which values fit which type, and that the first overload that
@@ -1387,7 +1390,6 @@ if written("Dispatcher"):
 # for `aten` replaces the one that is there, in every thread, for calls from Python and from C++.
 
 # %%
-aten = torch.ops.aten
 zeros = torch.zeros(2)
 
 with warnings.catch_warnings():
@@ -1790,16 +1792,16 @@ grade("result_dtype")
 # ## From Python to a tensor
 #
 # One exercise back, the tensors were there. `torch.tensor([[1, 2], [3, 4]])` makes one, and has to find
-# size and dtype before it can ask for memory. `Told` is a sequence that tells how it is read.
+# size and dtype before it can ask for memory. `Asked` is a sequence that tells how it is read.
 
 
 # %%
-class Told(Sequence):
+class Asked(Sequence):
     """A nested list that notes each question it is asked."""
 
     def __init__(self, items, log, name="x"):
         named = [(item, f"{name}[{k}]") for k, item in enumerate(items)]
-        self.items = [Told(i, log, n) if isinstance(i, list) else i for i, n in named]
+        self.items = [Asked(i, log, n) if isinstance(i, list) else i for i, n in named]
         self.log, self.name = log, name
 
     def __len__(self):
@@ -1813,7 +1815,7 @@ class Told(Sequence):
 
 
 log = []
-torch.tensor(Told([[1, 2], [3, 4]], log))
+torch.tensor(Asked([[1, 2], [3, 4]], log))
 for part in (log[:4], log[4:13], log[13:]):
     print("  ".join(part))
 
@@ -1967,7 +1969,6 @@ grade("tensor_of")
 # minutes: 50
 # difficulty: 4
 # points: 10
-# short: true
 # prerequisites: []
 # teaches: >-
 #   how an elementwise operator chooses the strides of its result, the order of its loops, and how many
@@ -3354,3 +3355,824 @@ for name, make in (
 # %% [markdown]
 # `torch.compile` needs the alias, too. There it is made again after the compiled program has run,
 # from the argument: as you do it.
+
+# %% [markdown] sitting="abacus"
+# question: What does PyTorch need to know about a device?
+# reached: >-
+#   Memory, copies, and about sixteen kernels. All the rest, autograd, modules and optimisers
+#   included, is above the device.
+
+# %% [markdown]
+# ## A name, and no kernels
+#
+# A device is a name, one key of the dispatcher, and kernels under that key. PyTorch keeps three keys free
+# for devices that it does not know, `PrivateUse1` to `PrivateUse3`. Vendors of accelerators plug their
+# C++ in there. You will plug in Python.
+#
+# The device of this sitting is called **abacus**. There is no such thing in your machine, and PyTorch
+# knows as much:
+
+# %%
+try:
+    torch.device("abacus")
+except RuntimeError as error:
+    print(str(error)[:40], "…", str(error).split(": ")[-1])
+
+# %% [markdown]
+# One call registers a name for `PrivateUse1`, with what PyTorch wants to ask a device besides kernels: how
+# many there are, which one is current. It works once per process, and it is marked as experimental. (In
+# C++, these are `PrivateUse1HooksInterface` and `DeviceGuardImplInterface`.)
+
+# %%
+if torch._C._get_privateuse1_backend_name() != "abacus":  # running the cell again does no harm
+    # When it first runs, autograd's engine starts a thread for each device. Threads do not survive in
+    # the forks that grade your answers, so let it run before there is one, and in one thread.
+    torch.zeros((), requires_grad=True).backward()
+    torch.autograd.set_multithreading_enabled(False)
+    torch.utils.backend_registration._setup_privateuseone_for_python_backend("abacus")
+
+
+def asked_for(call):
+    """Return the operator for which the device has no kernel, or "nothing"."""
+    try:
+        call()
+    except NotImplementedError as error:
+        return str(error).split("'")[1]
+    return "nothing"
+
+
+print(torch.device("abacus"))
+print(asked_for(lambda: torch.empty(2, device="abacus")))
+print(asked_for(lambda: torch.ones(2).to("abacus")))
+
+# %% [markdown]
+# The name is there, and nothing else: the dispatcher walks to `PrivateUse1`, and its table is empty. Is it
+# empty for every operator?
+#
+# **Predict.** ATen has 3,110 operators, overloads counted. For 2,920 of them a CPU tensor finds a kernel
+# in the table. For how many does a tensor on this device, for which nobody has written a line?
+
+
+# %%
+def operators_with(key):
+    """Return how many of ATen's operators have a kernel for a key, be it one that serves several keys."""
+    names = [name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")]
+    return sum(torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, key) for name in names)
+
+
+predict(..., lambda: operators_with("PrivateUse1"))
+
+# %% [markdown]
+# More than two thirds. These are composites: they call other operators, and serve any device. So a device
+# has to answer only for what they end in. Which operators are those?
+
+# %%
+some = ["t", "transpose.int", "permute", "slice.Tensor", "select.int", "expand", "unsqueeze"]
+some += ["detach", "as_strided", "view", "copy_", "_to_copy", "clone", "zeros"]
+some += ["empty.memory_format", "empty_strided"]
+for key in ("PrivateUse1", "CPU"):
+    has = torch._C._dispatch_has_computed_kernel_for_dispatch_key
+    print(f"{key:12} none for:", *[name for name in some if not has(f"aten::{name}", key)])
+
+# %% [markdown]
+# Views, copies and factories come down to a handful: `as_strided` and `view`, `empty_strided` and
+# `empty.memory_format`, and one more that you will see in a moment. This handful is the device's memory.
+#
+# ## Memory that PyTorch never sees
+#
+# On a real accelerator, a tensor's storage holds an address that the processor cannot read. Ours holds
+# even less. `create_empty_tensor` makes a tensor of our device whose storage has no bytes:
+
+
+# %%
+def bare(elements, dtype):
+    """Return a new tensor of the device with that many elements in one row, and no memory."""
+    return torch._C._acc.create_empty_tensor((elements,), dtype)
+
+
+x = bare(6, torch.float32)
+print(x.device, tuple(x.shape), x.stride(), x.untyped_storage().nbytes(), "bytes")
+print(torch._C._dispatch_keys(x))
+
+# %% [markdown]
+# The keys of autograd are there without our doing. A backward formula is made of operators too, so a device
+# that computes `tanh` and `tanh_backward` has a differentiable `tanh`.
+#
+# The memory is elsewhere, on a **chip** that only hands out blocks of bytes by address. As with real ones,
+# what is in a new block is garbage, and an address that was freed is given out again.
+
+
+# %%
+class Chip:
+    """Memory that is none of PyTorch's: blocks of bytes, each at an address."""
+
+    def __init__(self):
+        self.blocks = {}
+
+    def malloc(self, nbytes):
+        """Return the address of a new block."""
+        address = next(one for one in itertools.count(100) if one not in self.blocks)
+        self.blocks[address] = np.full(nbytes, 0xAB, dtype=np.uint8)
+        return address
+
+    def free(self, address):
+        """Give a block back."""
+        del self.blocks[address]
+
+    def block(self, address):
+        """Return a block as a writable array of uint8."""
+        return self.blocks[address]
+
+
+chip = Chip()
+address = chip.malloc(8)
+print(address, chip.block(address))
+
+# %% [markdown]
+# So each tensor needs an address. Where should it be written down? The first idea is an attribute of the
+# tensor: `x.address = 100`. PyTorch's own test of such a device does this. Here is what becomes of an
+# attribute when autograd saves a result for the backward, on a CPU:
+
+# %%
+result = torch.ones(2, requires_grad=True).tanh()
+result.address = 100
+saved = result.grad_fn._saved_result
+
+# %% [markdown]
+# **Predict.** `saved` has the values of `result`. Does it have its attribute, `True` or `False`?
+
+# %%
+predict(..., lambda: hasattr(saved, "address"))
+
+# %% [markdown]
+# `result` and `saved` are two tensors. A node that kept the very tensor which keeps the node would be a
+# circle that is never freed, so autograd saves an output as a new tensor on the old storage. Views are new
+# tensors on an old storage, too. What all of them share is the **storage**:
+
+# %%
+print(saved is result)
+print(saved.untyped_storage() is result.untyped_storage())
+print(result.view(2, 1).untyped_storage() is result.untyped_storage())
+
+# %% [markdown]
+# A storage lives as long as any tensor needs it, in Python or inside autograd. So its end is the moment to
+# free a block. `weakref.finalize(storage, function, *arguments)` calls a function then, and does not itself
+# keep the storage alive.
+
+# %%
+x = torch.ones(2)
+weakref.finalize(x.untyped_storage(), print, "the storage is gone")
+row = x[0]
+del x
+print("x is gone")
+del row
+
+# %% [markdown]
+# ## What `.to("abacus")` calls
+#
+# `plug_in` registers kernels for the device, in place of those from the call before. The two kernels below
+# only say that they were called.
+
+
+# %%
+def plug_in(kernels, fallback=None, plugged=[]):  # noqa: B006 (the list is to last)
+    """Make these the device's kernels, by operator; and `fallback` that of all other operators."""
+    while plugged:
+        plugged.pop()._destroy()
+    plugged.append(torch.library.Library("aten", "IMPL"))
+    for name, kernel in kernels.items():
+        plugged[-1].impl(name, kernel, "PrivateUse1")
+    if fallback is not None:
+        plugged.append(torch.library.Library("_", "IMPL"))
+        plugged[-1].fallback(boxed(fallback), "PrivateUse1")
+
+
+def boxed(fallback):
+    """Return a fallback that gets a tensor where the schema says so: of `x % 3` it would get the number."""
+
+    def call(op, *args, **kwargs):
+        values = []
+        for value, argument in zip(args, op._schema.arguments, strict=False):
+            if isinstance(value, int | float) and str(argument.type) == "Tensor":
+                value = torch.tensor(
+                    value, dtype=torch.float64 if isinstance(value, float) else None
+                )
+            values.append(value)
+        return fallback(op, *values, **kwargs)
+
+    return call
+
+
+def saying_empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_memory=None):
+    print(f"empty_strided({size}, {stride}, dtype={dtype})")
+    return strided(bare(math.prod(size), dtype), size, stride)
+
+
+def saying_copy_from(source, target, non_blocking=False):
+    print(f"_copy_from({source.device}, {source.dtype} -> {target.device}, {target.dtype})")
+    return target
+
+
+def strided(x, size, stride, offset=0):
+    """Return a view of `x`: the same storage, and any size, stride and offset."""
+    meta = torch._C.DispatchKeySet(torch._C.DispatchKey.Meta)
+    return torch.ops.aten.as_strided.default.redispatch(meta, x, size, stride, offset)
+
+
+plug_in({"empty_strided": saying_empty_strided, "_copy_from": saying_copy_from})
+y = torch.ones(2, 3).to("abacus")
+cpu = y.cpu()
+
+# %% [markdown]
+# Memory is asked for, then filled:
+#
+# | you write | the device is asked for |
+# |---|---|
+# | `torch.empty(2, 3, device="abacus")` | `empty.memory_format` |
+# | `x.to("abacus")` | `empty_strided`, then `_copy_from` the CPU |
+# | `y.cpu()`, `x.copy_(y)` | `_copy_from` to the CPU |
+# | `y.clone()`, `y.double()` | `empty_strided`, then `_copy_from` within the device |
+# | `y.t()`, `y[0]`, `y.expand(4, 2, 3)`, `y.detach()` | a view: `as_strided`, or nothing |
+#
+# `strided` is how we make views. The CPU's kernel would compare the view with the storage's 0 bytes and
+# refuse. The kernel for meta tensors, which have no memory either, does not ask. `redispatch` takes us to
+# it, past the device's own key.
+#
+# **Predict.** `torch.ones(2).to("abacus", torch.float64)` changes the dtype as well. Who does the
+# conversion, `"cpu"` before the copy or `"abacus"` in it?
+
+
+# %%
+def who_converts():
+    dtypes = []
+
+    def copy_from(source, target, non_blocking=False):
+        dtypes.append((source.dtype, target.dtype))
+        return target
+
+    plug_in({"empty_strided": saying_empty_strided, "_copy_from": copy_from})
+    torch.ones(2).to("abacus", torch.float64)
+    [(before, after)] = dtypes
+    return "cpu" if before == after else "abacus"
+
+
+predict(..., who_converts)
+
+# %% [markdown]
+# One call of `_copy_from` has to do it all: the way to the device or back, the dtype, the strides of both
+# sides, and broadcasting.
+#
+# Three helpers are given. In the last one is a trap that is worth knowing: `Tensor.numpy()` forbids its
+# storage ever to grow, even after the array is gone. `np.from_dlpack` does not.
+
+
+# %%
+def set_size(x, size):
+    """Give `x` itself another size, contiguous, on its storage and from its offset."""
+    contiguous = torch.empty(size, device="meta").stride()
+    x.data = strided(x, size, contiguous, x.storage_offset())
+
+
+def numpy_dtype(dtype):
+    """Return NumPy's name of a dtype."""
+    return torch.empty(0, dtype=dtype).numpy().dtype
+
+
+def cpu_array(x):
+    """Return the memory of a CPU tensor as an array."""
+    return np.from_dlpack(x.detach())
+
+
+print(numpy_dtype(torch.float16))
+
+# %% [markdown] exercise="DeviceMemory"
+# title: Give a device its memory
+# minutes: 40
+# difficulty: 4
+# points: 11
+# prerequisites: []
+# teaches: >-
+#   what a device's memory has to do: blocks that belong to storages and not to tensors, when they are
+#   freed, how a view finds its bytes, and what one copy must be able to do.
+# leaves out: >-
+#   a caching allocator, streams and pinned memory; dtypes that NumPy does not have; views that change the
+#   dtype; memory formats in `resize_`.
+# off limits: []
+
+# %% [markdown]
+# **Write `class DeviceMemory`**, the memory of a device in blocks of a `Chip`. These four methods are its
+# kernels, and what its kernels need:
+#
+# - `empty_strided(size, stride, *, dtype, …)` returns a new tensor of the device with that size and stride.
+#   It takes one block from the chip, with just the bytes that the tensor reaches: up to the end of the last
+#   element, and none if there is no element. If `dtype` is `None`, it is the default one.
+# - `array(x)` returns a NumPy array **on the memory** of `x`, not a copy: its dtype, size, strides and
+#   offset. `x` is a tensor of the device, a view perhaps, or a tensor on the CPU.
+# - `copy_from(source, target)` writes the elements of `source` into `target` and returns `target`. Either
+#   may be on the device or on the CPU, with any strides. It converts to the dtype of `target` and broadcasts.
+# - `resize_(x, size)` gives `x` that size, contiguous, from its offset on, and returns `x`. If its block is
+#   too small, a larger one, with just the bytes that `x` now reaches, takes its place: with the same bytes in
+#   front, for every tensor on that storage. Otherwise no memory is taken. If `x` has that size already,
+#   nothing happens, and its strides stay.
+#
+# A block is freed when the last tensor on its storage is gone, and not before.
+#
+# `chip` has `malloc(nbytes)`, `free(address)` and `block(address)`, as above. The dtypes are those that NumPy
+# has. `memory_kernels`, in the cell below, makes kernels of your methods, and adds the views.
+#
+# <details><summary>Hint 1: whose address</summary>
+#
+# A dict from `x.untyped_storage()._cdata`, a number that is the same for all tensors on a storage, to an
+# address. When the storage is gone, the next one may get the same number, so take the entry out then. Let
+# `weakref.finalize` call a function that looks the address up at that moment: it may not be the first one
+# any more.
+#
+# </details>
+# <details><summary>Hint 2: a new tensor</summary>
+#
+# The last element of a tensor that is not empty lies at `sum((n - 1) * s)` over sizes and strides. Make a
+# `bare` tensor, note the address of its storage, and return it as `strided` shows it.
+#
+# </details>
+# <details><summary>Hint 3: an array on a block</summary>
+#
+# `block.view(numpy_dtype(x.dtype))` are the block's elements, `[x.storage_offset():]` those from the first
+# one of `x` on. `np.lib.stride_tricks.as_strided(elements, shape, strides)` wants its strides in bytes. With
+# it, `copy_from` is one call of `np.copyto(..., casting="unsafe")`.
+#
+# </details>
+
+
+# %% solution="DeviceMemory"
+class DeviceMemory:
+    """The memory of a device that is none of PyTorch's: a block of the chip for each storage."""
+
+    def __init__(self, chip):
+        ### BEGIN SOLUTION
+        self.chip = chip
+        self.addresses = {}  # by the storage: tensors come and go, also inside autograd
+
+    def empty_strided(
+        self, size, stride, *, dtype=None, layout=None, device=None, pin_memory=None
+    ) -> torch.Tensor:
+        """Return a new tensor, with a block of its own. Called for `.to`, `clone`, `empty_like` …"""
+        dtype = dtype or torch.get_default_dtype()
+        reach = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+        elements = 0 if 0 in size else reach
+        flat = bare(elements, dtype)
+        storage = flat.untyped_storage()
+        self.addresses[storage._cdata] = self.chip.malloc(elements * dtype.itemsize)
+        weakref.finalize(storage, self.release, storage._cdata)
+        return strided(flat, size, stride)
+
+    def release(self, storage):
+        """Free the block of a storage that is gone. It may be another than the first one."""
+        self.chip.free(self.addresses.pop(storage))
+
+    def array(self, x: torch.Tensor) -> np.ndarray:
+        """Return an array on the memory of `x`."""
+        if x.device.type == "cpu":
+            return cpu_array(x)
+        dtype = numpy_dtype(x.dtype)
+        block = self.chip.block(self.addresses[x.untyped_storage()._cdata])
+        strides = [stride * dtype.itemsize for stride in x.stride()]
+        elements = block.view(dtype)[x.storage_offset() :]
+        return np.lib.stride_tricks.as_strided(elements, x.shape, strides)
+
+    def copy_from(
+        self, source: torch.Tensor, target: torch.Tensor, non_blocking=False
+    ) -> torch.Tensor:
+        """Write `source` into `target`: to the device, from it, or within it."""
+        np.copyto(self.array(target), self.array(source), casting="unsafe")
+        return target
+
+    def resize_(self, x: torch.Tensor, size, *, memory_format=None) -> torch.Tensor:
+        """Give `x` another size, and its storage a larger block if that takes one."""
+        if x.shape == torch.Size(size):
+            return x  # with the strides that it has: PyTorch does so
+        set_size(x, size)
+        reach = x.storage_offset() + x.numel() if x.numel() else 0
+        storage = x.untyped_storage()._cdata
+        old = self.chip.block(self.addresses[storage])
+        if reach * x.itemsize > old.size:
+            address = self.chip.malloc(reach * x.itemsize)
+            self.chip.block(address)[: old.size] = old
+            self.chip.free(self.addresses[storage])
+            self.addresses[storage] = address  # the views of x find it here, too
+        return x
+        ### END SOLUTION
+
+
+# %% grade="DeviceMemory"
+grade("DeviceMemory")
+
+# %% [markdown]
+# Of the kernels below, four are new. `empty.memory_format` asks a meta tensor for its strides. The others make
+# views as you have seen; slices, transposes and `reshape` call them.
+
+
+# %%
+def memory_kernels(memory):
+    """Return the kernels of a device's memory, by operator."""
+
+    def empty(size, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+        memory_format = memory_format or torch.contiguous_format
+        stride = torch.empty(size, device="meta", memory_format=memory_format).stride()
+        return memory.empty_strided(size, stride, dtype=dtype)
+
+    def as_strided(x, size, stride, offset=None):
+        return strided(x, size, stride, x.storage_offset() if offset is None else offset)
+
+    def view(x, size):
+        meta = torch._C.DispatchKeySet(torch._C.DispatchKey.Meta)
+        return torch.ops.aten.view.default.redispatch(meta, x, size)
+
+    return {
+        "empty.memory_format": empty,
+        "empty_strided": memory.empty_strided,
+        "as_strided": as_strided,
+        "view": view,
+        "_reshape_alias": lambda x, size, stride: strided(x, size, stride, x.storage_offset()),
+        "_copy_from": memory.copy_from,
+        "resize_": memory.resize_,
+    }
+
+
+if written("DeviceMemory"):
+    chip = Chip()
+    plug_in(memory_kernels(DeviceMemory(chip)))
+    x = torch.arange(6.0).reshape(2, 3).to("abacus")
+    column = x.t()[1]
+    column.copy_(torch.tensor([10.0, 40.0]))
+    print(x.cpu().tolist(), column.stride(), {at: one.size for at, one in chip.blocks.items()})
+    del x
+    print(column.cpu().tolist(), {at: one.size for at, one in chip.blocks.items()})
+    del column
+    print(chip.blocks)
+
+# %% [markdown]
+# ## What `x + y` calls
+#
+# The device holds tensors now, and cannot add them. To see what it is asked for, tensors without memory are
+# enough.
+#
+# **Predict.** Of which operator does `x + y` want a kernel? Write its name with the overload, as in
+# `"aten::sum.dim_IntList"`.
+
+
+# %%
+class NoMemory:
+    """Tensors of the device that hold nothing."""
+
+    def empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, pin_memory=None):
+        return strided(bare(math.prod(size), dtype or torch.float32), size, stride)
+
+    def copy_from(self, source, target, non_blocking=False):
+        return target
+
+    def resize_(self, x, size, *, memory_format=None):
+        set_size(x, size)
+        return x
+
+
+def asked_without_memory(call):
+    """Return the operator for which a device without kernels is asked by `call(x, y)`."""
+    plug_in(memory_kernels(NoMemory()))
+    x, y = (torch.empty(3, 3, device="abacus") for _ in range(2))
+    return asked_for(lambda: call(x, y))
+
+
+predict(..., lambda: asked_without_memory(lambda x, y: x + y))
+
+# %%
+calls = {
+    "x.add_(y)": lambda x, y: x.add_(y),
+    "x - 1": lambda x, y: x - 1,
+    "x @ y": lambda x, y: x @ y,
+    "torch.tanh(x)": lambda x, y: torch.tanh(x),
+    "x.mean()": lambda x, y: x.mean(),
+    "F.linear(x, y, x[0])": lambda x, y: nn.functional.linear(x, y, x[0]),
+    "torch.relu(x)": lambda x, y: torch.relu(x),
+    "torch.where(x, x, y)": lambda x, y: torch.where(x, x, y),
+}
+for text, call in calls.items():
+    print(f"{text:22}", asked_without_memory(call))
+
+# %% [markdown]
+# `add` is a structured operator: one shape rule, and one loop that writes into an `out` that is there
+# already. `x + y`, `x.add_(y)` and `torch.add(..., out=z)` all end in `add.out`, with an `out` of the right
+# size and dtype. It is new, or `x` itself. So one kernel serves three operators, and it need not think about
+# shapes. Operators that are not structured, such as `relu`, ask for themselves.
+#
+# What does a kernel get? Here is one that looks at its arguments.
+
+
+# %%
+def looking_add(x, y, *, alpha=1, out):
+    kind = f"{y.device} {y.dtype}" if isinstance(y, torch.Tensor) else type(y).__name__
+    print(f"y: {kind}, alpha: {alpha}, out: {out.dtype} {tuple(out.shape)}")
+    return out
+
+
+plug_in({**memory_kernels(NoMemory()), "add.out": looking_add})
+x = torch.empty(3, device="abacus")
+y = torch.empty(3, device="abacus", dtype=torch.int64)
+_ = (x + y, torch.add(x, y, alpha=2), x + 1, y + 2.5, x + torch.ones(()))
+
+# %% [markdown]
+# Dtypes are mixed; `out` knows what the result should be. A Python number comes as a number, though the
+# schema says `Tensor other`. A tensor without dimensions may come from the CPU. And `alpha` has a default
+# here for a reason: PyTorch does not pass an argument that is equal to the schema's default.
+#
+# ## All the others
+#
+# A device that a network can be trained on has about sixteen kernels of its own. For all other operators one
+# function is enough, a **boxed fallback**. *Boxed* means that it takes any operator, and its arguments as
+# they come: `fallback(op, *args, **kwargs)`. It fetches the tensors, lets the CPU do the work, and sends back
+# what came out. What must it look at? The schema says what is written, and what is a view.
+
+# %%
+for op in (aten.sort.values, aten.index_put_.default, aten.unfold.default):
+    schema = op._schema
+    print(schema)
+    for one in schema.arguments:
+        if one.alias_info is not None:
+            kind = "keyword" if one.kwarg_only else "positional"
+            print(f"    {one.name}: {kind}, written: {one.alias_info.is_write}")
+    print("    results written:", [one.alias_info.is_write for one in schema.returns])
+
+# %% [markdown]
+# `is_write` is the `!` of the schema. A result with `alias_info` that is not written is a view. A fallback
+# cannot give one: what the CPU returns is a view of a copy. `unfold` needs a kernel of its own.
+#
+# In C++, `at::native::cpu_fallback` does this (`aten/src/ATen/native/CPUFallback.cpp`), and only warns of a
+# view unless it is told to raise. The kernels for this exercise are those that a regression with `nn.Linear`, `nn.Tanh`, `mse_loss` and `Adam` asks for:
+
+# %%
+SIXTEEN = ["add.out", "mul.out", "div.out", "sqrt.out", "tanh.out", "tanh_backward.grad_input"]
+SIXTEEN += ["lerp.Scalar_out", "addcmul.out", "addcdiv.out", "mm.out", "addmm.out"]
+SIXTEEN += ["sum.IntList_out", "fill_.Scalar", "zero_", "mse_loss.out", "mse_loss_backward"]
+for name in SIXTEEN:
+    packet, _, overload = name.partition(".")
+    print(getattr(getattr(aten, packet), overload or "default")._schema)
+
+# %% [markdown] exercise="Abacus"
+# title: Build a device that does not exist
+# minutes: 50
+# difficulty: 5
+# points: 12
+# prerequisites: [DeviceMemory]
+# teaches: >-
+#   what a device computes itself and what is above it: kernels of `out` operators, a boxed fallback that
+#   keeps an operator's promises, and that autograd, modules and optimisers come for nothing.
+# leaves out: >-
+#   operators called with an `out` of the wrong size or dtype; random generators of the device; fused
+#   kernels; dtypes that NumPy does not have.
+# off limits: []
+
+# %% [markdown]
+# **Write `class Abacus`**, the kernels of a device. `Abacus(array)` gets a function that returns a NumPy array
+# on the memory of a tensor, of the device or of the CPU, as `DeviceMemory.array` does.
+#
+# **`kernels()`** returns a dict with a function for each of the sixteen names in `SIXTEEN`.
+#
+# - They compute with NumPy. The only operators that a kernel may call are factories such as
+#   `torch.empty_like`, for a result that is not there yet.
+# - `out`, `grad_input` or the `self` of `fill_` and `zero_` is written in place, whatever its strides, and returned. It has
+#   the right size. It may be one of the inputs.
+# - Inputs broadcast, have any strides, and may differ in dtype. In place of one there may be a tensor without
+#   dimensions on the CPU, and for `y` in `add`, `mul` and `div` a Python number.
+# - `reduction` is 0 for none, 1 for the mean and 2 for the sum. `dim` in `sum` may be `None` or empty: all
+#   dimensions.
+#
+# **`fallback(op, *args, **kwargs)`** does any other operator on the CPU.
+#
+# - It calls `op` once, with copies on the CPU in place of tensors of the device, also of those in lists. A
+#   `torch.device` that is ours becomes the CPU. All else stays as it is.
+# - An argument that the schema marks as written gets its copy's values afterwards, also where it is a list of
+#   tensors. If the operator has changed the copy's size, `resize_` the tensor first.
+# - A result that is a written argument is returned as that very tensor. A new tensor is returned on the
+#   device, also in a tuple or list. Numbers are returned as they are.
+# - If a result would be a view of an argument, it raises `NotImplementedError` with the operator's name.
+#
+# <details><summary>Hint 1: kernels</summary>
+#
+# `array(out)[...] = …` writes in place, broadcasts and converts. NumPy computes the right side before, so
+# `out` may be an input. `mse_loss_backward` has no `out`: make one with `torch.empty_like`. Arguments that
+# the schema has defaults for need them in your functions, too.
+#
+# </details>
+# <details><summary>Hint 2: there and back</summary>
+#
+# `torch.utils._pytree.tree_map(function, (args, kwargs))` goes through lists, tuples and dicts. Note which
+# tensor each copy stands for, for instance in a dict by `id(copy)`; keep the copy as well. A tensor that the
+# operator returns and that is in this dict is a written argument.
+#
+# </details>
+# <details><summary>Hint 3: which arguments are written</summary>
+#
+# Go through `op._schema.arguments` with `enumerate`. The value of an argument is `args[at]` if there are so
+# many positional ones and it is not `kwarg_only`, else `kwargs.get(one.name)`. Write back with
+# `tensor.copy_(copy)`.
+#
+# </details>
+
+
+# %% solution="Abacus"
+class Abacus:
+    """The kernels of a device: sixteen in NumPy, and the CPU for everything else."""
+
+    def __init__(self, array: Callable[[torch.Tensor], np.ndarray]):
+        ### BEGIN SOLUTION
+        self.array = array
+
+    def kernels(self) -> dict[str, Callable]:
+        """Return the device's own kernels, by operator."""
+
+        def array(x):
+            return self.array(x) if isinstance(x, torch.Tensor) else x  # a number
+
+        def store(result, out):
+            array(out)[...] = result  # in place, with the dtype and the strides of `out`
+            return out
+
+        def add(x, y, *, alpha=1, out):
+            return store(array(x) + alpha * array(y), out)
+
+        def lerp(x, end, weight, *, out):
+            return store(array(x) + weight * (array(end) - array(x)), out)
+
+        def addcmul(x, y, z, *, value=1, out):
+            return store(array(x) + value * array(y) * array(z), out)
+
+        def addcdiv(x, y, z, *, value=1, out):
+            return store(array(x) + value * array(y) / array(z), out)
+
+        def addmm(x, a, b, *, beta=1, alpha=1, out):
+            return store(beta * array(x) + alpha * (array(a) @ array(b)), out)
+
+        def tanh_backward(grad, result, *, grad_input):
+            return store(array(grad) * (1 - array(result) ** 2), grad_input)
+
+        def total(x, dim, keepdim=False, *, dtype=None, out):
+            axes = tuple(dim) if dim else None  # no dimension: all of them
+            into = array(out).dtype  # whole numbers are summed as int64
+            return store(array(x).sum(axes, dtype=into, keepdims=keepdim), out)
+
+        def mse_loss(x, target, reduction=1, *, out):
+            squares = (array(x) - array(target)) ** 2
+            return store({0: lambda: squares, 1: squares.mean, 2: squares.sum}[reduction](), out)
+
+        def mse_loss_backward(grad, x, target, reduction):
+            count = x.numel() if reduction == 1 else 1
+            slope = 2 * (array(x) - array(target)) / count
+            return store(array(grad) * slope, torch.empty_like(x))
+
+        return {
+            "add.out": add,
+            "mul.out": lambda x, y, *, out: store(array(x) * array(y), out),
+            "div.out": lambda x, y, *, out: store(array(x) / array(y), out),
+            "sqrt.out": lambda x, *, out: store(np.sqrt(array(x)), out),
+            "tanh.out": lambda x, *, out: store(np.tanh(array(x)), out),
+            "tanh_backward.grad_input": tanh_backward,
+            "lerp.Scalar_out": lerp,
+            "addcmul.out": addcmul,
+            "addcdiv.out": addcdiv,
+            "mm.out": lambda x, y, *, out: store(array(x) @ array(y), out),
+            "addmm.out": addmm,
+            "sum.IntList_out": total,
+            "fill_.Scalar": lambda x, value: store(value, x),
+            "zero_": lambda x: store(0, x),
+            "mse_loss.out": mse_loss,
+            "mse_loss_backward": mse_loss_backward,
+        }
+
+    def fallback(self, op, *args, **kwargs):
+        """Run any operator on copies on the CPU; write back what it has written."""
+        schema = op._schema
+        if any(one.alias_info and not one.alias_info.is_write for one in schema.returns):
+            # a view of a copy would look right, until somebody writes
+            raise NotImplementedError(f"{op.name()} makes a view, and needs a kernel of its own")
+
+        stands_for = {}  # by a copy's id: the copy, so that the id stays its own, and the tensor
+
+        def fetch(value):
+            if isinstance(value, torch.device) and value.type == "abacus":
+                return torch.device("cpu")
+            if not isinstance(value, torch.Tensor) or value.device.type != "abacus":
+                return value
+            copy = value.detach().cpu()
+            stands_for[id(copy)] = copy, value
+            return copy
+
+        def send(value):
+            if not isinstance(value, torch.Tensor):
+                return value
+            return stands_for[id(value)][1] if id(value) in stands_for else value.to("abacus")
+
+        args, kwargs = tree_map(fetch, (args, kwargs))
+        result = op(*args, **kwargs)
+        for at, one in enumerate(schema.arguments):
+            if one.alias_info is not None and one.alias_info.is_write:
+                is_keyword = one.kwarg_only or at >= len(args)
+                value = kwargs.get(one.name) if is_keyword else args[at]
+                for copy in value if isinstance(value, list | tuple) else [value]:
+                    _, tensor = stands_for.get(id(copy), (None, None))
+                    if tensor is not None:
+                        if tensor.shape != copy.shape:
+                            tensor.resize_(copy.shape)
+                        tensor.copy_(copy)
+        return tree_map(send, result)
+        ### END SOLUTION
+
+
+# %% grade="Abacus"
+grade("Abacus")
+
+# %% [markdown]
+# ## A network on a device that does not exist
+#
+# Nothing below was written for the abacus: modules, losses and optimisers are PyTorch's.
+
+
+# %%
+def train(device, network, optimizer, loss, targets):
+    """Return the losses of four steps, on a device, of a network that starts the same everywhere."""
+    torch.manual_seed(0)
+    network, x = network().to(device), torch.randn(16, 4).to(device)
+    targets, losses = targets.to(device), []
+    optimizer = optimizer(network.parameters())
+    for _ in range(4):
+        optimizer.zero_grad()
+        one = loss(network(x), targets)
+        one.backward()
+        optimizer.step()
+        losses.append(one.detach())
+    return [round(one.cpu().item(), 3) for one in losses]
+
+
+def switch_on():
+    """Plug your device in; return its chip, and a list that is told what goes to the fallback."""
+    chip, fell = Chip(), []
+    memory = DeviceMemory(chip)
+    abacus = Abacus(memory.array)
+
+    def fallback(op, *args, **kwargs):
+        fell.append(op.name())
+        return abacus.fallback(op, *args, **kwargs)
+
+    plug_in({**memory_kernels(memory), **abacus.kernels()}, fallback)
+    return chip, fell
+
+
+def regression():
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+
+
+def classifier():
+    return nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 3))
+
+
+numbers = torch.linspace(-1, 1, 32).reshape(16, 2)
+classes = torch.arange(16) % 3
+runs = [
+    (regression, lambda p: torch.optim.Adam(p, lr=0.05), nn.functional.mse_loss, numbers),
+    (classifier, lambda p: torch.optim.AdamW(p, lr=0.05), nn.functional.cross_entropy, classes),
+]
+if written("DeviceMemory", "Abacus"):
+    chip, fell = switch_on()
+    for run in runs:
+        fell.clear()
+        print("abacus", train("abacus", *run))
+        print("cpu   ", train("cpu", *run))
+        print("fell back:", *(sorted({one.removeprefix("aten::") for one in fell}) or ["nothing"]))
+    print(torch.ones(2, 2, device="abacus") + 1)
+    print(len(chip.blocks), "blocks are left")
+
+# %% [markdown]
+# The second network uses operators that you never wrote a kernel for. They are slow, and right.
+#
+# **Predict.** Batch norm has no kernel either. `nn.BatchNorm1d(2)` starts with a `running_mean` of zeros, and
+# one batch of ones should move it by a tenth, to `[0.1, 0.1]`. What is it on the abacus?
+
+
+# %%
+def running_mean():
+    if not written("DeviceMemory", "Abacus"):
+        return "for when your device is written"
+    switch_on()
+    norm = nn.BatchNorm1d(2).to("abacus")
+    norm(torch.ones(4, 2).to("abacus"))
+    return [round(one, 1) for one in norm.running_mean.cpu().tolist()]
+
+
+predict(..., running_mean)
+
+# %% [markdown]
+# No error, and no statistics. The schema of `native_batch_norm` has no `!` at `running_mean`: it is one of
+# those that write without saying so, and a fallback knows nothing but the schema. PyTorch's own C++ fallback
+# goes by the schema as well. So whoever builds a device writes this kernel early.
+#
+# What you have not built is the rest of a real backend: streams and events, a caching allocator, random
+# generators, autocast, kernels that are fast. The way in is the same. `torch_npu` and others register theirs
+# under `PrivateUse1`, as you did.

@@ -51,12 +51,18 @@ class Writes(TorchDispatchMode):
 
 @probe(in_place=("inputs",))
 def functionalized(student, lines, inputs, calls):
-    """Call what `functionalize` gives, `calls` times; return the last result, and what was written."""
-    run = student.functionalize(function_of(lines))
+    """Call what `functionalize` gives, `calls` times; return the last result, and what was seen."""
+    function, ran = function_of(lines), []
+
+    def counted(*args):
+        ran.append(1)
+        return function(*args)
+
+    run = student.functionalize(counted)
     for _ in range(calls):
         with Writes(inputs) as writes:
             result = run(*inputs)
-    return {"result": result, "writes": writes.notes}
+    return {"result": result, "writes": writes.notes, "ran": len(ran)}
 
 
 @probe(in_place=("inputs",))
