@@ -204,6 +204,7 @@ def test_overlap(refused, formed, rng):
         [
             ("out", "half", [square], torch.ones(3, 1).expand(3, 3)),
             ("out", "half", [square], torch.ones(3).expand(3, 3)),
+            ("out", "half", [square[:2]], torch.ones(3).expand(2, 3)),
             ("inplace", "plus", [wide.expand(3, 3), square], None),
             *_overlapping(x, square),
         ],

@@ -111,7 +111,7 @@ def test_broken_promises():
 def test_opcheck_agrees_on_what_it_sees():
     """`opcheck` finds every operator that shares or writes; ours says at least as much."""
     random, silent = Random(6), 0
-    for number in range(12):
+    for number in range(6):
         case = random_case(random)
         library = torch.library.Library(f"checked_{number}", "DEF")
         library.define(f"op{case.schema}")
@@ -124,4 +124,4 @@ def test_opcheck_agrees_on_what_it_sees():
         library._destroy()
         silent += told["test_schema"] == "SUCCESS"
         assert case.broken or told["test_schema"] == "SUCCESS" or "Outputs" in str(told), case
-    assert 0 < silent < 12
+    assert 0 < silent < 6
