@@ -121,7 +121,7 @@ def test_the_keyboard_alone_chooses_and_steps(watch: Watch, site: str) -> None:
     tab_to(page, "button[aria-label='Next stop']")
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
-    assert address(page)["step"] == "2"
+    assert address(page)["step"] == "1", "there is no third stop"
     expect(page.locator("button[aria-label='Next stop']")).to_be_focused()
     tab_to(page, ".dp-stops button")
     page.keyboard.press("Enter")
