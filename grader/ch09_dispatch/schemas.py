@@ -73,7 +73,7 @@ def schema(name: str, overload: str, arguments: list[Said], results: list[Said])
             (number, one["name"])
             for number, result in enumerate(results)
             for one in arguments
-            if {*result["before"], *result["after"]} & {*one["before"], *one["after"]}
+            if {*result["before"]} & {*one["before"], *one["after"]}
         ),
     }
 

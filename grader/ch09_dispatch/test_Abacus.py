@@ -70,6 +70,7 @@ SUMS = [
     "n.sum()",
     "(n * 2**40).sum(0)",
     "x.sum(0, dtype=torch.float64)",
+    "torch.tensor([2.0**24, 1.0]).to(device).sum(0, dtype=torch.float64)",
 ]
 """What `mm`, `addmm` and `sum` serve."""
 
@@ -145,8 +146,10 @@ def same(one, other, case):
     assert_equal(str(one.dtype), str(other.dtype), case + "The dtype.")
     assert_equal(list(one.shape), list(other.shape), case + "The shape.")
     with about(of=case):
-        if other.is_floating_point():
+        if other.dtype is torch.float32:
             assert_close(one, other, rtol=1e-5, atol=1e-5, because=FLOAT32)
+        elif other.dtype is torch.float64:
+            assert_close(one, other, rtol=1e-12, atol=1e-12, because=FLOAT64)
         else:
             assert_same_bits(one, other)
 

@@ -26,7 +26,7 @@ def compare(walks, scenarios):
             same = 0
             while same < min(len(got), len(expected)) and got[same] == expected[same]:
                 same += 1
-            rows = [("on", as_code(played))]
+            rows = [("on", as_code(played, expected, got))]
             rows += [("so far", "\n".join(expected[:same]))] if same else []
             rows += [("expected next", line_of(expected, same)), ("got", line_of(got, same))]
             raise Mismatch("The call went another way.", tuple(rows))

@@ -128,6 +128,8 @@ def test_strings(schemas_read):
         schema("f", "", [X, argument("str", "s", default=text), argument("int", "n")], [argument()])
         for text in odd
     ]
+    two = [argument("str", name, default=text) for name, text in (("s", "a, b"), ("t", "*"))]
+    said.append(schema("f", "", [*two, argument("str", "u", default="->")], []))
     cases = [(as_text(one, quote), one) for one in said for quote in "\"'"]
     compare(schemas_read, cases, ["arguments", "results"], ["type", "keyword_only"])
     compare_defaults(schemas_read, cases)

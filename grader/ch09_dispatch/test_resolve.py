@@ -19,10 +19,12 @@ def compare(resolved, calls):
         [keywords for _, keywords in values],
     ).value
     for call, one in zip(calls, got, strict=True):
-        name, raised = one if isinstance(one, list) else (one, None)
-        rows = [*call.rows(), *([("raised", raised)] if raised else [])]
-        with about(*rows):
-            assert_equal(name, choice(call), "The overload that runs; None for TypeError.")
+        raised = [] if isinstance(one, list) else [("raised", one)]
+        name = choice(call)
+        expected = "raises TypeError" if name is None else f"returns {name!r}"
+        with about(*call.rows(), *raised):
+            found = "raises TypeError" if raised else f"returns {one[0]!r}"
+            assert_equal(found, expected, "The overload that runs.")
 
 
 def singles(kinds, values):

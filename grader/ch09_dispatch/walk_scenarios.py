@@ -1,6 +1,6 @@
 """Scenarios for `Dispatcher`: made short, drawn at random, and as code to paste; see probes/walks.py."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
@@ -62,12 +62,47 @@ def random_walk(random: Random) -> Scenario:
     return scenario(kernels, *steps, call(tensor), order=order)
 
 
-def as_code(played: Scenario) -> str:
-    """Return a scenario as code to paste."""
+def as_code(played: Scenario, *notes: Sequence[str]) -> str:
+    """Return a scenario as code to paste, without kernels that nobody came to.
+
+    notes: of runs of it, the expected one first: errors that belong there are suppressed
+    """
+    reached = {(note.split("(")[0], stop_of(note)) for run in notes for note in run}
     lines = [f"d = Dispatcher({played['order']!r})"]
-    for op, key, action in played["kernels"]:
-        lines += registration(op, key, action)
-    return "\n".join([*lines, *steps_as_code(played["steps"])])
+    kernels = [(op, key, action) for op, key, action in played["kernels"]]
+    own = {(op, key) for op, key, _ in kernels}
+    of_fallbacks = {key for _, key in reached - own}
+    handing_on: dict[str, list[str]] = {}
+    for op, key, action in kernels:
+        hides = op is not None and (None, key) in own
+        wanted = (op, key) in reached if op else key in of_fallbacks
+        if not (wanted or hides or action == "fallthrough"):
+            continue
+        if op and action == "hands on":
+            handing_on.setdefault(op, []).append(key)
+        else:
+            lines += registration(op, key, action)
+    for op, keys in handing_on.items():
+        lines += registrations(op, keys)
+    outcomes = iter([note for note in notes[0] if note.startswith(("returned ", "raised "))])
+    return "\n".join([*lines, *steps_as_code(played["steps"], outcomes)])
+
+
+def stop_of(note: str) -> str:
+    """Return the key at which a kernel was called, if that is what a note says."""
+    return note.rpartition(" at ")[2].partition(",")[0]
+
+
+def registrations(op: str, keys: Sequence[str]) -> list[str]:
+    """Return the lines that register a kernel which hands on at each of these keys."""
+    below = "set(keys) & set(d.after(key))"
+    return [
+        f"for key in {list(keys)!r}:",
+        "    def kernel(keys, *args, key=key, **kw):",
+        "        print(key, *sorted(keys))",
+        f"        return d.redispatch({op!r}, {below}, *args, **kw)",
+        f"    d.register({op!r}, key, kernel)",
+    ]
 
 
 def registration(op: str | None, key: str, action: Action) -> list[str]:
@@ -100,22 +135,23 @@ def set_as_code(keys: Sequence[str]) -> str:
     return f"{{{', '.join(map(repr, keys))}}}" if keys else "set()"
 
 
-def steps_as_code(steps: Sequence[Any], indent: str = "") -> list[str]:
-    """Return the lines that do the steps."""
+def steps_as_code(steps: Sequence[Any], outcomes: Iterator[str], indent: str = "") -> list[str]:
+    """Return the lines that do the steps; `outcomes` are what their calls come to."""
     lines = []
     for step in steps:
         match step:
             case ["call", op, args, kwargs]:
                 named = [f"{key}={value_as_code(one)}" for key, one in kwargs.items()]
                 given = ", ".join([repr(op), *map(value_as_code, args), *named])
-                lines.append(f"{indent}d.call({given})")
+                lines += attempt(f"d.call({given})", next(outcomes, ""), indent)
             case ["redispatch", op, keys, args]:
                 given = ", ".join([repr(op), set_as_code(keys), *map(value_as_code, args)])
-                lines.append(f"{indent}d.redispatch({given})")
+                lines += attempt(f"d.redispatch({given})", next(outcomes, ""), indent)
             case ["thread", inner]:
                 lines.append(f"{indent}def body():")
-                lines += steps_as_code(inner, indent + "    ")
-                lines.append(f"{indent}threading.Thread(target=body).start()")
+                lines += steps_as_code(inner, outcomes, indent + "    ")
+                lines += [f"{indent}thread = threading.Thread(target=body)"]
+                lines += [f"{indent}thread.start()", f"{indent}thread.join()"]
             case ["fails"]:
                 lines.append(f"{indent}raise OSError")
             case [guard, keys, inner]:
@@ -123,8 +159,17 @@ def steps_as_code(steps: Sequence[Any], indent: str = "") -> list[str]:
                 inside = indent + "    " if caught else indent
                 lines += [f"{indent}with suppress(OSError):"] if caught else []
                 lines.append(f"{inside}with d.{guard}({list(keys)!r}):")
-                lines += steps_as_code(inner, inside + "    ")
+                lines += steps_as_code(inner, outcomes, inside + "    ") or [f"{inside}    pass"]
     return lines
+
+
+def attempt(line: str, outcome: str, indent: str) -> list[str]:
+    """Return a line that calls, with the error suppressed that it is to raise."""
+    kind = outcome.removeprefix("raised ")
+    if kind == outcome:
+        return [indent + line]
+    error = kind if kind.endswith("Error") else "OSError"
+    return [f"{indent}with suppress({error}):", f"{indent}    {line}"]
 
 
 def value_as_code(value: Any) -> str:

@@ -131,8 +131,7 @@ for entry in derivatives.split("\n- name: ")[1:]:
 # | `structured` | the functional form, the in-place form and `out=` | three operators of one kernel |
 # | `derivatives.yaml` | a kernel for autograd | it notes a backward function and hands the call on |
 #
-# What was made of the first entry lies among PyTorch's headers. The schema is in it as text, and is
-# parsed when PyTorch starts.
+# What was made of the first entry lies among PyTorch's headers. The schema is in it as text.
 
 # %%
 header = (files("torch") / "include/ATen/ops/add_ops.h").read_text()
@@ -141,9 +140,9 @@ for line in header.split("struct TORCH_API")[1].splitlines():
         print(line.strip().removeprefix("static "))
 
 # %% [markdown]
-# A Python binding may stand for several entries. `torch.add` takes `out=`, which no schema above has
-# together with a default: `add.Tensor` and `add.out` have become one signature. Its parser says so
-# when it is displeased:
+# A Python binding may stand for several entries. In the schemas above, `out` is either required or not
+# there. In `torch.add` it is optional: `add.Tensor` and `add.out` have become one signature. Its parser
+# shows it when the arguments do not fit:
 
 # %%
 try:
@@ -258,7 +257,7 @@ class Argument:
     name: str  # "" for a result without a name
     type: str  # without the letters: "Tensor[]", "SymInt[2]?"
     before: set[str]  # its letters; the empty set where there are none
-    after: set[str]  # what stands behind an arrow in the brackets; without an arrow, as before
+    after: set[str]  # those behind an arrow in the brackets; without an arrow, the same as before
     written: bool  # whether a "!" stands there
     keyword_only: bool = False
     required: bool = True  # whether a caller must give it: it has no default
@@ -290,8 +289,8 @@ class Schema:
 #   means in Python. The default of a `float` is a float: `float p=1` has the default `1.0`. The default
 #   of a `Scalar` is what stands there. Where the type ends in a length, as in `int[2]`, one number as
 #   the default stands for a list of that length: `int[2] stride=1` has the default `[1, 1]`.
-# - A result may share memory with an argument if a letter, or the `*`, stands at both; in either place
-#   it may stand before or behind an arrow.
+# - A result may share memory with an argument if a letter, or the `*`, stands at both. At the argument it
+#   may stand before or behind the arrow; results have no arrows.
 # - `-> ()` has no results, `-> Tensor` has one, `-> (Tensor values, Tensor indices)` has two.
 #
 # <details><summary>Hint 1: where to cut</summary>
@@ -381,7 +380,7 @@ def read_schema(text: str) -> Schema:
             (number, one.name)
             for number, result in enumerate(gives)
             for one in takes
-            if (result.before | result.after) & (one.before | one.after)
+            if result.before & (one.before | one.after)
         },
     )
     ### END SOLUTION
@@ -395,8 +394,8 @@ grade("read_schema")
 #
 # PyTorch believes schemas. Autograd keeps a tensor for backward without a copy, and looks at its version
 # counter later: who writes has to say so. A compiler may swap two calls that do not write. Functionalization
-# puts writes in the place of `!`, and views in the place of letters. When you call an operator, nobody
-# looks whether its kernel does what the schema says.
+# knows by the `!` which calls to rewrite. When you call an operator, nobody looks whether its kernel does
+# what the schema says.
 #
 # **Predict.** `native_batch_norm` in training takes `running_mean`, and its schema has no `!` at all. After
 # a call: is `running_mean` another than before, and what is its `_version`? Write a pair, such as
@@ -629,8 +628,8 @@ if written("broken_promises"):
 # `dropout` outside training, `type_as` of a tensor that has that dtype, `einsum` that only permutes: they
 # return their argument or a view of it, and their schemas do not say so. It goes well because all of these
 # are **composite**: their kernels are made of other operators, and autograd, compilers and functionalization
-# see those instead. An operator whose kernel is its own has no such excuse. `native_batch_norm` has one, and
-# keeps its schema for the sake of old programs.
+# see those instead. An operator with a kernel of its own has no such excuse. `native_batch_norm` has one, and
+# `_native_batch_norm_legit` was put beside it.
 
 # %% [markdown] sitting="choosing"
 # question: Which overload does a call get, and which kernel?
@@ -678,9 +677,9 @@ for text in ("x + 1", "x == 1", "x ** 2", "1 - x", "1 / x", "x.sum()", "x.sum(0)
 
 # %% [markdown]
 # The binding of `+` makes a tensor of the number, marked so that it does not count for the dtype of the result
-# (the sitting after next has more of that). `add.Scalar` is hardly ever called.
+# (the sitting after next has more of that). `add.Scalar` is there, and was not called.
 #
-# The packet knows nothing of operators' customs. It takes the schemas in the order in which they were
+# The packet takes the schemas in the order in which they were
 # registered, and runs **the first that the arguments fit**. Not the best: the first. Here is an operator of
 # our own with two overloads, in both orders, called with a tensor of one element. **Predict.** Which overload
 # runs in the first case, and which in the second? Write a pair, such as `("int", "Tensor")`.
@@ -833,6 +832,7 @@ def resolve(schemas: list[str], arguments: list[Any], keywords: dict[str, Any]) 
 
 # %% grade="resolve"
 grade("resolve")
+
 # %% [markdown]
 # ## Keys
 #
@@ -3535,16 +3535,19 @@ del row
 
 
 # %%
-def plug_in(kernels, fallback=None, plugged=[]):  # noqa: B006 (the list is to last)
+PLUGGED = []
+
+
+def plug_in(kernels, fallback=None):
     """Make these the device's kernels, by operator; and `fallback` that of all other operators."""
-    while plugged:
-        plugged.pop()._destroy()
-    plugged.append(torch.library.Library("aten", "IMPL"))
+    while PLUGGED:
+        PLUGGED.pop()._destroy()
+    PLUGGED.append(torch.library.Library("aten", "IMPL"))
     for name, kernel in kernels.items():
-        plugged[-1].impl(name, kernel, "PrivateUse1")
+        PLUGGED[-1].impl(name, kernel, "PrivateUse1")
     if fallback is not None:
-        plugged.append(torch.library.Library("_", "IMPL"))
-        plugged[-1].fallback(boxed(fallback), "PrivateUse1")
+        PLUGGED.append(torch.library.Library("_", "IMPL"))
+        PLUGGED[-1].fallback(boxed(fallback), "PrivateUse1")
 
 
 def boxed(fallback):
@@ -3941,14 +3944,14 @@ for name in SIXTEEN:
 # - `out`, `grad_input` or the `self` of `fill_` and `zero_` is written in place, whatever its strides, and returned. It has
 #   the right size. It may be one of the inputs.
 # - Inputs broadcast, have any strides, and may differ in dtype. In place of one there may be a tensor without
-#   dimensions on the CPU, and for `y` in `add`, `mul` and `div` a Python number.
+#   dimensions on the CPU, and for `other` in `add`, `mul` and `div` a Python number.
 # - `reduction` is 0 for none, 1 for the mean and 2 for the sum. `dim` in `sum` may be `None` or empty: all
 #   dimensions.
 #
 # **`fallback(op, *args, **kwargs)`** does any other operator on the CPU.
 #
 # - It calls `op` once, with copies on the CPU in place of tensors of the device, also of those in lists. A
-#   `torch.device` that is ours becomes the CPU. All else stays as it is.
+#   `torch.device` that is ours, of type `"abacus"`, becomes the CPU. All else stays as it is.
 # - An argument that the schema marks as written gets its copy's values afterwards, also where it is a list of
 #   tensors. If the operator has changed the copy's size, `resize_` the tensor first.
 # - A result that is a written argument is returned as that very tensor. A new tensor is returned on the
@@ -4174,5 +4177,5 @@ predict(..., running_mean)
 # goes by the schema as well. So whoever builds a device writes this kernel early.
 #
 # What you have not built is the rest of a real backend: streams and events, a caching allocator, random
-# generators, autocast, kernels that are fast. The way in is the same. `torch_npu` and others register theirs
-# under `PrivateUse1`, as you did.
+# generators, autocast, kernels that are fast. The way in is the same: PyTorch's tutorial *Facilitating New
+# Backend Integration by PrivateUse1* goes it in C++.

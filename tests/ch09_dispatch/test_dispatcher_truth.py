@@ -1,6 +1,7 @@
 """`Dispatcher`: its model and its solution against PyTorch's own dispatcher, which plays the same scenarios."""
 
-from contextlib import ExitStack, contextmanager
+import threading
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from random import Random
 
@@ -8,8 +9,8 @@ import torch
 from torch._C import DispatchKey, DispatchKeySet
 
 from grader.ch09_dispatch.dispatcher_model import ORDER, Model, keys_of
-from grader.ch09_dispatch.probes.walks import play
-from grader.ch09_dispatch.walk_scenarios import call, random_walk, scenario
+from grader.ch09_dispatch.probes.walks import play, samples
+from grader.ch09_dispatch.walk_scenarios import as_code, call, random_walk, scenario
 from tests import references
 
 WITHOUT_BACKEND = [
@@ -138,3 +139,31 @@ def test_keys_of_is_the_notebooks():
     theirs = references.program("ch09_dispatch", "Dispatcher")["keys_of"]
     for tensor in (torch.ones(2), torch.ones(2).to_sparse(), torch.ones(2, device="meta")):
         assert theirs(tensor) == keys_of(tensor)
+
+
+def test_shown_code_does_what_was_played():
+    """What a student pastes calls the same kernels with the same keys as the scenario did."""
+    random = Random(3)
+    for number in range(100):
+        one = drawn(random) if number % 2 else random_walk(random)
+        notes = play(Model, one)
+        if any("without end" in note for note in notes):
+            continue
+        stops = [note.split(" at ")[1].split(", keys: ") for note in notes if " at " in note]
+        played = [[key, *sorted(keys.split())] for key, keys in stops]
+        assert pasted(as_code(one, notes)) == played, as_code(one, notes)
+
+
+def pasted(code):
+    """Run code and return what it printed."""
+    printed = []
+    given = {
+        "Dispatcher": Model,
+        "of_inference": samples()["inference"],
+        "print": lambda *parts: printed.append(list(parts)),
+        "suppress": suppress,
+        "threading": threading,
+        "torch": torch,
+    }
+    exec(code, given)
+    return printed

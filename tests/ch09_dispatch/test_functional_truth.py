@@ -21,7 +21,7 @@ def same(found, expected):
 def test_random_programs():
     functionalize, random = reference("functionalize"), Random(1)
     agreed = 0
-    for _ in range(300):
+    for _ in range(150):
         function = function_of(random_program(random, random.randint(2, 14)))
         inputs = [torch.arange(12.0).view(3, 4), torch.ones(3, 3)]
         eager, ours, theirs = ([one.clone() for one in inputs] for _ in range(3))
@@ -34,7 +34,7 @@ def test_random_programs():
             agreed += 1
         written = [["copy_", n] for n, one in enumerate(eager) if one._version]
         assert writes.notes == written
-    assert agreed > 295
+    assert agreed > 145
 
 
 def test_results_keep_their_aliases():
