@@ -26,9 +26,12 @@ from grader.verdict.probe_versions import asked_probes, probe_names, probe_versi
 JUDGES = ("proving/validate.py", "proving/trial.py", "inside/instruments/*.py")
 """Where a proof begins, and what probes measure with. All that these import, and so on, judges."""
 
-UNHEARD = ("verdict/relations.py", "verdict/hearing.py", "verdict/known.py")
+UNHEARD = tuple(
+    f"verdict/{name}.py" for name in ("relations", "hearing", "known", "torch_internals")
+)
 """What they import and no proof hears: relations, which are said beside a verdict; the second hearing,
-which asks a person to look; what notebooks keep of known mistakes, for another seed than a proof's."""
+which asks a person to look; what notebooks keep of known mistakes, for another seed than a proof's; the
+list of torch's insides, by which a verdict warns of another torch."""
 
 
 def python_version() -> str:

@@ -14,20 +14,29 @@ VERIFIED = "2.13.0"
 
 NAMES = {
     "torch._C.DisableTorchFunction": "rounds a number to a dtype without being seen by a mode of ours",
+    "torch._C.DispatchKey.Meta": "ch09 Abacus: a kernel for shapes beside those of a device",
+    "torch._C.DispatchKeySet": "the same: the keys that are asked next",
     "torch._C._DisableTorchDispatch": "the same",
+    "torch._C._acc.create_empty_tensor": "a tensor on a device of Python's",
     "torch._C._autograd._pop_saved_tensors_default_hooks": "hooks that student code left behind",
     "torch._C._autograd._record_function_with_args_enter": "marks of ours in the second witness's trace",
     "torch._C._autograd._record_function_with_args_exit": "the same",
     "torch._C._autograd._top_saved_tensors_default_hooks": "the same",
-    "torch._C._dispatch_has_kernel_for_dispatch_key": "an operator that is made of others",
+    "torch._C._dispatch_dump": "an operator's registrations, before and after a patch",
+    "torch._C._dispatch_dump_table": "the same of its table",
     "torch._C._dispatch_get_all_op_names": "a rule of what is off limits names an operator that is there",
+    "torch._C._dispatch_has_kernel_for_dispatch_key": "an operator that is made of others",
+    "torch._C._dispatch_keys": "a tensor's dispatch keys",
     "torch._C._distributed_c10d.FileStore": "ranks meet through a file: no port, no server",
     "torch._C._functorch.is_functorch_wrapped_tensor": "tensors under vmap or grad have no storage to look at",
+    "torch._C._get_privateuse1_backend_name": "whether this process has a device of its own already",
+    "torch._C._jit_get_all_schemas": "schemas that an answer is to read",
     "torch._C._len_torch_dispatch_stack": "a dispatch mode that student code left behind",
     "torch._C._len_torch_function_stack": "a function mode that student code left behind",
     "torch._C._profiler._add_execution_trace_observer": "the second witness, which sees all threads",
     "torch._C._profiler._enable_execution_trace_observer": "the same",
     "torch._C._set_grad_enabled": "sets a mode where the public function is off limits",
+    "torch._C.parse_schema": "the truth of them",
     "torch._amp_update_scale_": "the truth of a loss scale: GradScaler's own kernel",
     "torch._dynamo.backends.common.aot_autograd": "makes a backend of a partitioner",
     "torch._dynamo.exc.TorchDynamoException": "Dynamo says why it makes no graph",
@@ -46,6 +55,7 @@ NAMES = {
     "torch.utils._python_dispatch.TorchDispatchMode": "every instrument that sees ops",
     "torch.utils._python_dispatch._disable_current_modes": "pictures are drawn out of a mode's sight",
     "torch.utils._pytree.tree_leaves": "the tensors in an op's arguments and results",
+    "torch.utils.backend_registration._setup_privateuseone_for_python_backend": "a device of Python's",
 }
 """Private names: what for."""
 
