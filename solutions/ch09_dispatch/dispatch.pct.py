@@ -883,6 +883,9 @@ predict(..., more_keys)
 # Every ordinary tensor carries an Autograd key. Whether there is anything to record, the kernel at that
 # key decides when it runs.
 #
+# Look: dispatch/keys#call=add&x=grad&around=no_grad | A tensor that requires grad, under `no_grad`: the
+# keys stay, and the call stops at AutogradCPU all the same. Take `inference_mode` for it, and it does not.
+#
 # Keys have an **order**, and the most urgent one that is there gets the call. What is about the meaning
 # of an operator comes first, what is about the machine last:
 #
@@ -985,6 +988,9 @@ predict(..., who_runs)
 # which is shared by all backends without one of their own. One of them having a kernel must not take
 # the implicit one from the others, and leaving it would make that kernel unreachable. The dispatcher
 # refuses to choose: the entry is *ambiguous*, and a call that arrives there raises.
+#
+# Look: dispatch/keys#call=view&x=sparse&step=1 | The keys of a sparse tensor, and where a call of `view`
+# stops with it. Choose another x, and see which keys go with it.
 
 # %%
 three = ["AutogradCPU", "AutogradMeta", "AutogradOther"]
@@ -1140,6 +1146,9 @@ if written("table_entry"):
 # hands the call on to the keys behind it. To see the road, register kernels that say where they are. With
 # `with_keyset=True` a kernel gets the set of keys that the call came with; `redispatch` takes the set
 # that is to be asked next.
+#
+# Look: dispatch/lanes#call=view&x=plain | The road of `x.view(…)`: two kernels before the one that
+# computes. Go step by step.
 
 # %%
 LANES = ["AutocastCPU", "AutogradCPU", "ADInplaceOrView", "CPU"]
@@ -1224,6 +1233,9 @@ except RuntimeError as error:
 # %% [markdown]
 # Fallthroughs are taken out of the set once, when the operator is called. What a kernel gets has none, and
 # so has what it hands on, if it only takes keys away.
+#
+# Look: dispatch/lanes#call=linear&x=plain&around=autocast | `linear` under `autocast`: the key that casts
+# comes first, and what it is made of goes through the keys again.
 
 # %% [markdown] exercise="Dispatcher"
 # title: Build the dispatcher
@@ -2158,6 +2170,12 @@ def loop_plan(
 
 # %% grade="loop_plan"
 grade("loop_plan")
+
+# %% [markdown]
+# Of two operands that disagree, the first one that has an opinion decides.
+#
+# Look: dispatch/loops#panel=loops&size=3x4&a=4,1&b=1,3 | Two operands that disagree: the loops and the
+# strides of the result. Give the second one the strides of the first, and two loops become one.
 
 # %% [markdown]
 # Here is the plan for some sums, if you have one:
