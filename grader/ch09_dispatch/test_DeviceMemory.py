@@ -122,6 +122,9 @@ def test_copies(memory_lines, memory_apart, xy):
         assert_same_bits(got["there"], xy["x"])
     with about(of="y = x.to('abacus'); z = y.cpu(); y.copy_(torch.zeros(3, 4)). The values of z. "):
         assert_same_bits(got["back"], xy["x"])
+    assert_holds(
+        got["the target"], "`copy_from(source, target)` returned another object than target."
+    )
 
 
 def told(memory_lives, story, expected):
@@ -153,10 +156,11 @@ def test_bytes(memory_asked):
         ([2, 3], [10, 2], torch.int64),
         ([3, 4], [0, 1], torch.float16),
         ([0, 5], [5, 1], torch.float32),
+        ([3, 0], [1, 1], torch.float32),
         ([], [], torch.uint8),
         ([4], [1], None),
     ]
-    sizes = [60, 15 * 8, 8, 0, 1, 32]
+    sizes = [60, 15 * 8, 8, 0, 0, 1, 32]
     for request, nbytes, got in zip(requests, sizes, memory_asked.ask(requests).value, strict=True):
         size, stride, dtype = request
         expected = ["abacus", str(dtype or torch.float64), size, stride]

@@ -2530,7 +2530,7 @@ predict(..., written_to)
 #
 # **Weights in eight bits.** A float32 weight takes four bytes. Stored as $q \cdot s$, with whole numbers
 # $q$ from -127 to 127 and one scale $s$ for all, it takes one. You have seen the arithmetic in
-# [chapter 1](chapters/ch01_formats.md#quantize). Here it becomes a tensor that any module can hold.
+# chapter 1, in `quantize`. Here it becomes a tensor that any module can hold.
 #
 # **Write the class `Affine8`**, a subclass of `torch.Tensor`.
 #
@@ -3772,7 +3772,7 @@ class DeviceMemory:
         if x.shape == torch.Size(size):
             return x  # with the strides that it has: PyTorch does so
         set_size(x, size)
-        reach = x.storage_offset() + x.numel() if x.numel() else 0
+        reach = x.storage_offset() + x.numel()
         storage = x.untyped_storage()._cdata
         old = self.chip.block(self.addresses[storage])
         if reach * x.itemsize > old.size:
@@ -4095,8 +4095,7 @@ class Abacus:
         result = op(*args, **kwargs)
         for at, one in enumerate(schema.arguments):
             if one.alias_info is not None and one.alias_info.is_write:
-                is_keyword = one.kwarg_only or at >= len(args)
-                value = kwargs.get(one.name) if is_keyword else args[at]
+                value = kwargs.get(one.name) if one.kwarg_only else args[at]
                 for copy in value if isinstance(value, list | tuple) else [value]:
                     _, tensor = stands_for.get(id(copy), (None, None))
                     if tensor is not None:
