@@ -44,6 +44,7 @@ PICTURES = {
     "dataloader": "section[aria-label='Timeline']",
     "compile": ".cp-two",
     "ddp": "div > section:last-child, div > section:nth-last-child(2)",
+    "dispatch": ".dp-call, .dp-lanes",
 }
 
 LOOK = """

@@ -24,6 +24,7 @@ EXPLORERS = {
     "dataloader": ("DataLoader", "Who waits for whom"),
     "compile": ("Compile", "Where the graph breaks"),
     "ddp": ("DDP", "What hides behind backward"),
+    "dispatch": ("Dispatch", "Which kernel gets the call"),
 }
 _ENTRY = re.compile(r"^(\[\*\*[^\]]+\*\*\]\((\w+)\.md\)\n:   )", re.MULTILINE)
 
@@ -235,6 +236,19 @@ def _ddp() -> list[str]:
     return parts
 
 
+def _dispatch() -> list[str]:
+    kinds = ["plain", "e full", "plain", "e", "plain", "m full"]
+    parts = [
+        _box(14, 9 + 16 * lane, 152, 11, kind if kind == "plain" else kind.split()[0])
+        for lane, kind in enumerate(kinds)
+    ]
+    parts.append(_line("e line", (200, 14), (200, 30)))
+    parts.append(_line("e line dashed", (200, 30), (200, 94)))
+    return parts + [
+        _dot(200, 14 + 16 * lane, f"{kinds[lane].split()[0]} full") for lane in (1, 3, 5)
+    ]
+
+
 _PICTURES = {
     "formats": _formats,
     "strides": _strides,
@@ -244,4 +258,5 @@ _PICTURES = {
     "dataloader": _dataloader,
     "compile": _compile,
     "ddp": _ddp,
+    "dispatch": _dispatch,
 }

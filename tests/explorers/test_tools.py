@@ -39,6 +39,10 @@ SOLUTIONS = {
         "hide": "panel=overlap&model=conv&cap=1&bandwidth=2&latency=0.1",
         "fit": "panel=zero&params=70B&ranks=16&stage=3",
     },
+    "dispatch": {
+        "below": "call=add&x=plain&around=inference_mode",
+        "single": "panel=loops&size=3x4&a=1,3&b=1,3",
+    },
 }  # fmt: skip
 MOVES = {
     "strides": "",
@@ -48,6 +52,7 @@ MOVES = {
     "dataloader": "samples=2&at=2",
     "compile": "program=branch&stage=joint",
     "ddp": "panel=ring&n=2&step=0",
+    "dispatch": "call=add&x=plain",
 }
 """The explorers in which something moves in steps, with a state that has few of them."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -29,9 +29,10 @@ from tests.explorers import (
     golden_strides,
     shapes,
 )
-from tests.explorers.harness import ROOT, Watch, assert_right, compare
+from tests.explorers.harness import EXPLORERS, ROOT, Watch, assert_right, compare
 from tests.explorers.test_autograd import BODY
 from tests.explorers.test_compile import CAPTURES
+from tests.explorers.test_dispatch import recorded
 
 Given = dict[str, str]
 
@@ -99,6 +100,10 @@ SHOWN = {
       })(e.state.ring),
       zero: (({ stage, ...asked }) => ({ asked, rows: m.ledger(asked).map((row) => m.PARTS.map((part) => row[part])) }))(e.state.zero),
     })""",
+    "dispatch": """(({ panel, call, tensor, modes, size, a, b }) => (panel === "road"
+      ? { code: m.CALLS[call][0], tensor, modes, error: m.route({ call, tensor, modes }).error,
+        stops: m.route({ call, tensor, modes }).stops.map(({ depth, op, key, kind, keys }) => [depth, op, key, kind, m.names(keys)]) }
+      : { size, a, b, result: m.plan([{ size, stride: a }, { size, stride: b }]).strides[0] }))(e.state)""",
 }
 MODULES = {
     "strides": ("layout", "ops"),
@@ -107,6 +112,7 @@ MODULES = {
     "modules": ("walks",),
     "compile": ("reading",),
     "ddp": ("buckets", "ring", "ledger"),
+    "dispatch": ("road", "loops"),
 }
 ASK = """async ([kind, modules, views, shown]) => {
   const every = await Promise.all([`${kind}`, ...modules].map((name) => import(`/${kind}/${name}.js`)));
@@ -250,6 +256,34 @@ def _values(states: Any) -> Any:
     return [[[values for _, values in row] for row in state] for state in states]
 
 
+@cache
+def roads() -> dict[str, Any]:
+    """What torch does in the states of all views of roads, recorded in one process."""
+    source = (EXPLORERS / "dispatch" / "road.js").read_text(encoding="utf-8")
+    codes = dict(re.findall(r'^  (\w+): \["([^"]+)", "', source, re.MULTILINE))
+    states = [
+        {"code": codes[given.get("call", "add")], "tensor": given.get("x", "plain"), "modes": list(filter(None, given.get("around", "").split(".")))}
+        for _, given in of("dispatch") if given.get("panel") != "loops"
+    ]  # fmt: skip
+    told = recorded(states)["roads"]
+    return {_state(one["code"], one["tensor"], one["modes"]): one for one in told}
+
+
+def _state(code: str, tensor: str, modes: list[str]) -> str:
+    return json.dumps([code, tensor, sorted(modes)])
+
+
+def dispatch(_: Given, shown: Any) -> Any:
+    if "result" in shown:
+        a, b = (torch.empty(9_999).as_strided(shown["size"], shown[name]) for name in "ab")
+        return {**shown, "result": list((a + b).stride())}
+    road = roads()[_state(shown["code"], shown["tensor"], shown["modes"])]
+    # The page has the beginning of what torch says, without where it says so.
+    same = shown["error"] and road["error"].startswith(shown["error"].rstrip("."))
+    stops = [list(row) for row in road["rows"]]
+    return {**shown, "stops": stops, "error": shown["error"] if same else road["error"]}
+
+
 def autograd(code: str) -> str:
     """What torch says of a program after each line, as `BODY` compares it."""
     lines = code.replace(";", "\n").split("\n")
@@ -267,7 +301,7 @@ def autograd(code: str) -> str:
 
 TORCH: dict[str, Callable[[Given, Any], Any]] = {
     "strides": strides, "formats": formats, "matmul": matmul, "modules": modules,
-    "dataloader": dataloader, "compile": compiled, "ddp": ddp,
+    "dataloader": dataloader, "compile": compiled, "ddp": ddp, "dispatch": dispatch,
 }  # fmt: skip
 
 
