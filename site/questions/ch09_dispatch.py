@@ -119,7 +119,7 @@ except RuntimeError as error:
 #
 # Look: dispatch/lanes#call=mm&x=plain&around=mode&step=2 | A dispatch mode is asked below autograd, just above the backend.
 #
-# Go on: ch09_dispatch#Affine8, ch09_dispatch#patched, myths#torch-function-sees-all, myths#modes-see-all
+# Go on: ch09_dispatch#Affine8, ch09_dispatch#patched
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -190,7 +190,7 @@ except RuntimeError as error:
 #
 # Look: dispatch/road#call=histc&x=plain&around=vmap&step=1 | histc has no batching rule: for a batch of two, vmap calls it twice and stacks.
 #
-# Go on: ch09_dispatch#vmap, myths#vmap-is-a-loop
+# Go on: ch09_dispatch#vmap
 import warnings
 
 import torch
@@ -231,7 +231,7 @@ except RuntimeError as error:
 #
 # Look: dispatch/road#call=layer_norm&x=plain | layer_norm and what is in it: the profiler sees both, a dispatch mode only the second.
 #
-# Go on: ch09_dispatch#resolve, ch09_dispatch#read_schema, myths#trace-is-what-i-wrote
+# Go on: ch09_dispatch#resolve, ch09_dispatch#read_schema
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.profiler import ProfilerActivity, profile
@@ -271,7 +271,7 @@ print(torch.ops.aten.softmax.int._schema)
 #
 # Look: dispatch/whole#call=relu&x=plain | The table of relu: a kernel of yours replaces one row.
 #
-# Go on: ch09_dispatch#patched, ch09_dispatch#Dispatcher, myths#straight-to-the-kernel
+# Go on: ch09_dispatch#patched, ch09_dispatch#Dispatcher
 import warnings
 
 import torch

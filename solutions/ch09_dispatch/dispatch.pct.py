@@ -3374,11 +3374,11 @@ for name, make in (
 # `torch.compile` needs the alias, too. There it is made again after the compiled program has run,
 # from the argument: as you do it.
 
-# %% [markdown] sitting="abacus"
-# question: What does PyTorch need to know about a device?
+# %% [markdown] sitting="device-memory"
+# question: Where does a tensor of a new device live?
 # reached: >-
-#   Memory, copies, and about sixteen kernels. All the rest, autograd, modules and optimisers
-#   included, is above the device.
+#   In a block that belongs to its storage. Tensors come and go, also inside autograd; the storage
+#   stays as long as one of them does, and views find the block through it.
 
 # %% [markdown]
 # ## A name, and no kernels
@@ -3386,6 +3386,9 @@ for name, make in (
 # A device is a name, one key of the dispatcher, and kernels under that key. PyTorch keeps three keys free
 # for devices that it does not know, `PrivateUse1` to `PrivateUse3`. Vendors of accelerators plug their
 # C++ in there. You will plug in Python.
+#
+# Look: dispatch/keys#call=add&x=meta | A tensor on a device that has shapes and no memory, "meta": its
+# keys, and where `x + 1` stops. Yours will have keys of this kind.
 #
 # The device of this sitting is called **abacus**. There is no such thing in your machine, and PyTorch
 # knows as much:
@@ -3403,8 +3406,8 @@ except RuntimeError as error:
 
 # %%
 if torch._C._get_privateuse1_backend_name() != "abacus":  # running the cell again does no harm
-    # When it first runs, autograd's engine starts a thread for each device. Threads do not survive in
-    # the forks that grade your answers, so let it run before there is one, and in one thread.
+    # When it first runs, autograd's engine starts a thread for each device. Threads do not
+    # survive in the forks that grade your answers, so let it run before, and in one thread.
     torch.zeros((), requires_grad=True).backward()
     torch.autograd.set_multithreading_enabled(False)
     torch.utils.backend_registration._setup_privateuseone_for_python_backend("abacus")
@@ -3433,9 +3436,10 @@ print(asked_for(lambda: torch.ones(2).to("abacus")))
 
 # %%
 def operators_with(key):
-    """Return how many of ATen's operators have a kernel for a key, be it one that serves several keys."""
-    names = [name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")]
-    return sum(torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, key) for name in names)
+    """Return how many of ATen's operators have a kernel for a key, its own or a shared one."""
+    has = torch._C._dispatch_has_computed_kernel_for_dispatch_key
+    names = torch._C._dispatch_get_all_op_names()
+    return sum(has(name, key) for name in names if name.startswith("aten::"))
 
 
 predict(..., lambda: operators_with("PrivateUse1"))
@@ -3548,6 +3552,9 @@ del row
 # %% [markdown]
 # ## What `.to("abacus")` calls
 #
+# Look: strides/cells#shape=3x4&ops=index.to.1&at=1 | What a view is, for a device too: `x[:, 1]` reads three of
+# the twelve elements of x's block, four apart.
+#
 # `plug_in` registers kernels for the device, in place of those from the call before. The two kernels below
 # only say that they were called.
 
@@ -3557,7 +3564,7 @@ PLUGGED = []
 
 
 def plug_in(kernels, fallback=None):
-    """Make these the device's kernels, by operator; and `fallback` that of all other operators."""
+    """Make these the device's kernels, by operator; `fallback` is for all other operators."""
     while PLUGGED:
         PLUGGED.pop()._destroy()
     PLUGGED.append(torch.library.Library("aten", "IMPL"))
@@ -3569,7 +3576,7 @@ def plug_in(kernels, fallback=None):
 
 
 def boxed(fallback):
-    """Return a fallback that gets a tensor where the schema says so: of `x % 3` it would get the number."""
+    """Return a fallback that gets a tensor where the schema says so: `x % 3` has a number."""
 
     def call(op, *args, **kwargs):
         values = []
@@ -3584,7 +3591,7 @@ def boxed(fallback):
     return call
 
 
-def saying_empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_memory=None):
+def saying_empty_strided(size, stride, *, dtype=None, **others):
     print(f"empty_strided({size}, {stride}, dtype={dtype})")
     return strided(bare(math.prod(size), dtype), size, stride)
 
@@ -3668,7 +3675,7 @@ print(numpy_dtype(torch.float16))
 
 # %% [markdown] exercise="DeviceMemory"
 # title: Give a device its memory
-# minutes: 40
+# minutes: 60
 # difficulty: 4
 # points: 11
 # prerequisites: []
@@ -3736,7 +3743,7 @@ class DeviceMemory:
     def empty_strided(
         self, size, stride, *, dtype=None, layout=None, device=None, pin_memory=None
     ) -> torch.Tensor:
-        """Return a new tensor, with a block of its own. Called for `.to`, `clone`, `empty_like` …"""
+        """Return a new tensor with a block of its own: for `.to`, `clone`, `empty_like`."""
         dtype = dtype or torch.get_default_dtype()
         reach = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
         elements = 0 if 0 in size else reach
@@ -3831,11 +3838,20 @@ if written("DeviceMemory"):
     del column
     print(chip.blocks)
 
+# %% [markdown] sitting="abacus"
+# question: What does PyTorch need to know about a device?
+# reached: >-
+#   Memory, copies, and about sixteen kernels. All the rest, autograd, modules and optimisers
+#   included, is above the device.
+
 # %% [markdown]
 # ## What `x + y` calls
 #
 # The device holds tensors now, and cannot add them. To see what it is asked for, tensors without memory are
 # enough.
+#
+# Look: dispatch/lanes#call=add&x=grad | The road of `x + 1` on the CPU. On your device it is the same, with
+# your kernel at its end.
 #
 # **Predict.** Of which operator does `x + y` want a kernel? Write its name with the overload, as in
 # `"aten::sum.dim_IntList"`.
@@ -3911,6 +3927,13 @@ _ = (x + y, torch.add(x, y, alpha=2), x + 1, y + 2.5, x + torch.ones(()))
 # function is enough, a **boxed fallback**. *Boxed* means that it takes any operator, and its arguments as
 # they come: `fallback(op, *args, **kwargs)`. It fetches the tensors, lets the CPU do the work, and sends back
 # what came out. What must it look at? The schema says what is written, and what is a view.
+#
+# | the schema has | the fallback has to |
+# |---|---|
+# | `Tensor(a!)` | bring back what the CPU wrote |
+# | `Tensor(a!)` behind `*`, such as `out` | the same, and give it the new size first |
+# | `Tensor[]` | look into the list |
+# | `Tensor(a)` as argument and result | refuse: a view shares memory, and needs a kernel of its own |
 
 # %%
 for op in (aten.sort.values, aten.index_put_.default, aten.unfold.default):
@@ -3939,7 +3962,7 @@ for name in SIXTEEN:
 
 # %% [markdown] exercise="Abacus"
 # title: Build a device that does not exist
-# minutes: 50
+# minutes: 60
 # difficulty: 5
 # points: 12
 # prerequisites: [DeviceMemory]
@@ -4117,7 +4140,7 @@ grade("Abacus")
 
 # %%
 def train(device, network, optimizer, loss, targets):
-    """Return the losses of four steps, on a device, of a network that starts the same everywhere."""
+    """Return the losses of four steps of a network that starts the same on each device."""
     torch.manual_seed(0)
     network, x = network().to(device), torch.randn(16, 4).to(device)
     targets, losses = targets.to(device), []

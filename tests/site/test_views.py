@@ -69,7 +69,7 @@ def test_a_view_comes_when_it_is_scrolled_to(watch: Watch, site: str, built: Pat
     asked: list[str] = []
     watch.page.on("request", lambda request: asked.append(request.url))
     pages = shown_on(built)
-    assert len(pages) == 8
+    assert len(pages) == 9
     for width, scheme in ((PHONE, "light"), (DESK, "dark")):
         for kind, path in pages.items():
             asked.clear()
