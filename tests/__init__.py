@@ -1,12 +1,26 @@
 """Tests of Undertorch itself."""
 
+import importlib.util
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import psutil
 
 ROOT = Path(__file__).resolve().parents[1]
 """The repository, which is a course."""
+
+
+@cache
+def module_at(path: Path) -> ModuleType:
+    """A script outside of every package, loaded as mkdocs loads a hook: by its path."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def begun_since(before: set[psutil.Process]) -> set[psutil.Process]:

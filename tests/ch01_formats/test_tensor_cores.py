@@ -1,19 +1,14 @@
 """`benchmarks/tensor_cores.py`: what of it runs without a GPU."""
 
-from importlib.util import module_from_spec, spec_from_file_location
-
 import pytest
 import torch
 
-from tests import ROOT
+from tests import ROOT, module_at
 
 
 @pytest.fixture(scope="module")
 def cores():
-    spec = spec_from_file_location("tensor_cores", ROOT / "benchmarks" / "tensor_cores.py")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(ROOT / "benchmarks" / "tensor_cores.py")
 
 
 def test_bf16_rounds_as_chapter_1_does(cores):

@@ -7,14 +7,12 @@ A process of its own, since every operator is another one afterwards.
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import json
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -22,7 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch.profiler import profile
 
-ROOT = Path(__file__).parents[2]
+from tests import ROOT, module_at
+
 FOLDER = ROOT / "site" / "explorers" / "dispatch"
 
 Row = tuple[int, str, str, str, list[str]]
@@ -33,13 +32,8 @@ ALONE = {"t", "transpose.int", "select.int", "_to_copy", "detach", "native_layer
 
 
 def capture() -> ModuleType:
-    """The script that writes tables.js, loaded by its path."""
-    spec = importlib.util.spec_from_file_location("dispatch_capture", FOLDER / "capture.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """The script that writes tables.js."""
+    return module_at(FOLDER / "capture.py")
 
 
 class Recorder:

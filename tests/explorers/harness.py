@@ -7,8 +7,6 @@ arrays as bytes, so a NaN, a −0 and a 32-bit pattern arrive as they are.
 from __future__ import annotations
 
 import base64
-import functools
-import importlib.util
 import os
 import subprocess
 import sys
@@ -23,6 +21,7 @@ import pytest
 import torch
 from playwright.sync_api import Page
 
+from tests import module_at
 from tests.browser import DESK, PHONE, ROOT, Scheme, Watch, serve, watched
 
 __all__ = ["DESK", "EXPLORERS", "PHONE", "ROOT", "Scheme", "Watch", "serve", "watched"]
@@ -160,15 +159,9 @@ def assert_every_state_fits(watch: Watch, states: Sequence[str], targets: str = 
         assert not watch.complaints
 
 
-@functools.cache
 def inline() -> ModuleType:
-    """The hook that puts modules into pages, loaded as mkdocs does: by its path."""
-    spec = importlib.util.spec_from_file_location("inline", EXPLORERS / "inline.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """The hook that puts modules into pages."""
+    return module_at(EXPLORERS / "inline.py")
 
 
 def python_in(

@@ -1,16 +1,12 @@
 """The page of attacks lists each of them, with what it gets."""
 
-import importlib.util
-
+from tests import module_at
 from tests.attacks.harness import ATTACKS
 from tests.browser import ROOT
 
 
 def hook():
-    spec = importlib.util.spec_from_file_location("attacks_hook", ROOT / "site" / "attacks.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(ROOT / "site" / "attacks.py")
 
 
 def test_each_attack_has_a_line():

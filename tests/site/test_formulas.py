@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,12 +9,10 @@ from types import SimpleNamespace
 import pytest
 from mkdocs.exceptions import PluginError
 
+from tests import module_at
 from tests.browser import ROOT, Watch
 
-_SPEC = importlib.util.spec_from_file_location("formulas", ROOT / "site" / "formulas.py")
-assert _SPEC is not None and _SPEC.loader is not None
-formulas = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(formulas)
+formulas = module_at(ROOT / "site" / "formulas.py")
 
 
 def test_every_formula_of_the_site_is_mathml(built: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import shutil
@@ -16,6 +15,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from grader.building.myths import read_myths
 from grader.course.course import find_course
+from tests import module_at
 from tests.browser import ROOT, Watch
 from tests.conftest import build_site
 
@@ -162,10 +162,7 @@ def test_solutions_are_for_those_who_ask(built: Path, monkeypatch: pytest.Monkey
         hidden = '<meta name="robots" content="noindex">' in html
         assert hidden == (page.name == "solutions.html"), page
         assert "YOUR CODE HERE" not in html and "SOLUTION" not in html
-    spec = importlib.util.spec_from_file_location("book", ROOT / "site" / "book.py")
-    assert spec is not None and spec.loader is not None
-    book = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(book)
+    book = module_at(ROOT / "site" / "book.py")
     here = SimpleNamespace(file=SimpleNamespace(src_uri="a/b.md"))
     config = SimpleNamespace(docs_dir="site")
     text = "Prose.\n\n[A solution](solutions.md#reshape){ .ut-solution }\n\nMore."

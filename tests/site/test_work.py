@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,12 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from grader.course.course import find_course
+from tests import module_at
 from tests.browser import ROOT
 
-_SPEC = importlib.util.spec_from_file_location("work", ROOT / "site" / "work.py")
-assert _SPEC is not None and _SPEC.loader is not None
-work = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(work)
+work = module_at(ROOT / "site" / "work.py")
 
 COLAB = "https://colab.research.google.com/github/o/r/blob/main/chapters/ch02_strides/strides.ipynb"
 BINDER = "https://hub.edu/v2/gh/o/r/main?labpath=chapters%2Fch02_strides%2Fstrides.ipynb"
