@@ -83,35 +83,24 @@ def random_case(random: Random) -> Case:
 
 AtenCall = tuple[str, str, Callable[[], list[Any]], Broken]
 
+
+def normalized() -> list[Any]:
+    """Arguments of a batch norm in training: two statistics that it is to keep up."""
+    x = torch.tensor([[1.0, 2.0], [3.0, 5.0]])
+    return [x, None, None, torch.zeros(2), torch.ones(2), True, 0.1, 1e-5]
+
+
 ATEN: list[AtenCall] = [
     (
         "native_batch_norm",
         "default",
-        lambda: [
-            torch.tensor([[1.0, 2.0], [3.0, 5.0]]),
-            None,
-            None,
-            torch.zeros(2),
-            torch.ones(2),
-            True,
-            0.1,
-            1e-5,
-        ],
+        normalized,
         [["writes", "running_mean"], ["writes", "running_var"]],
     ),
     (
         "_native_batch_norm_legit",
         "default",
-        lambda: [
-            torch.tensor([[1.0, 2.0], [3.0, 5.0]]),
-            None,
-            None,
-            torch.zeros(2),
-            torch.ones(2),
-            True,
-            0.1,
-            1e-5,
-        ],
+        normalized,
         [],
     ),
     ("dropout", "default", lambda: [torch.ones(3), 0.5, False], [["shares", 0, "input"]]),
