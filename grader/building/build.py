@@ -6,12 +6,14 @@ there. Nothing depends on the machine or the time.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import nbformat
@@ -37,6 +39,8 @@ from grader.course.course import AuthorError, Chapter, Course, CourseError
 from grader.nbgrader.release import release
 
 PAGES = Path("site/chapters")
+_LINES, _WIDTH = 20, 160
+"""How much of a difference `first_difference` shows."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +191,25 @@ def differing(course: Course, built: list[Built]) -> list[Path]:
         return (course.root / path).read_bytes() if (course.root / path).is_file() else None
 
     return [file.path for file in built if found(file.path) != file.content]
+
+
+def first_difference(course: Course, built: list[Built]) -> str:
+    """Return the first lines in which a file of the course differs from what was built; "" if none does."""
+    for file in built:
+        if file.path in differing(course, [file]):
+            there = course.root / file.path
+            before = there.read_text(encoding="utf-8") if there.is_file() else ""
+            after = (file.content or b"").decode("utf-8")
+            lines = difflib.unified_diff(
+                before.splitlines(),
+                after.splitlines(),
+                str(file.path),
+                "built now",
+                n=0,
+                lineterm="",
+            )
+            return "".join(f"{line[:_WIDTH]}\n" for line in islice(lines, _LINES))
+    return ""
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from traitlets.config import Config
 
+from grader.building.environment import without_settings
+
 
 def run_notebook(notebook: NotebookNode, folder: Path, **options: Any) -> None:
     """Run every cell in `folder`; `options` are nbclient's. Outputs are written into `notebook`.
@@ -24,4 +26,6 @@ def run_notebook(notebook: NotebookNode, folder: Path, **options: Any) -> None:
             config.KernelManager.transport = "ipc"
             config.KernelManager.ip = os.path.join(sockets, "socket")
         resources = {"metadata": {"path": str(folder)}}
-        NotebookClient(notebook, config=config, resources=resources, **options).execute()
+        NotebookClient(notebook, config=config, resources=resources, **options).execute(
+            env=without_settings()
+        )

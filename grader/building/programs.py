@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import torch
 
+from grader.building.environment import without_settings
 from grader.course.course import AuthorError, Course
 
 SECONDS = 400
@@ -41,6 +42,7 @@ def printed(course: Course, groups: list[list[Program]]) -> list[list[str]]:
     done = subprocess.run(
         command,
         cwd=course.root,
+        env=without_settings(),
         input=json.dumps(groups),
         capture_output=True,
         text=True,

@@ -57,10 +57,12 @@ def build(
     or a source that cannot be built.
     """
     from grader.building.build import (
+        Built,
         build_chapter,
         build_myths,
         build_questions,
         differing,
+        first_difference,
         install,
         never_run,
     )
@@ -69,19 +71,26 @@ def build(
     course = find_course()
     stale: list[Path] = []
     unrun: dict[str, int] = {}
+
+    def compare(built: list[Built]) -> None:
+        if check:
+            stale.extend(differing(course, built))
+            out.print(first_difference(course, built), end="", markup=False, highlight=False)
+        else:
+            stale.extend(install(course, built))
+
     chosen, only = _chosen_sources(course, what)
     if only and (check or no_run):
         raise CourseError("--check and --no-run take a chapter whole: name the chapter.")
     for source in chosen:
         built = build_chapter(course, source, run=not (check or no_run), only=only)
-        stale += differing(course, built) if check else install(course, built)
+        compare(built)
         unrun[source.parent.name] = never_run(built)
     if what == "myths" or not (what or no_run):
-        built = build_myths(course)
-        stale += differing(course, built) if check else install(course, built)
+        compare(build_myths(course))
     if what == "questions" or not (what or no_run):
         built = build_questions(course)
-        stale += differing(course, built) if check else install(course, built)
+        compare(built)
         for path in without_source(course, [file.path for file in built]):
             stale.append(path)
             if not check:

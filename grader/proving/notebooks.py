@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
+from grader.building.environment import without_settings
 from grader.course.course import Chapter
 
 NBVAL = ("-m", "pytest", "-q", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider")
@@ -13,12 +13,10 @@ NBVAL = ("-m", "pytest", "-q", "--nbval", "--nbval-current-env", "-p", "no:cache
 
 def run_again(chapter: Chapter) -> str:
     """Run the notebook with nbval; return "" where every output is the same, else what it printed."""
-    # What runs this may be a test of pytest's; nothing of that is for the inner one.
-    environment = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
         [sys.executable, *NBVAL, str(chapter.reference)],
         cwd=chapter.root,
-        env=environment,
+        env=without_settings(),
         capture_output=True,
         text=True,
         check=False,

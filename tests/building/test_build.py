@@ -1,9 +1,11 @@
 """What is not built: a reference that its own checks turn down."""
 
+from pathlib import Path
+
 import nbformat
 import pytest
 
-from grader.building.build import build_chapter
+from grader.building.build import Built, build_chapter, first_difference
 from grader.course.course import AuthorError, Course
 from tests.scale.course import CHAPTER
 from tests.variants.course import Public
@@ -21,3 +23,10 @@ def test_a_reference_without_all_points_is_refused(tmp_path, got):
     source = public.root / f"solutions/{CHAPTER}/{CHAPTER}.pct.py"
     with pytest.raises(AuthorError, match=rf"double gets {got} of 4 points.*validate double"):
         build_chapter(Course(public.root), source, run=False)
+
+
+def test_a_difference_is_shown_line_by_line(tmp_path):
+    (tmp_path / "page.md").write_text("one\ntwo\n")
+    same, other = Built(Path("page.md"), b"one\ntwo\n"), Built(Path("page.md"), b"one\n2\n")
+    assert first_difference(Course(tmp_path), [same]) == ""
+    assert first_difference(Course(tmp_path), [same, other]).endswith("-two\n+2\n")
