@@ -31,6 +31,7 @@ from grader.submission.program import Program
 from grader.verdict.grading import Attempt, ExerciseGrader
 from grader.verdict.interview import Interview, Raised
 from grader.verdict.limits import JudgeLimits, within_memory
+from grader.verdict.other_answers import naming, other_answers
 from grader.verdict.probe_versions import probe_versions
 from grader.verdict.verdict import Message, Verdict, raised_message, without_checks
 
@@ -198,6 +199,8 @@ def _one(
                     continue
             why = f"The grader itself failed ({type(error).__name__}); its log says more."
             verdict, replies = _needs_review(role, why), {}
+    if (attempt := attempts.get(verdict.exercise)) is not None:
+        verdict = naming(verdict, other_answers(attempt.program, attempts))
     everywhere = tuple(intake["notes"].get("", ()))
     own = tuple(intake["notes"].get(verdict.exercise, ()))
     return (

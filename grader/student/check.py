@@ -20,6 +20,7 @@ from grader.student.practice import for_practice
 from grader.student.work import Work
 from grader.verdict.grading import ExerciseGrader
 from grader.verdict.known import PRACTICE_SEED
+from grader.verdict.other_answers import naming, other_answers
 from grader.verdict.verdict import Verdict
 
 
@@ -48,7 +49,9 @@ class Checker:
         log = journal.read(folder) if folder else []
         for exercise in exercises:
             start = time.monotonic()
+            program = work.attempts[exercise].program
             verdict = self._verdict(work, exercise)
+            verdict = naming(verdict, other_answers(program, work.attempts))
             notes = (*verdict.notes, *work.notes.get(exercise, ()), *_unsaved(work, exercise, log))
             verdict = for_practice(replace(verdict, notes=notes))
             if folder and work.written(exercise):

@@ -37,6 +37,7 @@ from grader.submission.program import Program, is_stub
 from grader.submission.rebuild import Unreadable
 from grader.verdict.grading import Attempt, ExerciseGrader
 from grader.verdict.known import PRACTICE_SEED
+from grader.verdict.other_answers import naming
 from grader.verdict.verdict import Verdict
 
 
@@ -88,8 +89,16 @@ def _graded(given: object, variant: Values) -> Report | Trouble:
     finally:
         torch.set_num_threads(threads)
     interrupts.drop()  # there is a verdict: whoever interrupts now waited for it
+    verdict = naming(verdict, _ran_as_well(chapter, attempt.program))
     verdict = replace(verdict, notes=(*verdict.notes, *edited_since(grader.exercise, attempt)))
     return _report(chapter, verdict, attempt.source)
+
+
+def _ran_as_well(chapter: Chapter, program: Program) -> list[str]:
+    """Return the exercises, but the program's own, that a cell of it answers."""
+    texts = [text for label, text in program.parts if label not in program.given]
+    others = [one.id for one in chapter.exercises if one.id != program.exercise]
+    return [name for name in others if any(binds(text, name) for text in texts)]
 
 
 def _report(chapter: Chapter, verdict: Verdict, source: str | None) -> Report:

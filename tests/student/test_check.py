@@ -16,6 +16,7 @@ from grader.student import journal
 from grader.verdict.verdict import Verdict
 from tests.scale.course import CHAPTER, HALF, RIGHT, SQUARES
 
+NAMED = "Your `double` ran here as well. A mistake there shows here too."
 EXITS = "import os\ndef double(x):\n    os._exit(0)\n"
 
 
@@ -44,6 +45,15 @@ def test_one_exercise_in_full(student):
     assert "You squared it." in said and "✗ Twice the input." in said
     student.answers(**RIGHT)
     assert "✓ Twice a negative input." in student.run("check", "double")
+
+
+def test_an_answer_to_another_exercise_that_ran_is_named(student):
+    leans = "def total(x):\n    return float(double(x).sum())\n"
+    student.answers(double=RIGHT["double"], total=leans)
+    assert NAMED in student.run("check", "total", status=1)
+    assert NAMED not in student.run("check", "double")
+    student.answers(double=RIGHT["double"], total=f"{leans.rstrip()} / 2\n")
+    assert NAMED not in student.run("check", "total")
 
 
 def test_of_a_chapter_each_exercise_shows_its_first_failure(student):

@@ -77,6 +77,14 @@ def test_a_verdict_is_on_the_cell_as_it_is(desk, student):
     assert "not run yet" not in outcomes and outcomes[0] == "passed"
 
 
+def test_an_answer_to_another_exercise_that_ran_is_named(desk):
+    desk.run(RIGHT_DOUBLE, "double")
+    desk.run("def total(x):\n    return float(double(x).sum())", "total")
+    named = "Your `double` ran here as well. A mistake there shows here too."
+    assert named in desk.read('grade("total")')
+    assert named not in desk.read('grade("double")')
+
+
 def test_each_exercise_asks_for_a_name_that_its_stub_has():
     for chapter in Course(ROOT).chapters():
         for exercise in chapter.exercises:
