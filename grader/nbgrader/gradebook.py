@@ -11,8 +11,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
+import nbgrader.api
 from alembic.script import ScriptDirectory
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
@@ -286,14 +288,24 @@ def _try_to_write(connection: Connection) -> None:
         connection.rollback()
 
 
+@cache
+def _newest_version() -> str:
+    """Return the version of the gradebooks that the installed nbgrader makes."""
+    return str(ScriptDirectory(ALEMBIC_DIR).get_current_head())
+
+
+# For each new gradebook nbgrader starts the command `alembic` to ask for it, which takes 2 s.
+nbgrader.api.get_alembic_version = _newest_version
+
+
 def _must_be_of_this_version(connection: Connection) -> None:
     """Raise `CourseError` for a gradebook that an older or newer nbgrader made."""
     if not inspect(connection).has_table("alembic_version"):
         return
     found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    scripts = ScriptDirectory(ALEMBIC_DIR)
-    if found == scripts.get_current_head():
+    if found == _newest_version():
         return
+    scripts = ScriptDirectory(ALEMBIC_DIR)
     known = {script.revision for script in scripts.walk_revisions()}
     if found in known:
         raise CourseError(

@@ -7,6 +7,7 @@ from pathlib import Path
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
+import grader.nbgrader.gradebook  # noqa: F401 (else each build starts `alembic`)
 from grader.nbgrader import commands_on_path
 
 
