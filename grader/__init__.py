@@ -9,10 +9,15 @@ Names are fetched when they are first used: a box imports this package too, and 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
 from grader.inside import interrupts
+
+# nbformat imports jsonschema, which tries this package, to check addresses of which no notebook has any:
+# its grammar costs each process that reads a notebook 1.2 s. Jupyter's server, which may want it, has it.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 _NOTEBOOK = {
     "grade": "grader.student.live",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-import grader.course  # noqa: F401 (before nbgrader: it spares the import of nbformat a second)
-
 
 def commands_on_path() -> None:
     """Put this interpreter's commands on PATH: nbgrader calls a bare `alembic`."""
