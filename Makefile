@@ -124,9 +124,9 @@ test: .venv/.ready system ## Check everything, in about half an hour on two core
 	$(call step,'Notebooks and pages are those of their sources')
 	@undertorch build --check
 	$(call step,'Tests of Undertorch')
-	@pytest -q -n 4 --dist loadgroup -m 'not alone'
+	@pytest -q -p no:nbval -n 3 --dist loadgroup --no-loadscope-reorder -m 'not alone'
 	$(call step,'Tests that want the machine for themselves')
-	@pytest -q -m alone || [ $$? = 5 ]
+	@pytest -q -p no:nbval -m alone || [ $$? = 5 ]
 	$(spent)
 
 prove: .venv/.ready system ## Prove every grader anew, run every notebook and every tried answer: more than an hour on two cores

@@ -28,6 +28,7 @@ OPTION = "--prove-all"
 EXPLORERS = sorted(path.name for path in (ROOT / "site/explorers").iterdir() if path.is_dir())
 EXPLORER_TESTS = ROOT / "tests" / "explorers"
 NOTEBOOK_TESTS = ROOT / "tests" / "live" / "test_run_all.py"
+PAGE_TESTS = ROOT / "tests" / "site" / "test_pages.py"
 
 SHARED = (
     "constraints.txt",
@@ -125,12 +126,18 @@ def notebook_digests() -> dict[str, str]:
 # ── Pages, as they are built ─────────────────────────────────────────────────
 
 
-def page_digests(built: Path, tests: Path) -> dict[str, str]:
+def pages_due(built: Path, config: pytest.Config) -> list[str]:
+    """Return the pages to be looked at: where nothing changed, a tenth of them has its turn."""
+    digests = page_digests(built)
+    return sorted(digests if all_run(config) else chosen("pages", digests, of=10))
+
+
+def page_digests(built: Path) -> dict[str, str]:
     """Return the digest of each page of a built site, and of what any of them may load or show."""
     pages = {path.relative_to(built).as_posix(): path for path in built.rglob("*.html")}
     loaded = [path for path in built.rglob("*") if path.suffix in {".css", ".js", ".svg", ".woff2"}]
     shared = _hashed(
-        _digest(set(loaded), built), _digest({tests, *tests.parent.rglob("axe.min.js")})
+        _digest(set(loaded), built), _digest({PAGE_TESTS, *PAGE_TESTS.parent.rglob("axe.min.js")})
     )
     return {name: _hashed(shared, _digest({path}, built)) for name, path in pages.items()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -70,12 +71,13 @@ class Checker:
             self._graders[key] = ExerciseGrader(work.chapter, found, probes)
         grader = self._graders[key]
         budget = changed(Budget(), grader.exercise.budget)
-        return grader.grade(
-            work.attempts[exercise],
-            lambda: Fork(probes, budget),
-            PRACTICE_SEED,
-            lambda: Fork(probes, budget),
-        )
+
+        def fork() -> Fork:
+            # else a collection of garbage goes through all that we hold, and copies it: up to a second
+            # that would count as the answer's
+            return Fork(probes, budget, prepare=gc.freeze)
+
+        return grader.grade(work.attempts[exercise], fork, PRACTICE_SEED, fork)
 
     def _probes_of(self, chapter: Chapter) -> dict[str, Probe]:
         if chapter.id not in self._probes:

@@ -8,6 +8,8 @@ import sys
 import time
 from contextlib import contextmanager
 
+from distributed import Client
+
 from grader.inside.process import syscalls
 
 TEMPERATE = {
@@ -53,6 +55,19 @@ class Dask:
         )  # fmt: skip
         self.workers.append(worker)
         return worker
+
+    @contextmanager
+    def guest(self, threads):
+        """Another worker, known to the scheduler, which is gone after the block."""
+        worker = self.hire(threads)
+        try:
+            with Client(self.address) as client:
+                while threads not in client.ncores().values():
+                    assert worker.poll() is None
+                    time.sleep(0.02)
+            yield
+        finally:
+            worker.kill()
 
     def close(self):
         for process in (*self.workers, self.scheduler):

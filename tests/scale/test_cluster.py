@@ -104,21 +104,6 @@ def test_another_torch_is_refused(dask, tmp_path, monkeypatch):
     assert course.all_graded() == []
 
 
-def test_a_scheduler_that_dies_loses_nothing(tmp_path):
-    course = TinyCourse(tmp_path / "course")
-    for student in STUDENTS:
-        course.hand_in(student, HALF)
-    (tmp_path / "dask").mkdir()
-    with cluster(tmp_path / "dask", workers=1) as dask:
-        process = course.command("undertorch", "grade", CHAPTER, "--scheduler", dask.address)
-        until(process, lambda: len(course.all_graded()) >= 2)
-        dask.scheduler.kill()
-        said = process.said_until_end()
-    assert process.status == 1, said
-    assert f"Stopped: The Dask scheduler at {dask.address} " in said
-    course.assert_whole(STUDENTS)
-
-
 def test_an_answer_cut_off_is_no_fault_of_a_worker(dask, tmp_path, monkeypatch):
     """The scheduler may die after it has told of an answer and before it has handed it out."""
     gather = Client._gather
@@ -136,12 +121,10 @@ def test_an_answer_cut_off_is_no_fault_of_a_worker(dask, tmp_path, monkeypatch):
     assert course.all_graded() == []
 
 
-def test_a_worker_with_several_threads_is_refused(tmp_path):
-    course = TinyCourse(tmp_path / "course")
+def test_a_worker_with_several_threads_is_refused(dask, tmp_path):
+    course = TinyCourse(tmp_path)
     course.hand_in("ada")
-    (tmp_path / "dask").mkdir()
-    with cluster(tmp_path / "dask", workers=0) as dask:
-        dask.hire(threads=2)
+    with dask.guest(threads=2):
         said = course.run("undertorch", "grade", CHAPTER, "--scheduler", dask.address, status=1)
     assert "has 2 threads, and judging wants one" in said
 
@@ -160,3 +143,17 @@ def test_what_differs_is_named():
     other = {**here, "torch": "2.0", "Undertorch's code": "0"}
     assert differences(here, other).startswith(f"torch 2.0 (here {here['torch']}), Undertorch's")
     assert identity("ch02_strides")["Undertorch's code"] != here["Undertorch's code"]
+
+
+def test_a_scheduler_that_dies_loses_nothing(dask, tmp_path):
+    """The last of those that need it."""
+    course = TinyCourse(tmp_path)
+    for student in STUDENTS:
+        course.hand_in(student, HALF)
+    process = course.command("undertorch", "grade", CHAPTER, "--scheduler", dask.address)
+    until(process, lambda: len(course.all_graded()) >= 2)
+    dask.scheduler.kill()
+    said = process.said_until_end()
+    assert process.status == 1, said
+    assert f"Stopped: The Dask scheduler at {dask.address} " in said
+    course.assert_whole(STUDENTS)

@@ -156,13 +156,12 @@ def test_every_page(viewer: Watch, built: Path, site: str, pytestconfig: pytest.
     """Where nothing changed, a tenth of the pages has its turn."""
     asked: set[str] = set()
     viewer.page.on("request", lambda request: asked.add(request.url))
-    digests = passed.page_digests(built, Path(__file__))
+    digests = passed.page_digests(built)
     assert {"index.html", "404.html", *(f"explorers/{name}.html" for name in EXPLORERS)} <= {
         *digests
     }
-    every = passed.all_run(pytestconfig)
     found = {}
-    for name in sorted(digests if every else passed.chosen("pages", digests, of=10)):
+    for name in passed.pages_due(built, pytestconfig):
         asked.clear()
         open_page(viewer, site + name)
         if viewer.page.locator(".home").count():  # its small view is in the first screen

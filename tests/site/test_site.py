@@ -15,7 +15,7 @@ from playwright.sync_api import BrowserContext, expect
 
 from grader.building.myths import read_myths
 from grader.course.course import find_course
-from tests import module_at
+from tests import module_at, passed
 from tests.browser import ROOT, Watch
 from tests.conftest import build_site
 
@@ -37,9 +37,10 @@ def test_a_dead_link_fails_the_build(tmp_path: Path) -> None:
         assert [line for line in told if link in line], (link, done.stderr)
 
 
-def test_pages_work_from_disk(built: Path, watch: Watch) -> None:
+def test_pages_work_from_disk(built: Path, watch: Watch, pytestconfig: pytest.Config) -> None:
+    """Those of them that `test_every_page` opens from a server."""
     # 404.html is a server's page: its links begin at the server's root.
-    for name in pages(built):
+    for name in passed.pages_due(built, pytestconfig):
         if name != "404.html":
             watch.page.goto((built / name).as_uri())
             assert watch.overflow() <= 0, name
