@@ -14,6 +14,7 @@ from grader.proving.ledger import (
     Row,
     State,
     read_ledger,
+    stale_of,
     state_of,
     turn,
     withdraw_row,
@@ -118,6 +119,22 @@ def test_other_judges_and_another_python(chapter):
     row = row_of(chapter)
     assert state_of(*fresh(chapter), replace(row, judges="other")) is State.JUDGED_ANEW
     assert state_of(*fresh(chapter), replace(row, python="3.0")) is State.OTHER_PYTHON
+
+
+def test_what_no_row_vouches_for_is_stale(chapter):
+    """`prove --check`, so a release, asks for these."""
+    row = row_of(chapter)
+    for name, kept, said in (
+        ("holds", row, None),
+        ("changed", replace(row, exercise="other"), "changed"),
+        ("judged anew", replace(row, judges="other"), "judged anew"),
+        ("other Python", replace(row, python="3.0"), "other Python"),
+    ):
+        write_rows(chapter, {EXERCISE: kept})
+        assert stale_of(Course(chapter.root)).get(EXERCISE) == said, name
+    stale = stale_of(Course(chapter.root))
+    others = {exercise.id for exercise in chapter.exercises} - {EXERCISE}
+    assert others | {CHAPTER} <= stale.keys()  # no rows; and the notebook did not run
 
 
 def test_rows_are_kept_in_order_and_those_of_no_exercise_go(chapter):
