@@ -3,23 +3,22 @@
     python benchmarks/parser_bombs.py [ORDINARY [BOMBS]]
 
 The class is graded with `--jobs 2`, without the bombs and with them, in turn. The time is that of the
-whole command; the number is the ratio. Each bomb must need review, with a row and a folder, and no
+whole command, on the clock and in processor seconds; the number is the ratio. Each bomb must need review, with a row and a folder, and no
 ordinary one may.
 """
 
 from __future__ import annotations
 
 import json
-import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from course import ROOT, row, start
+from course import PROCESSOR, ROOT, Moment, row, start
 from floor import CHAPTER, make_course
 from nbgrader.api import Gradebook
-from stock import forget
+from stock import forget, medians
 
 sys.path.insert(0, str(ROOT))
 
@@ -38,7 +37,7 @@ def main() -> None:
     """Grade the class both ways and print the ratio."""
     sizes = [int(argument) for argument in sys.argv[1:]]
     ordinary, bombs = (*sizes, *(100, 10)[len(sizes) :])
-    found: dict[str, list[float]] = {"without": [], "with": []}
+    found: dict[str, list[Moment]] = {"without": [], "with": []}
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         notebook = make_course(root, ordinary)
@@ -56,14 +55,20 @@ def main() -> None:
                     elif path.parent.is_dir():
                         path.parent.rmdir()
                         path.parent.parent.rmdir()
-                begin = time.perf_counter()
+                begin, used = time.perf_counter(), PROCESSOR.seconds()
                 start(root, "undertorch", "grade", CHAPTER, "--jobs=2").wait()
-                times.append(time.perf_counter() - begin)
+                times.append(Moment(time.perf_counter() - begin, PROCESSOR.seconds() - used))
         _look(root, ordinary, bombs)
-    without, among = (statistics.median(times) for times in found.values())
-    row("", "seconds", "ratio")
-    row(f"{ordinary} ordinary submissions", without, 1.0)
-    row(f"{bombs} bombs among them", among, among / without)
+    without, among = map(medians, found.values())
+    row("", "seconds", "ratio", "core s", "ratio")
+    row(f"{ordinary} ordinary submissions", without.clock, 1.0, without.processor, 1.0)
+    row(
+        f"{bombs} bombs among them",
+        among.clock,
+        among.clock / without.clock,
+        among.processor,
+        among.processor / without.processor,
+    )
 
 
 def _look(root: Path, ordinary: int, bombs: int) -> None:

@@ -15,7 +15,7 @@ from grader.box.tiers import BoxUnavailable
 from grader.course.course import CourseError
 from grader.nbgrader.batch import Batch, open_batch, settle_resubmissions
 from grader.nbgrader.grade import GradeInBox
-from grader.nbgrader.gradebook import must_accept, said_in_words
+from grader.nbgrader.gradebook import must_accept, said_in_words, share_engines
 from grader.nbgrader.run import Run
 
 
@@ -38,6 +38,7 @@ class SubmissionExporter(NotebookExporter):
             with said_in_words():
                 batch = open_batch(autograde)
                 if batch:
+                    share_engines()
                     settle_resubmissions(autograde, batch)
                 return batch
         except CourseError as error:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import nbgrader.api
 from alembic.script import ScriptDirectory
@@ -21,7 +21,7 @@ from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
 from nbgrader.dbutil import ALEMBIC_DIR
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
-from sqlalchemy import Connection, create_engine, inspect, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, inspect, make_url, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -157,6 +157,20 @@ def has_scores_by_hand(gradebook: Gradebook, place: Place) -> bool:
     except MissingEntry:
         return False
     return any(grade.manual_score is not None for grade in submitted.grades)
+
+
+def share_engines() -> None:
+    """Give all of nbgrader's `Gradebook`s of this process one engine for each gradebook.
+
+    Its autograde opens seven for a submission. Each had an engine of its own, which compiles every
+    statement anew. To close a `Gradebook` closes its engine's connections; the engine opens others.
+    """
+    nbgrader.api.create_engine = _engine
+
+
+@cache
+def _engine(db_url: str, **options: Any) -> Engine:
+    return create_engine(db_url, **options)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from grader.nbgrader.stopwatch import OpenFor, Stopwatch
 from grader.submission.grade_call import read_call
 from grader.submission.program import Program
 from grader.verdict.grading import Attempt, ExerciseGrader
+from grader.verdict.hearing import Opening, Room
 from grader.verdict.interview import Interview, Raised
 from grader.verdict.limits import JudgeLimits, within_memory
 from grader.verdict.other_answers import naming, other_answers
@@ -148,18 +149,21 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
     except Exception:  # each grade cell then says that it could not be graded
         get_logger().exception("The code of %s could not be taken apart", record["student"])
         attempts = {}
-    for cell in nb.cells:
-        if cell.cell_type == "code":
-            cell.outputs = []
-        role = _tested(cell)
-        if role is None:
-            continue
-        name = role.grade_id
-        watch = Stopwatch(open_for or run.open)
-        verdict, replies = _one(run, role, cell.source, attempts, intake, watch.open)
-        graded.verdicts[name], graded.replies[name] = verdict, replies
-        graded.seconds[name] = watch.seconds
-        show(cell, verdict)
+    with Room(lambda: run.open("", run.terms.budget)) as room:
+        for cell in nb.cells:
+            if cell.cell_type == "code":
+                cell.outputs = []
+            role = _tested(cell)
+            if role is None:
+                continue
+            name = role.grade_id
+            watch = Stopwatch(open_for or run.open)
+            # transcripts are an exercise's own, and so is what answers from them
+            shared = None if open_for else room
+            verdict, replies = _one(run, role, cell.source, attempts, intake, watch.open, shared)
+            graded.verdicts[name], graded.replies[name] = verdict, replies
+            graded.seconds[name] = watch.seconds
+            show(cell, verdict)
     record["verdicts"] = [verdict.to_data() for verdict in graded.verdicts.values()]
     return graded
 
@@ -184,11 +188,12 @@ def _one(
     attempts: Mapping[str, Attempt],
     intake: Mapping[str, Any],
     open_for: OpenFor,
+    room: Room | None,
 ) -> tuple[Verdict, dict[str, bytes]]:
     """Judge one grade cell; if the box died on the way, once more in a fresh one."""
     for trial in (1, 2):
         try:
-            verdict, replies = _judge(run, role, source, attempts, intake, open_for)
+            verdict, replies = _judge(run, role, source, attempts, intake, open_for, room)
             break
         except Exception as error:  # whatever it was, the submission must not vanish
             get_logger().exception("Grading %s failed", role.grade_id)
@@ -227,6 +232,7 @@ def _judge(
     attempts: Mapping[str, Attempt],
     intake: Mapping[str, Any],
     open_for: OpenFor,
+    room: Room | None,
 ) -> tuple[Verdict, dict[str, bytes]]:
     call = read_call(source)
     if call is None:
@@ -243,10 +249,14 @@ def _judge(
             f"The submission is unreadable: {intake['unreadable']}.",
         ), {}
     budget = run.budget(exercise)
+
+    def open_one() -> Transport:
+        return open_for(role.grade_id, budget)
+
     with within_memory(_LIMITS):
         return run.grader(exercise.id).interview(
             attempts[exercise.id],
-            lambda: open_for(role.grade_id, budget),
+            Opening(open_one, room) if room and not exercise.budget else open_one,
             run.terms.seed,
             lambda: run.open("", budget),
         )

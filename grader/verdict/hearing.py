@@ -2,9 +2,13 @@
 
 Rules of what is off limits, and checks of what was observed, rest on a witness that code can leave:
 dispatch modes, in one thread. PyTorch's execution trace sees all that runs, at ten times the price of
-an operator. So a fresh process loads the program once more, under the trace from the first line on,
+an operator. So another process loads the program once more, under the trace from the first line on,
 and is asked some of the same questions again: which, nobody can foresee. The first hearing decides
 about points. What the second one brings to light is for a person to look at.
+
+To begin such a process costs more than to ask it. The programs of one submission have one author, and
+are heard in one process, one after another, as long as nothing comes to light. Where something does,
+that program is heard in a process of its own, and what comes out there is what counts.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -48,6 +52,18 @@ class Heard:
         return " ".join([*found, *(f"{words[0].upper()}{words[1:]}." for words in self.trouble)])
 
 
+@dataclass(frozen=True)
+class Opening:
+    """Opens processes for an answer; second hearings of the same submission share those of a room."""
+
+    open: Callable[[], Transport]
+    room: Room
+
+    def __call__(self) -> Transport:
+        """Return a fresh process."""
+        return self.open()
+
+
 def hear_again(
     load: Mapping[str, Any],
     asked: Sequence[Asked],
@@ -55,63 +71,107 @@ def hear_again(
     rules: Sequence[Rule],
     seed: int,
 ) -> Heard:
-    """Load a program in a fresh process under the second witness, and put some questions again.
+    """Load a program under the second witness, and put some questions again.
 
     load: the request that loaded it the first time
+    open_transport: an `Opening` if the program may be heard where others of its author were
     """
-    heard = Heard()
-    transport = open_transport()
-    try:
-        _hear(heard, transport, load, asked, rules, seed)
-    except Ended as ended:
-        if ended.outcome is not Outcome.NEEDS_REVIEW:  # a transcript without a second hearing
-            heard.trouble["asked again, the code gave no answer"] = None
-    except Malformed:
-        heard.trouble["asked again, the code gave an answer that cannot be read"] = None
-    finally:
-        transport.close()
-    return heard
+    if isinstance(open_transport, Opening):
+        heard = open_transport.room.hear(load, asked, rules, seed)
+        if not heard.review:
+            return heard
+    with Room(open_transport) as alone:
+        return alone.hear(load, asked, rules, seed)
 
 
-def _hear(
-    heard: Heard,
-    transport: Transport,
-    first: Mapping[str, Any],
-    asked: Sequence[Asked],
-    rules: Sequence[Rule],
-    seed: int,
-) -> None:
-    load = encode({**first, "watch": True})
-    answer = transport.ask(load, watch=True)
-    reply, seen = parted(answer)
-    if seen is None:  # nothing watches here
-        return
-    kept = decode(answer).get("chosen")  # by a transcript
-    chosen = [one for one in asked if one.key in kept] if kept else _chosen(asked, seed)
-    keys = [one.key for one in chosen]
-    heard.replies[request_key(load)] = encode({**decode(answer), "chosen": keys})
-    # beside the answer stands other text, which may use anything: the trace does not say whose line ran
-    loading = replace(seen, calls={})
-    pristine = _take(heard, checked_reply(decode(reply), "load"), loading, rules)
-    for one in chosen:
-        request = encode({**one.request, "watch": True})
-        answer = heard.replies[request_key(request)] = transport.ask(request, watch=True)
+class Room:
+    """A process under the second witness, in which one program after another is heard.
+
+    It begins with the first program, and ends where anything comes to light; then another begins.
+    """
+
+    def __init__(self, open_transport: Callable[[], Transport]) -> None:
+        self._open = open_transport
+        self._transport: Transport | None = None
+        self._pristine: set[str] = set()
+        """Fingerprints of what the grader leans on, before the first program and since."""
+
+    def hear(
+        self, load: Mapping[str, Any], asked: Sequence[Asked], rules: Sequence[Rule], seed: int
+    ) -> Heard:
+        """Load a program, and put some of the questions that it was asked."""
+        heard = Heard()
+        done = False
+        try:
+            self._hear(heard, load, asked, rules, seed)
+            done = not heard.review
+        except Ended as ended:
+            if ended.outcome is not Outcome.NEEDS_REVIEW:  # a transcript without a second hearing
+                heard.trouble["asked again, the code gave no answer"] = None
+        except Malformed:
+            heard.trouble["asked again, the code gave an answer that cannot be read"] = None
+        finally:
+            if not done:
+                self.close()
+        return heard
+
+    def _hear(
+        self,
+        heard: Heard,
+        first: Mapping[str, Any],
+        asked: Sequence[Asked],
+        rules: Sequence[Rule],
+        seed: int,
+    ) -> None:
+        load = encode({**first, "watch": True})
+        if self._transport is None:
+            self._transport, self._pristine = self._open(), set()
+            answer = self._transport.ask(load, watch=True)
+        else:  # the second witness has begun
+            answer = self._transport.ask(encode(dict(first)), watch=True)
         reply, seen = parted(answer)
-        data = checked_reply(decode(reply), "probe")
-        pristine |= _take(heard, data, seen or Seen(), rules)
-        if len(pristine) != 1 and not data["tampered"]:
-            heard.trouble[
-                "what the grader leans on was replaced, and nothing beside it told so"
-            ] = None
+        if seen is None:  # nothing watches here
+            return
+        kept = decode(answer).get("chosen")  # by a transcript
+        chosen = [one for one in asked if one.key in kept] if kept else _chosen(asked, seed)
+        keys = [one.key for one in chosen]
+        heard.replies[request_key(load)] = encode({**decode(answer), "chosen": keys})
+        # beside the answer stands other text, which may use anything: the trace does not say whose line ran
+        self._take(heard, checked_reply(decode(reply), "load"), replace(seen, calls={}), rules)
+        for one in chosen:
+            request = encode({**one.request, "watch": True})
+            answer = heard.replies[request_key(request)] = self._transport.ask(request, watch=True)
+            reply, seen = parted(answer)
+            data = checked_reply(decode(reply), "probe")
+            self._take(heard, data, seen or Seen(), rules)
+            if data["tampered"]:
+                heard.trouble["asked again, the code replaced what the grader leans on"] = None
+            elif len(self._pristine) != 1:
+                heard.trouble[
+                    "what the grader leans on was replaced, and nothing beside it told so"
+                ] = None
 
+    def _take(
+        self, heard: Heard, reply: Mapping[str, Any], seen: Seen, rules: Sequence[Rule]
+    ) -> None:
+        """Note what a reply and the second witness tell."""
+        numbers = {*reply.get("tripped", ()), *seen.tripped}
+        told = [rule for n, rule in enumerate(rules) if n in numbers]
+        heard.broken |= dict.fromkeys([*told, *broken_in(seen, rules)])
+        heard.trouble |= dict.fromkeys(seen.trouble)
+        self._pristine |= set(seen.pristine)
 
-def _take(heard: Heard, reply: Mapping[str, Any], seen: Seen, rules: Sequence[Rule]) -> set[str]:
-    """Note what a reply and the second witness tell; return the fingerprints that were told."""
-    numbers = {*reply.get("tripped", ()), *seen.tripped}
-    told = [rule for n, rule in enumerate(rules) if n in numbers]
-    heard.broken |= dict.fromkeys([*told, *broken_in(seen, rules)])
-    heard.trouble |= dict.fromkeys(seen.trouble)
-    return set(seen.pristine)
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._transport is not None:
+            self._transport.close()
+            self._transport = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def _chosen(asked: Sequence[Asked], seed: int) -> list[Asked]:

@@ -13,14 +13,14 @@ from grader.course.rules import parse_rule
 from grader.evidence.record import Seen
 from grader.evidence.replay import Replay
 from grader.verdict.grading import ExerciseGrader
-from grader.verdict.hearing import SECONDS, _chosen, broken_in
+from grader.verdict.hearing import SECONDS, Opening, Room, _chosen, broken_in
 from grader.verdict.interview import Asked
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a second witness needs Linux")
 
 
-def graded(chapter, exercise, source=None):
-    """Return the verdict on an answer, the reference if it is None, and its transcript."""
+def graded(chapter, exercise, source=None, room=None):
+    """Return the verdict on an answer, the reference if it is None; heard again in `room`, if given."""
     chapter = next(one for one in find_course().chapters() if one.id == chapter)
     probes = ready_probes(chapter)
     found = next(one for one in chapter.exercises if one.id == exercise)
@@ -28,7 +28,9 @@ def graded(chapter, exercise, source=None):
     attempt = grader.attempt_with(
         public_answer(chapter, exercise) if source is None else dedent(source)
     )
-    verdict, replies = grader.interview(attempt, lambda: Fork(probes), 0, lambda: Fork(probes))
+    own = lambda: Fork(probes)  # noqa: E731
+    opening = own if room is None else Opening(own, room)
+    verdict, replies = grader.interview(attempt, opening, 0, own)
     again, _ = grader.interview(attempt, lambda: Replay(replies), 0, lambda: Fork(probes))
     assert again == verdict
     return verdict
@@ -43,20 +45,20 @@ def test_the_reference_is_left_alone(chapter, exercise):
     assert (verdict.points, verdict.review) == (verdict.max_points, "")
 
 
+COPIES_IN_A_THREAD = """
+import threading
+def transpose_in_place(x):
+    found, (rows, columns) = [], x.shape
+    thread = threading.Thread(target=lambda: found.append(x.t().contiguous().flatten()))
+    thread.start(), thread.join()
+    x.view(-1)[:] = found.pop()
+    return x.view(-1).view(columns, rows)
+"""
+
+
 def test_a_copy_in_a_thread():
-    source = """
-    import threading
-    def transpose_in_place(x):
-        found, (rows, columns) = [], x.shape
-        thread = threading.Thread(target=lambda: found.append(x.t().contiguous().flatten()))
-        thread.start(), thread.join()
-        x.view(-1)[:] = found.pop()
-        return x.view(-1).view(columns, rows)
-    """
-    assert (
-        "ran where the instruments do not see it"
-        in graded("ch02_strides", "transpose_in_place", source).review
-    )
+    noted = graded("ch02_strides", "transpose_in_place", COPIES_IN_A_THREAD).review
+    assert "ran where the instruments do not see it" in noted
 
 
 @pytest.mark.parametrize(
@@ -81,6 +83,57 @@ def test_a_collective_that_nobody_is_to_know_of(call, hide):
         return y
     """
     assert graded("ch08_ddp", "ring_all_reduce", source).review
+
+
+@pytest.fixture
+def room():
+    """Yield a room for chapter 2, and the list of the processes that began in it."""
+    probes = ready_probes(next(one for one in find_course().chapters() if one.id == "ch02_strides"))
+    begun = []
+
+    def begin():
+        begun.append(Fork(probes))
+        return begun[-1]
+
+    with Room(begin) as room:
+        yield room, begun
+
+
+def check_full(verdict):
+    assert (verdict.points, verdict.review) == (verdict.max_points, "")
+
+
+def test_the_programs_of_a_submission_are_heard_in_one_process(room):
+    room, begun = room
+    for exercise in ("transpose_in_place", "reshape", "transpose_in_place"):
+        check_full(graded("ch02_strides", exercise, room=room))
+    assert len(begun) == 1
+
+
+def test_what_one_program_does_is_no_other_ones_doing(room):
+    room, begun = room
+    check_full(graded("ch02_strides", "reshape", room=room))
+    noted = graded("ch02_strides", "transpose_in_place", COPIES_IN_A_THREAD, room).review
+    assert noted == graded("ch02_strides", "transpose_in_place", COPIES_IN_A_THREAD).review
+    assert "ran where the instruments do not see it" in noted
+    check_full(graded("ch02_strides", "reshape", room=room))
+    assert len(begun) == 2
+
+
+@pytest.mark.parametrize(
+    "spoils",
+    [
+        "torch.equal = lambda a, b: True",
+        "__import__('os')._exit(0)",
+        "import threading, time\n"
+        "threading.Thread(target=lambda: [torch.ones(1) + 1 for _ in iter(int, 1)], daemon=True).start()",
+    ],
+)
+def test_a_program_that_spoils_the_room_costs_the_next_one_nothing(room, spoils):
+    room, _ = room
+    load = {"do": "load", "parts": [["spoils", f"import torch\n{spoils}"]], "judged": []}
+    room.hear({**load, "off_limits": []}, [], (), 0)
+    check_full(graded("ch02_strides", "transpose_in_place", room=room))
 
 
 def seen(name, *, direct=True, read=(), given=(), number=False):
