@@ -628,6 +628,13 @@ print("no_grad: the running mean has moved:", bool((norm.running_mean != 0).all(
 # And both must be undone. `model.train()` afterwards is not the way back: it switches **every** layer to
 # training, also the one that you keep in eval mode because its statistics are frozen.
 #
+# Draw: show_cells({name: [around((norm :=
+# nn.BatchNorm1d(2)).train(mode).forward)(data).requires_grad, bool(norm.running_mean.any())] for
+# name, mode, around in [("train()", True, torch.enable_grad()), ("train(), no_grad", True,
+# torch.no_grad()), ("eval()", False, torch.enable_grad()), ("eval(), no_grad", False,
+# torch.no_grad())]}, ["records a graph", "moves its statistics"]) | Two switches, two effects, as
+# a BatchNorm shows them. Only both together leave nothing behind.
+#
 # **Predict.** A model has a frozen BatchNorm in eval mode. You call `model.eval()`, then `model.train()`. Is
 # the BatchNorm in training mode?
 
@@ -1228,6 +1235,12 @@ for function in (torch.exp, torch.sigmoid, torch.sin, torch.neg):
 # The graph is recorded anew in each call, so an `if` in Python is no obstacle: the branch that ran is
 # recorded, the other is not there. The condition itself has no gradient. `torch.where` computes both
 # branches and sends each element's gradient into one of them:
+#
+# Draw: show_curves({name: [(at / 10, torch.autograd.functional.vjp(f, torch.tensor(at /
+# 10))[1].item()) for at in range(-30, 31)] for name, f in [("`if x > 0: x**2, else 5 * x`",
+# lambda x: x**2 if x > 0 else 5 * x), ("the same without a condition: `x**2`", lambda x: x**2)]},
+# "x", "gradient") | The gradient is that of the branch that ran, and jumps where the branches
+# meet. Of the jump autograd knows nothing.
 
 # %%
 for start in (2.0, -2.0):
@@ -1442,6 +1455,10 @@ grade("cross_entropy")
 # The entropy of a distribution is $-\sum_k p_k \log p_k$, greatest when all are equally likely. A term
 # with $p_k = 0$ counts as 0. Computed as it is written, it is NaN, and the usual repair mends the value
 # and leaves the gradient broken:
+#
+# Draw: show_curves({"entropy of p, 1 - p": [(at / 100, -sum(p * math.log(p) for p in (at / 100, 1
+# - at / 100) if p)) for at in range(101)]}, "p", "") | Greatest in the middle, and at both ends
+# as steep as can be: there the slope is infinite.
 
 # %%
 p = torch.tensor([0.5, 0.5, 0.0], requires_grad=True)
@@ -1520,6 +1537,9 @@ print("2x, nearly:", [round(value, 4) for value in x.grad.tolist()])
 #
 # **How much is it?** A saved tensor may be a view. Ten elements of a million keep the million alive, so what
 # counts is the size of the storage. What has to be written are the ten.
+#
+# Draw: show_storage(saved=torch.arange(16)[6:9]) | A node that saves these three elements keeps
+# all sixteen in memory.
 #
 # **When may the file go?** When the node no longer needs it. Backward tells you nothing of that; a graph that
 # is dropped without a backward least of all. But the node holds your object, and lets it go when it is done.
@@ -1840,6 +1860,11 @@ grade("checkpoint")
 #
 # Between saving all and saving nothing lies a policy: save what is dear to compute, such as matrix products,
 # and recompute what is cheap. PyTorch's own checkpoint takes one, as a function of each operator:
+#
+# Draw: show_curves({"64 equal layers": [(k, k + 64 / k) for k in range(1, 65)]}, "parts that are
+# checkpointed one by one", "tensors kept at once") | How much is checkpointed at a time decides,
+# too. Kept are what each part begins with and, on the way back, all of one part: least with 8
+# parts of 8 layers.
 
 # %%
 from torch.utils._python_dispatch import TorchDispatchMode

@@ -91,7 +91,7 @@ LAYOUT = """(desk) => {
     if (screens > 12.5) wrong.push(`${screens.toFixed(1)} screens`);
     const { top, bottom } = document.querySelector(".md-content__inner").getBoundingClientRect();
     let [seen, longest] = [top, 0];
-    for (const e of document.querySelectorAll(".ut-view, .md-typeset svg, .md-typeset img, .md-typeset table:not(.highlighttable)")) {
+    for (const e of document.querySelectorAll(".ut-view, .ut-still, .md-typeset svg, .md-typeset img, .md-typeset table:not(.highlighttable)")) {
       const { top: from, bottom: to, height } = e.getBoundingClientRect();
       if (height < 60) continue;
       longest = Math.max(longest, from - seen);
