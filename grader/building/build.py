@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 from grader.building import predictions
 from grader.building.book import chapter_pages
 from grader.building.graders import check_graders
-from grader.building.myths import PAGE, myths_page
+from grader.building.myths import PAGE, myths_pages
 from grader.building.outputs import (
     check_grades,
     executed,
@@ -162,9 +162,14 @@ def _release(stage: Path, notebook: NotebookNode, chapter: str, name: str) -> tu
 
 
 def build_myths(course: Course) -> list[Built]:
-    """Return the page of myths, executed, if the course has any."""
-    page = myths_page(course)
-    return [] if page is None else [Built(PAGE, page.encode("utf-8"))]
+    """Return the pages of myths, executed, if the course has any."""
+    pages = myths_pages(course)
+    found = sorted((course.root / PAGE.with_suffix("")).glob("*.md"))
+    there = [path.relative_to(course.root) for path in found]
+    return [
+        *(Built(path, page.encode("utf-8")) for path, page in pages.items()),
+        *(Built(path, None) for path in there if path not in pages),
+    ]
 
 
 def build_questions(course: Course) -> list[Built]:

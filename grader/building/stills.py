@@ -46,15 +46,17 @@ def show_cells(
 ) -> Still:
     """Draw a table of values whose colours tell them apart; what is False, None or "" has none.
 
-    With more than four different values all have one colour. `across` heads the columns. `bare`
-    leaves out the values' text where colour and place say all.
+    With more than four different values all have one colour. A value may be a pair: its text, and what
+    its colour is to stand for. `across` heads the columns. `bare` leaves out the values' text where
+    colour and place say all.
     """
-    tint = _tinter([value for row in rows.values() for value in row])
+    tint = _tinter([_pair(value)[1] for row in rows.values() for value in row])
     head = "".join(f'<th scope="col">{_text(name)}</th>' for name in across)
     lines = [f"<tr><td></td>{head}</tr>"] if across else []
     for label, row in rows.items():
         cells = "".join(
-            f'<td class="{tint(value)}">{_said(value, bare=bare)}</td>' for value in row
+            f'<td class="{tint(kind)}">{_said(text, bare=bare)}</td>'
+            for text, kind in map(_pair, row)
         )
         lines.append(f'<tr><th scope="row">{_text(label)}</th>{cells}</tr>')
     return _table("cells", lines)
@@ -97,6 +99,11 @@ def _tinter(values: Sequence[object]) -> Callable[[object], str]:
     return tint
 
 
+def _pair(value: object) -> tuple[object, object]:
+    """Return a cell's text, and what its colour stands for."""
+    return value if isinstance(value, tuple) else (value, value)
+
+
 def _empty(value: object) -> bool:
     return value is None or value is False or value == ""
 
@@ -129,7 +136,9 @@ def show_curves(
     (x0, x1), (y0, y1) = ((min(axis), max(axis)) for axis in zip(*points, strict=True))
 
     def at(x: float, y: float) -> str:
-        return f"{left + (x - x0) / (x1 - x0) * wide:.1f},{10 + (y1 - y) / (y1 - y0 or 1) * high:.1f}"
+        return (
+            f"{left + (x - x0) / (x1 - x0) * wide:.1f},{10 + (y1 - y) / (y1 - y0 or 1) * high:.1f}"
+        )
 
     ground = f"M{left} 10V{10 + high}H{left + wide}"
     lines = [f'<path class="axis" d="{ground}"/>']

@@ -185,7 +185,8 @@ def test_the_search_leads_to_sentences(built: Path) -> None:
     chapters = [text for place, text in texts.items() if place.startswith("chapters/")]
     assert not [text for text in chapters if "<pre" in text]
     for path in sorted((ROOT / "site" / "myths").glob("*.py")):
-        assert not [m.anchor for m in read_myths(path)[1] if f"myths.html#{m.anchor}" not in texts]
+        where = f"myths/{path.stem}.html"
+        assert not [m.anchor for m in read_myths(path)[1] if f"{where}#{m.anchor}" not in texts]
 
 
 def test_nothing_heads_nothing_and_nobody_is_named(built: Path) -> None:
@@ -208,10 +209,14 @@ def test_every_glossary_entry_says_where_to_read_on(built: Path) -> None:
 
 
 def test_myths_begin_with_a_claim_and_end_with_output(built: Path) -> None:
-    html = (built / "myths.html").read_text(encoding="utf-8")
+    """And their old addresses, all on one page, lead on."""
+    overview = (built / "myths.html").read_text(encoding="utf-8")
     for path in sorted((ROOT / "site" / "myths").glob("*.py")):
+        html = (built / "myths" / f"{path.stem}.html").read_text(encoding="utf-8")
         for myth in read_myths(path)[1]:
             assert f'id="{myth.anchor}"' in html
+            link = rf'<a class="ut-moved" href="myths/{path.stem}.html#{myth.anchor}" id="{myth.anchor}"'
+            assert re.search(link, overview), myth.anchor
 
 
 def test_reading_is_about_exercises() -> None:
