@@ -16,6 +16,7 @@ page, and leads on from them as a chapter's overview does (`grader/building/book
 from __future__ import annotations
 
 import datetime
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -140,8 +141,8 @@ def _dated(path: Path, title: str, blocks: Sequence[str]) -> str:
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
     known = _DAY.search(before)
     head = _HEAD.format(
-        title=f"Myths: {title}",
-        description=f"What is often said, and programs that show otherwise: {title}",
+        title=json.dumps(f"Myths: {title}"),
+        description=json.dumps(f"What is often said, and programs that show otherwise: {title}"),
         more="",
         heading=f"{title}: what is said, and is not so",
     )

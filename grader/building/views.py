@@ -9,7 +9,6 @@ It is measured as predictions are. Notebooks leave both paragraphs out.
 
 from __future__ import annotations
 
-import ast
 import html
 import re
 from collections.abc import Iterable, Mapping
@@ -92,7 +91,7 @@ def read_drawing(text: str) -> Drawing:
     """Return the drawing that the text behind `Draw:` asks for. Raises `ValueError`."""
     code, _, sentence = text.strip().replace("\n", " ").rpartition(" | ")
     try:
-        ast.parse(code.strip(), mode="eval")
+        compile(code.strip(), "<Draw>", "eval")
     except SyntaxError as error:
         raise ValueError(
             f"{text!r} is no drawing: write an expression | what there is to see in it"

@@ -1943,8 +1943,8 @@ print(
 
 # %% [markdown]
 # Draw: show_bars({"x": x.nbytes, "the result": product.nbytes, "the windows, written out":
-# memory.largest_bytes}, "bytes") | Nine windows reach each cell in the middle, so what was
-# written out is nearly nine times `x`, less what the border takes.
+# memory.largest_bytes}, "bytes") | 36 windows of 9 cells
+# out of 64: five times `x`.
 #
 # The view cost nothing, and then `einsum` wrote all windows out after all: matrix products want
 # dimensions that can be merged into one, and overlapping ones cannot. A reduction such as `amax`
@@ -1984,7 +1984,7 @@ print("expanded := 1", cells.tolist())
 
 # %% [markdown]
 # Draw: show_bars({f"cell {cell}": count for cell, count in enumerate(torch.arange(6).unfold(0, 3,
-# 1).flatten().bincount().tolist())}, "indices") | How many indices of the windows lead to each
+# 1).flatten().bincount().tolist())}) | How many indices of the windows lead to each
 # cell, and so how often 1 was added there.
 #
 # Four programs, and each ends differently. Adding to overlapping windows adds once for *each index*

@@ -2540,11 +2540,11 @@ predict(..., one_step_on_zero)
 # when it is told that parameters may be unused (`find_unused_parameters=True`; `all_reduce_local_used_map`
 # in `reducer.cpp`).
 #
-# Draw: show_curves({name: [(step, weight.item()) for weight, optimizer in [((one :=
-# nn.Parameter(torch.ones(()))), torch.optim.Adam([one], lr=0.01, weight_decay=0.1))] for step in
-# range(41) if not step or (setattr(weight, "grad", grad), optimizer.step())] for name, grad in
-# (("gradient of zeros", torch.zeros(())), ("None", None))}, "steps of that Adam", "weight") |
-# What zeros do to a weight that nobody uses, and what `None` does.
+# Draw: show_curves({name: [(step, weight.item()) for weight in [nn.Parameter(torch.ones(()))] for
+# optimizer in [torch.optim.Adam([weight], lr=0.01, weight_decay=0.1)] for step in range(41) if
+# not step or (setattr(weight, "grad", grad), optimizer.step())] for name, grad in (("gradient of
+# zeros", torch.zeros(())), ("None", None))}, "steps of that Adam", "weight") | What zeros do to a
+# weight that nobody uses, and what `None` does.
 #
 # **Write `MiniDDP(module, bucket_bytes)`.** It is an `nn.Module` whose child is called `module`.
 #

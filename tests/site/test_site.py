@@ -92,6 +92,42 @@ def test_search_finds_a_page(
     page.close()
 
 
+ASKED = {
+    "view or reshape": "view-or-reshape",
+    "why is my graph breaking": "why-does-my-graph-break",
+    "ddp find_unused_parameters": "find-unused-parameters",
+    "why is my dataloader slow": "why-is-my-dataloader-slow",
+    "zero_grad set_to_none": "zero-grad-set-to-none",
+    "retain_graph": "backward-a-second-time",
+    "bf16 vs fp16": "bf16-or-fp16",
+    "module prefix state_dict": "module-prefix-in-state-dict",
+    "leaf variable in-place operation": "leaf-used-in-an-inplace-operation",
+    "which operator has no kernel": "could-not-run-aten",
+}
+"""Ten searches, as people type them, and the page of the question that answers each."""
+
+
+def test_a_search_leads_to_the_answer_in_two_clicks(built: Path, watch: Watch, site: str) -> None:
+    """One on a result among the first five, and at most one on a link of its page."""
+    page = watch.page
+    page.goto(site + "index.html")
+    page.click("input.md-search__input")
+    found = {}
+    for words, name in ASKED.items():
+        page.fill("input.md-search__input", "")
+        page.wait_for_selector(".md-search-result__item a", state="detached")
+        page.locator("input.md-search__input").press_sequentially(words)
+        page.wait_for_selector(".md-search-result__item a", timeout=20_000)
+        hits = page.locator(".md-search-result__item > a").evaluate_all(
+            "(all) => all.slice(0, 5).map((a) => new URL(a.href).pathname.slice(1))"
+        )
+        linked = [(built / hit).read_text(encoding="utf-8") for hit in hits]
+        answers = f"questions/{name}.html"
+        if answers not in hits and not any(f"{name}.html" in html for html in linked):
+            found[words] = hits
+    assert not found
+
+
 MOST_BYTES = 500_000
 """The largest page that a telephone shows without a wait. Pictures in files of their own are apart."""
 
@@ -150,7 +186,9 @@ def test_no_link_of_the_site_leads_by_way_of_an_overview(built: Path) -> None:
     """Authors write `chapters/ch02_strides.md#reshape`; `site/book.py` knows which page has it."""
     for name in pages(built):
         html = (built / name).read_text(encoding="utf-8")
-        for chapter, anchor in re.findall(r'href="(?:[^"]*/)?(ch\d\d_\w+)\.html#([\w-]+)"', html):
+        for chapter, anchor in re.findall(
+            r'href="(?:[^"]*/)?(?<!myths/)(ch\d\d_\w+)\.html#([\w-]+)"', html
+        ):
             overview = (built / "chapters" / f"{chapter}.html").read_text(encoding="utf-8")
             assert anchor not in {name for _, _, name in MOVED.findall(overview)}, (name, anchor)
 
