@@ -456,7 +456,7 @@ print("AdamW", decayed(torch.optim.AdamW))
 # for step in range(41) if not step or (setattr(weight, "grad", torch.zeros(1)),
 # optimiser.step())] for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW)}, "steps",
 # "weight") | A weight of 4 and nothing but decay. `SGD` and `AdamW` take off a share and lie on
-# one line; `Adam` takes off steps of one size.
+# one line; `Adam` divides the decay by its own size, and goes another way.
 #
 # The gradient was zero. `SGD` and `AdamW` took 5% off each weight; `Adam` divided the decay by its own
 # size and moved both weights by the learning rate.
@@ -982,8 +982,8 @@ show_mean(nn.RMSNorm([4, 3, 3]), (1, 2, 3))
 # %% [markdown]
 # Draw: show_curves({type(loss).__name__: [(at / 10, loss(torch.tensor([at / 10]),
 # torch.zeros(1)).item()) for at in range(-30, 31)] for loss in (nn.MSELoss(), nn.L1Loss(),
-# nn.SmoothL1Loss(beta=2.0))}, "error", "loss") | What an error costs. The third is the first near
-# zero and goes on like the second.
+# nn.SmoothL1Loss(beta=2.0))}, "error", "loss") | What an error costs. The third is round near
+# zero, like the first, and goes on straight, like the second.
 #
 # **Losses** are modules, too. The pair that is most often mixed up: `CrossEntropyLoss` takes *logits*
 # and class numbers, and applies `log_softmax` itself; `NLLLoss` wants it done. A softmax before
@@ -1941,8 +1941,8 @@ print("normalised", normalised, "running_var", norm.running_var.item())
 # Draw: show_curves({f"momentum {momentum}": [(step, norm.running_mean.item()) for norm in
 # [nn.BatchNorm1d(1, momentum=momentum)] for step in range(1, 41) if norm(torch.tensor([[9.0],
 # [11.0]]) + 10 * (step > 20)) is not None] for momentum in (0.3, 0.05, None)}, "batch", "running
-# mean") | Twenty batches with mean 10, then twenty with mean 20. Without a momentum all count the
-# same, and the average lags the most in the end.
+# mean") | Twenty batches with mean 10, then twenty with mean 20. With 0.3 the running mean has
+# followed after some ten batches; without a momentum all batches count the same.
 #
 # The two numbers have a biased variance of 1, and that is what they were divided by. What is *kept* is
 # the unbiased variance, 2: the better estimate for numbers not yet seen.
