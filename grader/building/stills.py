@@ -130,32 +130,23 @@ def _number(value: float) -> str:
 def show_curves(
     curves: Mapping[str, Sequence[tuple[float, float]]], across: str = "", up: str = ""
 ) -> Still:
-    """Draw lines through points (x, y), of one to four names; both axes go as far as the points do."""
-    wide, high, left = 560, 150, 64
+    """Draw lines through points (x, y), of one to four names; both axes go as far as the points do.
+
+    The words are outside of the SVG, which is as wide as there is room: they keep their size.
+    """
+    wide, high, left, top = 560, 150, 64, 10
     points = [point for curve in curves.values() for point in curve]
     (x0, x1), (y0, y1) = ((min(axis), max(axis)) for axis in zip(*points, strict=True))
 
     def at(x: float, y: float) -> str:
         return (
-            f"{left + (x - x0) / (x1 - x0) * wide:.1f},{10 + (y1 - y) / (y1 - y0 or 1) * high:.1f}"
+            f"{left + (x - x0) / (x1 - x0) * wide:.1f},{top + (y1 - y) / (y1 - y0 or 1) * high:.1f}"
         )
 
-    ground = f"M{left} 10V{10 + high}H{left + wide}"
-    lines = [f'<path class="axis" d="{ground}"/>']
-    for y in (y0, y1):
-        lines.append(
-            f'<text x="{left - 6}" y="{at(x0, y).split(",")[1]}" dy="4" text-anchor="end">{_number(y)}</text>'
-        )
-    for x, anchor in ((x0, "start"), (x1, "end")):
-        lines.append(
-            f'<text x="{at(x, y0).split(",")[0]}" y="{high + 28}" text-anchor="{anchor}">{_number(x)}</text>'
-        )
-    lines.append(
-        f'<text x="{left + wide / 2}" y="{high + 28}" text-anchor="middle">{escape(across)}</text>'
+    lines = "".join(
+        f'<polyline class="t{number}" points="{" ".join(at(*point) for point in curve)}"/>'
+        for number, curve in enumerate(curves.values())
     )
-    for number, curve in enumerate(curves.values()):
-        path = " ".join(at(*point) for point in curve)
-        lines.append(f'<polyline class="t{number}" points="{path}"/>')
     names = " ".join(
         f'<span class="t{number}">{_text(name)}</span>' for number, name in enumerate(curves)
     )
@@ -165,6 +156,10 @@ def show_curves(
     )
     head = f"<span>{escape(up)}</span> " if up else ""
     return Still(
-        f'<div class="ut-curves"><p>{head}{names}</p><svg viewBox="0 0 {left + wide + 4} {high + 34}" '
-        f'role="img" aria-label="{escape(said)}">{"".join(lines)}</svg></div>'
+        f'<div class="ut-curves"><p>{head}{names}</p><div class="ut-plot">'
+        f'<p class="ut-up"><span>{_number(y1)}</span><span>{_number(y0)}</span></p>'
+        f'<svg viewBox="{left} {top} {wide} {high}" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escape(said)}">{lines}</svg>'
+        f'<p class="ut-across"><span>{_number(x0)}</span><span>{escape(across)}</span>'
+        f"<span>{_number(x1)}</span></p></div></div>"
     )

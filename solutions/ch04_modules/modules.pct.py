@@ -677,6 +677,11 @@ print(before is registered.layers[0].weight, before.abs().sum().item())
 print(before is registered.to("meta").layers[0].weight)
 
 # %% [markdown]
+# Draw: show_cells({"`_apply`": [(str(shape), "layers" if turn < 4 else "own parameter" if turn ==
+# 4 else "own buffer") for turn, shape in enumerate(order)]}, ["first", "second", "third",
+# "fourth", "fifth", "sixth"]) | The order in which `_apply` comes to them: children, own
+# parameters, own buffers.
+#
 # Who forgets `super().__init__()` has no registries yet. And names are not all equal: a parameter's
 # name is the strictest.
 
@@ -1047,6 +1052,12 @@ two_steps(lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9))
 two_steps(lambda p: torch.optim.Adam(p, lr=0.1))
 
 # %% [markdown]
+# Draw: show_bars({f"{kind.__name__}, gradient {grad:g}": round(1 - weight.item(), 3) for kind in
+# (torch.optim.SGD, torch.optim.Adam) for grad in (1.0, 100.0) for weight in
+# [nn.Parameter(torch.tensor(1.0))] for optimiser in [kind([weight], lr=0.1)] if [(setattr(weight,
+# "grad", torch.tensor(grad)), optimiser.step()) for _ in range(2)]}) | How far a weight has gone
+# after two steps with learning rate 0.1.
+#
 # Adam's two weights went the same way: it divides by the size of the gradient.
 #
 # And a last belief: `eval()` does not go through `modules()`. It calls `train(False)`, which calls the
@@ -1938,18 +1949,18 @@ normalised = [round(value, 3) for value in norm(x).flatten().tolist()]
 print("normalised", normalised, "running_var", norm.running_var.item())
 
 # %% [markdown]
-# Draw: show_curves({f"momentum {momentum}": [(step, norm.running_mean.item()) for norm in
-# [nn.BatchNorm1d(1, momentum=momentum)] for step in range(1, 41) if norm(torch.tensor([[9.0],
-# [11.0]]) + 10 * (step > 20)) is not None] for momentum in (0.3, 0.05, None)}, "batch", "running
-# mean") | Twenty batches with mean 10, then twenty with mean 20. With 0.3 the running mean has
-# followed after some ten batches; without a momentum all batches count the same.
-#
 # The two numbers have a biased variance of 1, and that is what they were divided by. What is *kept* is
 # the unbiased variance, 2: the better estimate for numbers not yet seen.
 #
 # `momentum` is the weight of the **new** value: $r \leftarrow (1 - m)\,r + m\,s$. With
 # `momentum=None` all batches count the same, and the running value is the plain average of all so far.
 # With `track_running_stats=False` nothing is kept, and evaluation uses the batch too.
+#
+# Draw: show_curves({f"momentum {momentum}": [(step, norm.running_mean.item()) for norm in
+# [nn.BatchNorm1d(1, momentum=momentum)] for step in range(1, 41) if norm(torch.tensor([[9.0],
+# [11.0]]) + 10 * (step > 20)) is not None] for momentum in (0.3, 0.05, None)}, "batch", "running
+# mean") | Twenty batches with mean 10, then twenty with mean 20. With 0.3 the running mean has
+# followed after some ten batches; without a momentum all batches count the same.
 #
 # **Predict.** A fresh `BatchNorm1d` with momentum 0.1 sees, in training, one batch whose mean is 10.
 # What is its `running_mean`?

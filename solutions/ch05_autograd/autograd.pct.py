@@ -501,6 +501,10 @@ for how in ("requires_grad_(False)", "detach", "switched on afterwards"):
 # A frozen layer still hands gradients on. That is what trains a generator through a fixed critic.
 # A cut stops all that lies before. That is what keeps a probe from disturbing the network it reads.
 #
+# Look: autograd/graph#code=w = torch.ones(2, requires_grad=True);v = torch.ones(2);u =
+# torch.ones(2, requires_grad=True);h = w * v;y = h * u;y.sum().backward()&line=5 | `v` is frozen.
+# The road to `w` goes through its product all the same, and ends in two places: `w` and `u`.
+#
 # Whether a road to a parameter is recorded is decided **when the layer runs**. Switch `requires_grad`
 # on afterwards, and no gradient comes: that is the third line. Now the other way round.
 #
@@ -1753,6 +1757,12 @@ with warnings.catch_warnings():
         )
 
 # %% [markdown]
+# Draw: show_cells({f"use_reentrant={reentrant}": [torch.utils.checkpoint.checkpoint(function,
+# argument, use_reentrant=reentrant).requires_grad for function, argument in ((lambda t: t * 2,
+# a), (lambda t: t[0] * 2, (a,)), (nn.Linear(2, 2), torch.ones(2)))] for reentrant in (True,
+# False)}, ["a tensor as argument", "a tensor in a tuple", "a parameter of its own"]) | For what a
+# gradient is recorded, in both ways.
+#
 # The tensor was inside a tuple, so the reentrant version missed it. It misses parameters that the function
 # has by itself just as well, if no argument requires grad. Hooks miss neither.
 #

@@ -1104,6 +1104,11 @@ travelled = pickle.loads(pickle.dumps(join))
 print(travelled([torch.tensor([1, 2, 3]), torch.tensor([4])]).tolist())
 
 # %% [markdown]
+# Draw: show_cells({f"sample {number}": [(str(value), "filling" if value == -100 else "sample")
+# for value in row] for number, row in enumerate(travelled([torch.arange(1, 6), torch.tensor([1,
+# 2]), torch.tensor([1, 2, 3])]).tolist())}) | What has travelled still knows its option:
+# everything is filled with −100.
+#
 # A function of a module and `functools.partial` for its options travel anywhere. The name has to lead
 # to something, too: a spawned worker imports the main script again, which is why a script that starts
 # workers needs `if __name__ == "__main__":`. What is defined in a notebook cannot be imported at all.
@@ -2053,6 +2058,10 @@ print([(number, squares.tolist(), squares.is_shared()) for number, squares in an
 print("exit code", worker.exitcode)
 
 # %% [markdown]
+# Draw: show_cells({"task queue": ["4", "7", "None"], "result queue": [f"{number}:
+# {squares.tolist()}" for number, squares in answers]}, ["first", "second", "third"]) | What went
+# through the two queues. The last task has no answer.
+#
 # Note who ends whom. The main process takes both answers, *then* says that there is nothing more to
 # do. With the sharing strategy `file_descriptor`, which is the default on Linux, a tensor on its way is
 # fetched from the worker that made it. If that worker has gone, there is nobody to fetch it from, and

@@ -1006,6 +1006,8 @@ weight.add_(1)
 print(by_hand(torch.ones(2)))
 
 # %% [markdown]
+# Draw: show_graph(by_hand) | The graph by hand. `held` is no input: it comes with the module.
+#
 # The graph holds the tensor, not a copy.
 #
 # **Predict.** `counting` is traced once by `torch.fx`'s own tracer, and the graph runs three times.
@@ -1512,6 +1514,8 @@ for node in graph.nodes:
         print(node.op, getattr(node.target, "__name__", node.target))
 
 # %% [markdown]
+# Draw: show_graph(graph) | The same graph. Dashed is what nobody reads: all of it.
+#
 # **Predict.** `Graph.eliminate_dead_code` is PyTorch's own pass. How many of the five does it keep?
 
 # %%
@@ -1802,6 +1806,9 @@ view.add_(1)
 print(before, x.cos())
 
 # %% [markdown]
+# Draw: show_storage(x=x, view=view) | One cell, two names. After `view.add_(1)` it is another
+# number for both.
+#
 # The schema knows that too. `Tensor(a)` on an argument and on the result: the result is a view of
 # the argument, or may be, as with `reshape`. `Tensor(a!)`: and it is written.
 #

@@ -2185,7 +2185,7 @@ print("all forwards, then all backwards:", *draw(all_forwards_first), sep="\n")
 # Draw: show_spans({f"stage {stage}": [("F" + m[0] if m[0].isdigit() else "B" +
 # str("abcdefghij".index(m[1])), m.start(), m.end()) for m in re.finditer(r"\d|([a-j])\1", line)]
 # for stage, line in enumerate(draw(all_forwards_first))}, "units") | The second plan, to scale:
-# what is white is the bubble.
+# what is empty is the bubble.
 #
 # **Predict.** With 3 stages and 4 micro-batches, 18 units pass, and each stage works in 12 of them. How many
 # units pass with 3 stages and 8 micro-batches?
@@ -2735,6 +2735,9 @@ with tempfile.TemporaryDirectory() as folder:
 print(done.stdout + f"exit status: {done.returncode}")
 
 # %% [markdown]
+# Look: ddp/ring#panel=ring&n=2&size=4&step=1 | Two ranks, as in the script, and one way in which
+# they come to the same sum: each adds up one half, then hands it on.
+#
 # `python -m torch.distributed.run` is `torchrun` by its longer name. On several machines each runs the same
 # command, with `--nnodes` and the address of one of them as `--rdzv-endpoint`.
 #

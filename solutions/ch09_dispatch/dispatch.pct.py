@@ -4006,6 +4006,12 @@ for op in (aten.sort.values, aten.index_put_.default, aten.unfold.default):
     print("    results written:", [one.alias_info.is_write for one in schema.returns])
 
 # %% [markdown]
+# Draw: show_cells({str(op): [(one.name, "written" if one.alias_info is not None and
+# one.alias_info.is_write else "seen by a view" if one.alias_info is not None else False) for one
+# in op._schema.arguments] for op in (aten.sort.values, aten.index_put_.default,
+# aten.unfold.default)}) | The arguments of the three. One colour is for what is written, the
+# other for what the result is a view of.
+#
 # `is_write` is the `!` of the schema. A result with `alias_info` that is not written is a view. A fallback
 # cannot give one: what the CPU returns is a view of a copy. `unfold` needs a kernel of its own.
 #

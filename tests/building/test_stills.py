@@ -71,4 +71,5 @@ def test_curves_reach_from_corner_to_corner() -> None:
     html = show_curves({"up": [(0, 0), (10, 5)], "level": [(0, 5), (10, 5)]}, "x", "y").html
     assert 'points="64.0,160.0 624.0,10.0"' in html
     assert 'points="64.0,10.0 624.0,10.0"' in html
+    assert "<span>5</span><span>0</span></p><svg" in html, "words are no part of what is stretched"
     assert 'aria-label="up: from 0 to 5; level: from 5 to 5"' in html
