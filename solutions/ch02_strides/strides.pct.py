@@ -1355,8 +1355,10 @@ grade("reshape")
 # `x`, the right one its transpose. Think of each line before you read it: can the result be written
 # as sizes, strides and an offset?
 #
-# Draw: (lambda y: show_storage(left=y, right=y.transpose(0, 2)))(torch.arange(8).view(2, 2, 2)) |
-# The two columns' tensors, in small: one reads its storage in order, the other does not.
+# Draw: show_cells({name: [(str(value), value // 4) for value in y.flatten().tolist()] for name, y
+# in (("left", torch.arange(8).view(2, 2, 2)), ("right", torch.arange(8).view(2, 2,
+# 2).transpose(0, 2)))}) | The two columns' tensors in small, element after element: one follows
+# its storage, the other jumps.
 #
 # **Predict.** `flip(0)` reverses the order of rows. In NumPy `a[::-1]` is a view. Is it one in PyTorch?
 # Write `"view"` or `"copy"`.
