@@ -1,5 +1,5 @@
-"""A mkdocs hook: the chapters as a book. Their pages in the navigation, links past the overviews,
-and solutions out of sight of search engines, or left out.
+"""A mkdocs hook: the chapters as a book. Their pages in the navigation, links past the overviews (of
+the myths, too), and solutions out of sight of search engines, or left out.
 
 A chapter's overview lists what its pages hold, each link with the anchor of what it leads to. So a
 link to a chapter's section, `chapters/ch02_strides.md#reshape`, can be written without knowing in
@@ -24,7 +24,7 @@ SOLUTIONS = "UNDERTORCH_SITE_SOLUTIONS"
 
 _MOVED = re.compile(r"\]\(([\w/-]+\.md)#([\w-]+)\)\{ #\2 \.ut-moved \}")
 _SITTING = re.compile(r"^### \d+\. \[.*\]\(([\w/-]+\.md)\)\{ #(sitting-[\w-]+) \.ut-moved \}", re.M)
-_LINK = re.compile(r"(\]\()((?:\.\./)*chapters/\w+\.md)#([\w-]+)\)")
+_LINK = re.compile(r"(\]\()((?:\.\./)*(?:chapters/\w+|myths)\.md)#([\w-]+)\)")
 _ONE_SOLUTION = re.compile(r"^\[[^\]]*\]\([^)]*\)\{ \.ut-solution \}$", re.MULTILINE)
 _PLAIN_CODE = re.compile(r'<div class="(language-\w+ highlight)">')
 
@@ -45,12 +45,15 @@ def _overview(path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put each chapter's sittings below it in the navigation."""
+    """Put each chapter's sittings below it in the navigation, and its myths below the claims."""
     _overview.cache_clear()  # `mkdocs serve` builds again and again
     for entry in config.nav or ():
         for title, pages in entry.items() if isinstance(entry, dict) else ():
             if title == "Chapters":
                 entry[title] = [_chapter(one, Path(config.docs_dir)) for one in pages]
+            if title == "Myths":
+                found = sorted(Path(config.docs_dir, "myths").glob("*.md"))
+                entry[title] = [{"Overview": pages}, *(f"myths/{path.name}" for path in found)]
     return config
 
 
@@ -72,7 +75,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
-    """Lead links to a chapter's section to the page that has it."""
+    """Lead links to a chapter's section, or to a myth, to the page that has it."""
     here = posixpath.dirname(page.file.src_uri)
 
     def led(match: re.Match[str]) -> str:

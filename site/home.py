@@ -48,7 +48,7 @@ def numbers(site: Path) -> dict[str, int]:
     ]
     page = site / "myths.md"
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
-    myths = re.findall(r"\.myth \}$", text, re.MULTILINE)
+    myths = re.findall(r"\.ut-moved \}$", text, re.MULTILINE)
     questions = [path for path in (site / "questions").glob("*.md") if path.stem != "index"]
     return {
         "exercises": len(list((site.parent / "grader").glob("ch*/test_*.py"))),

@@ -11,12 +11,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from mkdocs.structure.pages import Page
-
 # Pygments' short names of tokens that look like plain code here: names, spaces, brackets and commas.
 PLAIN = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>')
-COLOURED = re.compile(r'<span class="(?:o|si|sa|mi|mf|nb|ow)">([^<]*)</span>')
-"""Operators, numbers and built-ins: on the longest page, which folds its programs, they go without colour."""
 CORNER = re.compile(r"<th(?: [^>]*)?></th>")
 GENERATOR = re.compile(r'<meta name="generator"[^>]*>\s*')
 API = re.compile(r'<link rel="stylesheet" href="[^"]*_mkdocstrings\.css">\s*')
@@ -24,10 +20,8 @@ AS_IT_IS = re.compile(r"(<(pre|script|style|textarea)\b.*?</\2>)", re.DOTALL)
 BREAK = re.compile(r"[ \t]*\n[ \t\n]*")
 
 
-def on_page_content(html: str, page: Page, **_: Any) -> str:
+def on_page_content(html: str, **_: Any) -> str:
     """Unwrap the tokens that have no colour of their own; make empty headers plain cells."""
-    if page.file.src_uri == "myths.md":
-        html = COLOURED.sub(r"\1", html)
     return CORNER.sub("<td></td>", PLAIN.sub(r"\1", html))
 
 

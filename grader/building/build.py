@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 from grader.building import predictions
 from grader.building.book import chapter_pages
 from grader.building.graders import check_graders
-from grader.building.myths import PAGE, myths_page
+from grader.building.myths import PAGE, myths_pages
 from grader.building.outputs import (
     check_grades,
     executed,
@@ -34,6 +34,7 @@ from grader.building.outputs import (
 from grader.building.questions import questions_pages
 from grader.building.reading import reading_for
 from grader.building.source import Variant, read_source
+from grader.building.views import NOT_DRAWN
 from grader.course.cells import is_solution_cell
 from grader.course.course import AuthorError, Chapter, Course, CourseError
 from grader.nbgrader.release import release
@@ -59,34 +60,34 @@ def build_chapter(course: Course, source: Path, *, run: bool = True, only: str =
     """
     chapter, name = source.parent.name, source.name.removesuffix(".pct.py")
     notebook = _read(course, source)
+    whole = read_source(source, with_views=True)
     with _staging(course) as stage:
         reference, released = _release(stage, notebook, chapter, name)
         in_place = course.root / reference.relative_to(stage)
         if run:
             _check_graders(Chapter(stage, chapter), only)
-        values = predictions.known(course.root, chapter, notebook)
+        values = predictions.known(course.root, chapter, whole)
         if run and not only:
             filled = executed(notebook, reference.parent, stage, source)
-            values = predictions.measured(notebook, reference.parent, stage, source)
+            values = predictions.measured(whole, reference.parent, stage, source)
         else:
             filled = recalled(notebook, in_place)
         if run and only:
             part = part_for(notebook, only)
-            values |= predictions.measured(part, reference.parent, stage, source)
+            seen = part_for(whole, only)
+            values |= predictions.measured(seen, reference.parent, stage, source)
             filled = with_outputs_of(filled, executed(part, reference.parent, stage, source))
         check_grades(filled, source)
         _write(filled, reference)
         explorer = name if (course.root / "site" / "explorers" / f"{name}.md").is_file() else None
-        for cell, whole in zip(
-            filled.cells, read_source(source, with_views=True).cells, strict=True
-        ):
+        for cell, seen_cell in zip(filled.cells, whole.cells, strict=True):
             if cell.cell_type == "markdown":
-                cell.source = whole.source
+                cell.source = seen_cell.source
         pages = {
             PAGES / name: text.encode("utf-8")
             for name, text in chapter_pages(filled, chapter, explorer, values).items()
         }
-        kept = predictions.written(notebook, values).encode("utf-8")
+        kept = predictions.written(whole, values).encode("utf-8")
         return [
             Built(Path("solutions", chapter, f"{name}.ipynb"), reference.read_bytes()),
             Built(Path("chapters", chapter, f"{name}.ipynb"), released.read_bytes()),
@@ -109,13 +110,14 @@ def _check_graders(chapter: Chapter, only: str) -> None:
 def never_run(built: list[Built]) -> int:
     """Return how many cells of a built reference notebook have no output because none ran them.
 
-    Predictions that were never measured count as well.
+    Predictions and drawings that were never measured count as well.
     """
     files = {file.path: file.content or b"" for file in built}
     reference = next(content for path, content in files.items() if path.parts[0] == "solutions")
     notebook = nbformat.reads(reference.decode("utf-8"), as_version=4)
     kept = next((c for p, c in files.items() if p.parent == predictions.FOLDER), b"{}")
-    return unrun(notebook) + predictions.unmeasured(notebook, json.loads(kept))
+    undrawn = sum(content.count(NOT_DRAWN.encode()) for content in files.values())
+    return unrun(notebook) + predictions.unmeasured(notebook, json.loads(kept)) + undrawn
 
 
 def build_variant(course: Course, source: Path, variant: Variant) -> list[Built]:
@@ -160,9 +162,14 @@ def _release(stage: Path, notebook: NotebookNode, chapter: str, name: str) -> tu
 
 
 def build_myths(course: Course) -> list[Built]:
-    """Return the page of myths, executed, if the course has any."""
-    page = myths_page(course)
-    return [] if page is None else [Built(PAGE, page.encode("utf-8"))]
+    """Return the pages of myths, executed, if the course has any."""
+    pages = myths_pages(course)
+    found = sorted((course.root / PAGE.with_suffix("")).glob("*.md"))
+    there = [path.relative_to(course.root) for path in found]
+    return [
+        *(Built(path, page.encode("utf-8")) for path, page in pages.items()),
+        *(Built(path, None) for path in there if path not in pages),
+    ]
 
 
 def build_questions(course: Course) -> list[Built]:

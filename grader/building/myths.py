@@ -1,6 +1,6 @@
-"""The page of myths: what is often said of PyTorch, and short programs that show otherwise.
+"""The pages of myths: what is often said of PyTorch, and short programs that show otherwise.
 
-One file per chapter in `site/myths/`, in Jupytext's percent format. A cell is a myth:
+One file and one page per chapter in `site/myths/`, in Jupytext's percent format. A cell is a myth:
 
     # %% an-anchor exercise_or_section
     # The claim, as people say it.
@@ -8,14 +8,17 @@ One file per chapter in `site/myths/`, in Jupytext's percent format. A cell is a
     # What is true, in a sentence or two.
     print("a program that shows it")
 
-The programs run when the page is built, each in names of its own, and what they print stands below
-them.
+The programs run when the pages are built, each in names of its own, and what they print stands below
+them. An overview lists the claims. It has the address and the anchors that all myths once had on one
+page, and leads on from them as a chapter's overview does (`grader/building/book.py`).
 """
 
 from __future__ import annotations
 
 import datetime
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,17 +34,21 @@ _DAY = re.compile(r"on (\d{4}-\d{2}-\d{2})\b")
 
 _HEAD = """\
 ---
-title: Myths
-description: What is often said of PyTorch, and short programs that show otherwise
----
+title: {title}
+description: {description}
+{more}---
 
 <!-- Built by `undertorch build` from site/myths; edits here are lost. -->
 
-# What everybody knows, and is not so
+# {heading}
+"""
 
-{count} things that are often said of PyTorch, in tutorials, in answers, at work. Each was believed by somebody sensible, mostly because it was true once, or is true nearly always. What is true stands below each claim; the program that shows it is folded, so that you can guess what it prints before you open it.
+_OVERVIEW = """\
+{count} things that are often said of PyTorch, in tutorials, in answers, at work. Each was believed by somebody sensible, mostly because it was true once, or is true nearly always. Each leads to what is true, and to a short program that shows it.
+"""
 
-Every program on this page ran when the page was built: with torch {version}, on {day}, on a CPU. Each needs the `import` lines that it shows, `import torch`, and nothing else unless it says so.
+_PAGE = """\
+What is true stands below each claim. The program that shows it is folded, so that you can guess what it prints before you open it. All ran when this page was built: with torch {version}, on {day}, on a CPU. Each needs the `import` lines that it shows, `import torch`, and nothing else unless it says so.
 """
 
 
@@ -79,40 +86,70 @@ def _flowed(text: str) -> str:
     return " ".join(text.split())
 
 
-def myths_page(course: Course) -> str | None:
-    """Run all myths and return their page; None where a course has none.
+def myths_pages(course: Course) -> dict[Path, str]:
+    """Run all myths and return their pages, by their paths; {} where a course has none.
 
-    The day in it changes only when something else does.
+    The day on a page changes only when something else does. Raises `AuthorError`.
     """
     files = sorted((course.root / "site" / "myths").glob("*.py"))
     if not files:
-        return None
-    blocks, count = [], 0
+        return {}
     read = [read_myths(path) for path in files]
     programs = [
         [Program(f"{path.name}: {myth.anchor}", myth.code) for myth in myths]
         for path, (_, myths) in zip(files, read, strict=True)
     ]
+    pages = {PAGE: _overview([(path.stem, *one) for path, one in zip(files, read, strict=True)])}
     for path, (title, myths), outputs in zip(files, read, printed(course, programs), strict=True):
-        count += len(myths)
         sections = sections_of(course, path.stem)
-        blocks.append(f"## {title}")
+        blocks = []
         for myth, output in zip(myths, outputs, strict=True):
             if sections and myth.section and myth.section not in sections:
                 raise AuthorError(
                     f"{path}: {myth.anchor}: no section {myth.section} in the chapter"
                 )
             heading = sections.get(myth.section)
-            link = f"[{heading}](chapters/{path.stem}.md#{myth.section})" if heading else ""
+            link = f"[{heading}](../chapters/{path.stem}.md#{myth.section})" if heading else ""
             blocks.append(_block(myth, output, link))
+        where = PAGE.with_suffix("") / f"{path.stem}.md"
+        pages[where] = _dated(course.root / where, title, blocks)
+    return pages
+
+
+def _overview(chapters: Sequence[tuple[str, str, Sequence[Myth]]]) -> str:
+    """The claims of all chapters, each with its old anchor on the link to where it stands now."""
+    blocks = []
+    for chapter, title, myths in chapters:
+        claims = [
+            f"- [“{one.claim}”](myths/{chapter}.md#{one.anchor}){{ #{one.anchor} .ut-moved }}"
+            for one in myths
+        ]
+        blocks.append("\n".join([f"## {title}", "", *claims]))
+    head = _HEAD.format(
+        title="Myths",
+        description="What is often said of PyTorch, and short programs that show otherwise",
+        more="search:\n  boost: 0.5\n",  # the pages of the chapters say more of each
+        heading="What everybody knows, and is not so",
+    )
+    count = sum(len(myths) for _, _, myths in chapters)
+    return "\n\n".join([head.rstrip(), _OVERVIEW.format(count=count).rstrip(), *blocks]) + "\n"
+
+
+def _dated(path: Path, title: str, blocks: Sequence[str]) -> str:
+    """Return a chapter's page: with the day that it has, if all else on it is the same."""
     version = torch.__version__.split("+")[0]
-    old = course.root / PAGE
-    before = old.read_text(encoding="utf-8") if old.is_file() else ""
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
     known = _DAY.search(before)
+    head = _HEAD.format(
+        title=json.dumps(f"Myths: {title}"),
+        description=json.dumps(f"What is often said, and programs that show otherwise: {title}"),
+        more="",
+        heading=f"{title}: what is said, and is not so",
+    )
 
     def page(day: str) -> str:
-        head = _HEAD.format(count=count, version=version, day=day)
-        return "\n\n".join([head.rstrip(), *blocks]) + "\n"
+        said = _PAGE.format(version=version, day=day)
+        return "\n\n".join([head.rstrip(), said.rstrip(), *blocks]) + "\n"
 
     if known and page(known[1]) == before:
         return before
@@ -124,6 +161,6 @@ def _block(myth: Myth, output: str, link: str) -> str:
     shown = f"```python\n{myth.code}\n```\n\n```text\n{output.rstrip()}\n```"
     folded = "\n".join(f"    {line}".rstrip() for line in shown.splitlines())
     return (
-        f"### “{myth.claim}” {{ #{myth.anchor} .myth }}\n\n"
+        f"## “{myth.claim}” {{ #{myth.anchor} .myth }}\n\n"
         f'{myth.truth}{more}\n\n??? note "See for yourself"\n\n{folded}'
     )

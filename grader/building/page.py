@@ -15,7 +15,7 @@ from html import escape
 from nbformat import NotebookNode
 
 from grader.building.anchors import Anchors, Section
-from grader.building.predictions import Asked, Measured, asked_in
+from grader.building.predictions import Asked, Measured, asked_in, drawn_in
 from grader.building.sittings import STAR
 from grader.building.views import with_figures
 from grader.course.cells import is_grade_cell, is_solution_cell
@@ -62,7 +62,7 @@ def body(
                 continue
             source, found = anchors.mark(cell.source)
             sections += found
-            source = with_figures(source, around.explorers)
+            source = with_figures(source, around.explorers, drawn_in(cell, around.values))
             source = source.replace("<details>", '<details markdown="1">')
             if following is not None and is_solution_cell(following):
                 source, held = _parted(_STATEMENT, source)

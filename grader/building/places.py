@@ -38,7 +38,9 @@ def place(course: Course, named: str) -> Place:
     elif anchor:
         text = _text(course, page)
         marked = re.search(
-            rf"^(?:#+ )?\**[“\"]?(.+?)[”\"]?\** *\{{ #{re.escape(anchor)}\b", text, re.M
+            rf"^(?:#+ )?(?:- \[)?\**[“\"]?(.+?)[”\"]?\**(?:\]\(\S+\))? *\{{ #{re.escape(anchor)}\b",
+            text,
+            re.M,
         )
         found = marked and Place(f"{page}.md", anchor, marked[1].strip())
     else:

@@ -1,21 +1,26 @@
-"""Small views: an explorer in the prose, in a state that shows what one sentence says.
+"""Something to look at in the prose: an explorer in a state, or a still drawing, and a sentence.
 
 An author writes a paragraph `Look: strides/view#shape=3x4&ops=transpose.0.1 | What there is to see.`:
 an explorer, a part of it, a state as its address has it, unquoted, and the sentence. Pages make a
-figure of it, which `site/explorers/views.js` fills; notebooks leave the paragraph out.
+figure of it, which `site/explorers/views.js` fills. Or `Draw: show_bars(sizes, "bytes") | What there
+is to see.`: an expression that the chapter's own names make a drawing of, where the paragraph stands.
+It is measured as predictions are. Notebooks leave both paragraphs out.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from nbformat import NotebookNode
 
-_LOOK = re.compile(r"^Look:\s(.+(?:\n.+)*)\n*", re.MULTILINE)
+NOT_DRAWN = "<p>This was not drawn yet.</p>"
+"""What stands for a drawing that no run has made."""
+
+_SHOWN = re.compile(r"^(Look|Draw):\s(.+(?:\n.+)*)\n*", re.MULTILINE)
 _VIEW = re.compile(r"(\w+)/([\w-]+)#(.+?) \| (.+)")
 
 
@@ -53,6 +58,25 @@ class View:
         )
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """An expression whose value shows itself as HTML, and the sentence above it."""
+
+    code: str
+    sentence: str
+
+    def figure(self, drawn: str | None) -> str:
+        """Return the figure of what came out."""
+        return "\n".join(
+            [
+                '<figure class="ut-still" markdown="1">',
+                f'<figcaption markdown="span">{self.sentence}</figcaption>',
+                f'<div class="output" data-search-exclude markdown="0">{drawn or NOT_DRAWN}</div>',
+                "</figure>",
+            ]
+        )
+
+
 def read_view(text: str) -> View:
     """Return the view that the text behind `Look:` names. Raises `ValueError`."""
     found = _VIEW.fullmatch(text.strip().replace("\n", " "))
@@ -63,30 +87,57 @@ def read_view(text: str) -> View:
     return View(*found.groups())
 
 
+def read_drawing(text: str) -> Drawing:
+    """Return the drawing that the text behind `Draw:` asks for. Raises `ValueError`."""
+    code, _, sentence = text.strip().replace("\n", " ").rpartition(" | ")
+    try:
+        compile(code.strip(), "<Draw>", "eval")
+    except SyntaxError as error:
+        raise ValueError(
+            f"{text!r} is no drawing: write an expression | what there is to see in it"
+        ) from error
+    return Drawing(code.strip(), sentence)
+
+
 def views_in(source: str) -> list[View]:
     """Return the views of a text, in order. Raises `ValueError`."""
-    return [read_view(found[1]) for found in _LOOK.finditer(source)]
+    return [read_view(text) for kind, text in _SHOWN.findall(source) if kind == "Look"]
 
 
-def with_figures(source: str, explorers: str) -> str:
-    """Return a text with its views as figures. Raises `ValueError`."""
-    return _LOOK.sub(lambda found: read_view(found[1]).figure(explorers) + "\n\n", source).rstrip()
+def drawings_in(source: str) -> list[Drawing]:
+    """Return the still drawings of a text, in order. Raises `ValueError`."""
+    return [read_drawing(text) for kind, text in _SHOWN.findall(source) if kind == "Draw"]
+
+
+def with_figures(source: str, explorers: str, drawn: Mapping[str, str]) -> str:
+    """Return a text with figures for its views and drawings. Raises `ValueError`.
+
+    `drawn` has the drawings, by their expressions.
+    """
+
+    def figure(found: re.Match[str]) -> str:
+        if found[1] == "Look":
+            return read_view(found[2]).figure(explorers) + "\n\n"
+        drawing = read_drawing(found[2])
+        return drawing.figure(drawn.get(drawing.code)) + "\n\n"
+
+    return _SHOWN.sub(figure, source).rstrip()
 
 
 def without(source: str) -> str:
-    """Return a text without its views, for those who read it where they cannot be shown."""
-    return _LOOK.sub("", source).rstrip()
+    """Return a text without its figures, for those who read it where they cannot be shown."""
+    return _SHOWN.sub("", source).rstrip()
 
 
 def cut(cells: Iterable[NotebookNode]) -> None:
-    """Take the views out of a notebook's prose.
+    """Take the figures out of a notebook's prose.
 
-    Raises `ValueError` for a view that cannot be read, and for a cell that holds nothing else.
+    Raises `ValueError` for one that cannot be read, and for a cell that holds nothing else.
     """
     for cell in cells:
-        if cell.cell_type == "markdown" and views_in(cell.source):
+        if cell.cell_type == "markdown" and (views_in(cell.source) or drawings_in(cell.source)):
             cell.source = without(cell.source)
             if not cell.source:
                 raise ValueError(
-                    f"the cell {cell.id} holds a view alone: let it follow the prose it belongs to"
+                    f"the cell {cell.id} holds a figure alone: let it follow the prose it belongs to"
                 )

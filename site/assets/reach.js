@@ -1,7 +1,7 @@
 // What the theme leaves out for those who use a keyboard or a screen reader: a name for the search,
 // and a stop of Tab for what scrolls sideways: wide tables, formulas, pictures, output. What goes on
 // beyond its right edge is marked, so that the edge can fade.
-const WIDE = ".md-typeset__scrollwrap, .arithmatex, .ut-pic-drawing, .ut-out, .md-typeset pre > code";
+const WIDE = ".md-typeset__scrollwrap, .ut-still > .output, .arithmatex, .ut-pic-drawing, .ut-out, .md-typeset pre > code";
 const mark = (element) => {
   const beyond = element.scrollWidth - element.clientWidth;
   if (beyond > 0) element.tabIndex = 0;

@@ -1387,6 +1387,11 @@ print("x        ", [round(value, 3) for value in x.tolist()])
 print("read back", [round(value, 3) for value in read_back.tolist()])
 
 # %% [markdown]
+# Draw: show_curves({name: [(at / 50, f(torch.tensor([at / 50])).item()) for at in range(-75,
+# 101)] for name, f in (("read back", lambda x: torch.fake_quantize_per_tensor_affine(x, 0.01,
+# -28, -128, 127)), ("x", lambda x: x))}, "x", "") | From −1 to 1.55 the two are one line, up to
+# half a step. Beyond, the code has an end.
+#
 # That function writes and reads in one go. The steps between neighbours are $s$ everywhere: a float
 # has a *relative* precision, a quantized number an *absolute* one. The largest number that this
 # pair stands for is $0.01 \cdot (127 + 28) = 1.55$. All above is clamped to it.
@@ -1507,6 +1512,10 @@ print("x + y is      ", [round(value, 2) for value in (real_x + real_y).tolist()
 print("sum of codes  ", (codes_x + codes_y).tolist())
 
 # %% [markdown]
+# Draw: show_curves({"x: 0.02 · code": [(code, 0.02 * code) for code in (-128, 127)], "y: 0.04 ·
+# (code − 10)": [(code, 0.04 * (code - 10)) for code in (-128, 127)]}, "code", "stands for") | Two
+# tensors, two lines. Only the code 20 stands for the same in both.
+#
 # There is no common factor that turns the last line into the line above it. Write the three
 # readings $s\,(q - z)$ into $x + y$ and solve for the code of the sum:
 #
@@ -1599,6 +1608,11 @@ print("the parts stand for       ", [round(value, 2) for value in real.tolist()]
 print("glued, with left's pair   ", [round(value, 2) for value in glued.tolist()])
 
 # %% [markdown]
+# Draw: show_cells({name: [(f"{value:.2f}", place < 2 and "as before" or name) for place, value in
+# enumerate(values.tolist())] for name, values in (("the parts", real), ("glued", glued))}, ["left
+# 100", "left −50", "right 100", "right −50"]) | The codes are the same in both lines. The right
+# part's numbers are not.
+#
 # **Predict.** What becomes of the right part's 100 when it is requantized to scale 0.05 and zero
 # point 3?
 
@@ -1692,6 +1706,11 @@ row, ones = torch.full((1, 3), 100, dtype=torch.int8), torch.ones(3, 1, dtype=to
 predict(..., lambda: torch.mm(row, ones).item())
 
 # %% [markdown]
+# Draw: show_curves({name: [(n, f(n)) for n in range(1, 13)] for name, f in (("`torch.mm` in
+# `int8`", lambda n: torch.mm(torch.full((1, n), 100, dtype=torch.int8), torch.ones(n, 1,
+# dtype=torch.int8)).item()), ("the true sum", lambda n: 100 * n))}, "how many times 100", "sum")
+# | The sum goes round and round, and only the first result is right.
+#
 # What one wants takes `int8` operands and adds into `int32`. PyTorch has it as `torch._int_mm`. Here is
 # one that is easy to see through. It takes nothing but `int8`.
 
@@ -1827,6 +1846,10 @@ print("largest second / first:", (second / first).abs().max().item() * 2**8, "/ 
 print("exact in three pieces: ", bool((left_over.bfloat16().float() == left_over).all()))
 
 # %% [markdown]
+# Draw: show_cells({f"piece {i + 1} of A": [(f"2^−{8 * (i + j)}" if i + j else "1", min(i + j, 3))
+# for j in range(3)] for i in range(3)}, [f"piece {j + 1} of B" for j in range(3)]) | How large
+# each of the nine products is at most, beside the first.
+#
 # With $A = A_1 + A_2 + A_3$ and $B = B_1 + B_2 + B_3$ the product $AB$ falls into nine products of
 # `bfloat16` matrices. Each piece is at most $2^{-8}$ times the one before it, in most cases much
 # less. So the nine differ in size by far, and three of them are too small to matter. The other six

@@ -249,6 +249,10 @@ grade("read_element")
 # indices than dimensions are an error. But not everything between the brackets is counted: `None`
 # adds a dimension and uses up none, `...` stands for as many as are missing, and a mask of three
 # dimensions takes the place of three indices.
+#
+# Draw: (lambda y: show_storage(one_index=y[1], two_indices=y[1, 0]))(torch.arange(8).view(2, 2,
+# 2)) | A 2 × 2 × 2 with one index and with two: each takes a dimension away, and all are views of
+# the same cells.
 
 # %%
 x = torch.zeros(2, 3, 4)
@@ -335,6 +339,10 @@ for name, y in made.items():
     print(f"{name:<26} {'shares' if y[0] == 7 else 'copied'}")
 
 # %% [markdown]
+# Draw: show_cells({f"`{name}`": [(f"{value:g}", "array's" if y[0] == 7 else "own") for value in
+# y.tolist()] for name, y in made.items()}) | What each of them has after the writing. The first
+# colour is the array's memory, or the list's.
+#
 # NumPy's strides count bytes and may be negative. PyTorch's may not, and so a reversed array cannot
 # be shared. `as_tensor` does not copy it either: it refuses.
 
@@ -377,6 +385,11 @@ for order in [(0, 1, 2, 3), (0, 2, 3, 1), (3, 2, 1, 0)]:
     print(order, torch.empty_permuted((2, 3, 4, 5), order).stride())
 
 # %% [markdown]
+# Draw: show_cells({f"order {order}": [(f"[{n // 3}, {n % 3}]", n // 3) for n in
+# torch.empty_permuted((2, 3), order, dtype=torch.int64).copy_(torch.arange(6).view(2,
+# 3)).as_strided((6,), (1,)).tolist()] for order in ((0, 1), (1, 0))}, [f"place {place}" for place
+# in range(6)]) | A 2 × 3 in both orders, by its indices. Neither leaves a gap.
+#
 # In the first order the last dimension varies fastest: neighbours in a row are neighbours in
 # memory. That is what PyTorch calls **contiguous**, or row-major. In the second, dimension 1 varies
 # fastest: for images that is `channels_last`. The third is Fortran's. All three fill 120 places
@@ -860,6 +873,8 @@ for name, a, b in [("x, tail", x, tail), ("x, even", x, even), ("even, odd", eve
     print(f"{name:<10}", "data_ptr:", a.data_ptr() == b.data_ptr(), " storage:", same_storage(a, b))
 
 # %% [markdown]
+# Draw: show_storage(even=even, odd=odd) | One storage, two tensors, and no cell that both read.
+#
 # Comparing storages says whether two tensors *could* share. (Older texts use `x.storage()`, which is
 # deprecated. `untyped_storage()` is the real thing.) But `even` and `odd` live in one storage and have
 # no byte in common.
@@ -1269,6 +1284,9 @@ predict(..., write_to_the_first)
 
 # %% [markdown]
 # One more thing that `reshape` is *not*: a permutation. Both of these give a tensor of size `(4, 3)`.
+#
+# Draw: (lambda y: show_storage(reshaped=y.reshape(3, 2), permuted=y.permute(1,
+# 0)))(torch.arange(6).view(2, 3)) | Six cells, and two ways to read them with size 3, 2.
 
 # %%
 print(x.reshape(4, 3).tolist())
@@ -1336,6 +1354,11 @@ grade("reshape")
 # Below are the operations that people use to rearrange tensors. The left column takes a contiguous
 # `x`, the right one its transpose. Think of each line before you read it: can the result be written
 # as sizes, strides and an offset?
+#
+# Draw: show_cells({name: [(str(value), value // 4) for value in y.flatten().tolist()] for name, y
+# in (("left", torch.arange(8).view(2, 2, 2)), ("right", torch.arange(8).view(2, 2,
+# 2).transpose(0, 2)))}) | The two columns' tensors in small, element after element: one follows
+# its storage, the other jumps.
 #
 # **Predict.** `flip(0)` reverses the order of rows. In NumPy `a[::-1]` is a view. Is it one in PyTorch?
 # Write `"view"` or `"copy"`.
@@ -1460,6 +1483,9 @@ for name, multiply in [
     print(f"{name:<18} {memory.new_bytes:>6} bytes  {' '.join(ops.names)}")
 
 # %% [markdown]
+# Draw: show_bars({"the result": (a.t() @ b.t()).nbytes, "the two clones on top": a.nbytes +
+# b.nbytes}, "bytes") | What somebody pays to be on the safe side.
+#
 # The result takes 4,096 bytes. The two clones come on top and buy nothing. Where a kernel does want
 # another layout, it makes the copy itself, as `addmm_impl_cpu_` does where no dimension of a matrix has
 # stride 1 (`aten/src/ATen/native/LinearAlgebra.cpp`).
@@ -1594,6 +1620,11 @@ for name, tensor in (("row-major", x), ("channels last", y)):
     print(f"{name:<14}", *(f"{value:>2}" for value in memory.tolist()))
 
 # %% [markdown]
+# Draw: show_cells({name: [(str(value), value // 4) for value in image.as_strided((12,), (1,),
+# 0).tolist()] for name, image in (("row-major", torch.arange(12).view(1, 3, 2, 2)), ("channels
+# last", torch.arange(12).view(1, 3, 2, 2).to(memory_format=torch.channels_last)))}) | Three
+# channels of 2 × 2 in memory, a colour for each.
+#
 # The shape stayed and the bytes moved. Converting to **NHWC** is something else: there the *shape*
 # becomes `(batch, height, width, channels)`, and all code that counts on channels in place 1 must
 # change with it. `x.permute(0, 2, 3, 1)` does that, and moves no byte.
@@ -1916,6 +1947,10 @@ print(
 )
 
 # %% [markdown]
+# Draw: show_bars({"x": x.nbytes, "the result": product.nbytes, "the windows, written out":
+# memory.largest_bytes}, "bytes") | 36 windows of 9 cells
+# out of 64: five times `x`.
+#
 # The view cost nothing, and then `einsum` wrote all windows out after all: matrix products want
 # dimensions that can be merged into one, and overlapping ones cannot. A reduction such as `amax`
 # reads the view as it is. A view is free until an operator needs another layout.
@@ -1953,6 +1988,10 @@ cells.expand(4, 3).fill_(1)
 print("expanded := 1", cells.tolist())
 
 # %% [markdown]
+# Draw: show_bars({f"cell {cell}": count for cell, count in enumerate(torch.arange(6).unfold(0, 3,
+# 1).flatten().bincount().tolist())}) | How many indices of the windows lead to each
+# cell, and so how often 1 was added there.
+#
 # Four programs, and each ends differently. Adding to overlapping windows adds once for *each index*
 # that reaches a cell. Copying lets some write win, here the last. Adding to an expanded tensor is
 # refused. Filling it is not, for it makes no difference who wins.
@@ -2228,6 +2267,9 @@ print("ten numbers, a clone    ", saved_bytes(last.clone()))
 print("ten numbers, pickled    ", len(pickle.dumps(last)))
 
 # %% [markdown]
+# Draw: show_bars({"a view of ten": saved_bytes(last), "a clone of ten":
+# saved_bytes(last.clone())}, "bytes") | The two files.
+#
 # 400 kB for 40 bytes, and `pickle` does the same. The usual remedy is `clone()`. It has a price of its
 # own:
 

@@ -340,6 +340,11 @@ print("loss", loss.item(), "and", len(caught), "warning")
 predict(..., lambda: tuple((prediction - target).shape))
 
 # %% [markdown]
+# Draw: show_cells({f"prediction {row[0] + 0:g}": [(f"{value:g}", "right" if value == 0 else "made
+# up") for value in row] for row in (prediction - target).tolist()}, [f"target {value:g}" for
+# value in target.tolist()]) | What the loss was the mean of, squared. The diagonal is what was
+# meant.
+#
 # A loss of 2.5 where there is no error, because every prediction was compared with every target.
 # Training goes on, and learns to predict the mean. All that PyTorch gives is a warning. Make the
 # shapes equal before you compare: multiply by a vector of weights, or `squeeze(-1)`.
@@ -650,6 +655,9 @@ print("a @ b:     ", memory.new_bytes, "new bytes, of which the result has", res
 print("           ", " ".join(ops.names))
 
 # %% [markdown]
+# Draw: show_bars({"one operand": a.nbytes, "the result": result.nbytes, "all that a @ b
+# allocates": memory.new_bytes}, "bytes") | The rest of the last bar is the two clones.
+#
 # `bmm` wants one batch dimension. Here there are two, and in each operand one of them has stride 0
 # after broadcasting and the other has not. No single stride walks through both. So `matmul` calls
 # `clone`, twice, and writes both operands out at their broadcast size: eight times what they
@@ -916,6 +924,11 @@ print(((terms[0] + terms[1]) + terms[2]).item(), (terms[0] + (terms[1] + terms[2
 # into tiles as the sizes suggest, the number of rows among them. So whether the two below are equal,
 # bit for bit, depends on your processor. Look at `differing` in a cell of your own: where this was
 # written, 3,649 of 4,096 elements were not equal. That they are *close* is what is promised:
+#
+# Draw: show_bars({name: round(abs(sum((torch.tensor(1 / k) for k in order),
+# torch.tensor(0.0)).item() - math.fsum(1 / k for k in order)) * 1e6, 1) for name, order in
+# (("largest first", range(1, 5001)), ("smallest first", range(5000, 0, -1)))}, "millionths") |
+# How wrong 1 + 1/2 + … + 1/5,000 is in float32, added up in two orders.
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -1438,6 +1451,11 @@ print(torch.allclose(by_conv, by_linear, atol=1e-5))
 # it has one place to stand. Give it a larger image and it has several, and it answers at each of
 # them. That is how a classifier becomes a detector without training.
 #
+# Draw: show_cells({f"row {row}": [f"{int(value)}" for value in line] for row, line in
+# enumerate(F.conv_transpose2d(torch.ones(1, 1, 2, 4), torch.ones(1, 1, 3, 3))[0, 0].tolist())}) |
+# A window of 3 × 3 on a map of 4 × 6 has eight places to stand. The numbers say how many of them
+# see a pixel.
+#
 # **Predict.** A head trained on feature maps of 7 × 7 is turned into such a convolution and gets a
 # map of 9 × 12. How many answers per class does it give?
 
@@ -1690,6 +1708,10 @@ grade("split_heads")
 #
 # Beware: `torch.nn.MultiheadAttention` reads a boolean mask the other way round, `True` means
 # forbidden. This exercise follows `scaled_dot_product_attention`.
+#
+# Draw: show_cells({f"query {query}": row for query, row in enumerate(torch.ones(5,
+# 5).tril().bool().tolist())}, [f"key {key}" for key in range(5)], bare=True) | A decoder's mask
+# as `tril` makes it: coloured is what a query may look at, itself and what came before.
 #
 # The trouble is a row in which everything is forbidden, such as a query in the padding. Then the
 # formula of the softmax divides zero by zero:
@@ -2535,6 +2557,9 @@ print(tuple(c.shape), c.device)
 print(f"{flops.total:,} FLOPs, {memory.new_bytes:,} bytes")
 
 # %% [markdown]
+# Draw: show_bars({"a": a.nbytes / 1e9, "b": b.nbytes / 1e9, "their product": c.nbytes / 1e9},
+# "GB") | What the three would take. None of it is there.
+#
 # The `meta` device has no memory either, and would do for this product. But a program that makes
 # tensors of its own, such as `torch.arange(n)`, makes them on the CPU unless somebody tells it
 # otherwise, and then the two do not meet.

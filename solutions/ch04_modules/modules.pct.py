@@ -451,6 +451,13 @@ print("Adam", decayed(torch.optim.Adam))
 print("AdamW", decayed(torch.optim.AdamW))
 
 # %% [markdown]
+# Draw: show_curves({kind.__name__: [(step, weight.tolist()[0]) for weight in
+# [nn.Parameter(torch.tensor([4.0]))] for optimiser in [kind([weight], lr=0.1, weight_decay=0.5)]
+# for step in range(41) if not step or (setattr(weight, "grad", torch.zeros(1)),
+# optimiser.step())] for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW)}, "steps",
+# "weight") | A weight of 4 and nothing but decay. `SGD` and `AdamW` take off a share and lie on
+# one line; `Adam` divides the decay by its own size, and goes another way.
+#
 # The gradient was zero. `SGD` and `AdamW` took 5% off each weight; `Adam` divided the decay by its own
 # size and moved both weights by the learning rate.
 #
@@ -670,6 +677,11 @@ print(before is registered.layers[0].weight, before.abs().sum().item())
 print(before is registered.to("meta").layers[0].weight)
 
 # %% [markdown]
+# Draw: show_cells({"`_apply`": [(str(shape), "layers" if turn < 4 else "own parameter" if turn ==
+# 4 else "own buffer") for turn, shape in enumerate(order)]}, ["first", "second", "third",
+# "fourth", "fifth", "sixth"]) | The order in which `_apply` comes to them: children, own
+# parameters, own buffers.
+#
 # Who forgets `super().__init__()` has no registries yet. And names are not all equal: a parameter's
 # name is the strictest.
 
@@ -932,6 +944,10 @@ print(torch.equal(outputs[:, -1], last[0]))
 # told the size that comes out. **Norms** differ in the dimensions over which they take their mean;
 # `GroupNorm` takes it over each of its groups of channels, here a single one. `RMSNorm` divides by a
 # mean of squares and subtracts nothing.
+#
+# Draw: show_curves({type(each).__name__: [(at / 10, each(torch.tensor([at / 10])).item()) for at
+# in range(-40, 21)] for each in (nn.ReLU(), nn.LeakyReLU(0.1), nn.ELU(), nn.GELU())}, "x", "") |
+# Four that agree above, or nearly, and differ below zero.
 
 
 # %%
@@ -969,6 +985,11 @@ show_mean(nn.InstanceNorm2d(4), (2, 3))
 show_mean(nn.RMSNorm([4, 3, 3]), (1, 2, 3))
 
 # %% [markdown]
+# Draw: show_curves({type(loss).__name__: [(at / 10, loss(torch.tensor([at / 10]),
+# torch.zeros(1)).item()) for at in range(-30, 31)] for loss in (nn.MSELoss(), nn.L1Loss(),
+# nn.SmoothL1Loss(beta=2.0))}, "error", "loss") | What an error costs. The third is round near
+# zero, like the first, and goes on straight, like the second.
+#
 # **Losses** are modules, too. The pair that is most often mixed up: `CrossEntropyLoss` takes *logits*
 # and class numbers, and applies `log_softmax` itself; `NLLLoss` wants it done. A softmax before
 # `CrossEntropyLoss` raises no error: it flattens the loss.
@@ -1031,6 +1052,12 @@ two_steps(lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9))
 two_steps(lambda p: torch.optim.Adam(p, lr=0.1))
 
 # %% [markdown]
+# Draw: show_bars({f"{kind.__name__}, gradient {grad:g}": round(1 - weight.item(), 3) for kind in
+# (torch.optim.SGD, torch.optim.Adam) for grad in (1.0, 100.0) for weight in
+# [nn.Parameter(torch.tensor(1.0))] for optimiser in [kind([weight], lr=0.1)] if [(setattr(weight,
+# "grad", torch.tensor(grad)), optimiser.step()) for _ in range(2)]}) | How far a weight has gone
+# after two steps with learning rate 0.1.
+#
 # Adam's two weights went the same way: it divides by the size of the gradient.
 #
 # And a last belief: `eval()` does not go through `modules()`. It calls `train(False)`, which calls the
@@ -1226,6 +1253,10 @@ except RuntimeError as error:
     print("version 2:", str(error).splitlines()[1].strip())
 
 # %% [markdown]
+# Draw: (lambda w: show_storage(linear=w, turned=w.t()))(torch.arange(4).view(2, 2)) | One file of
+# four numbers, read as `(out, in)` and as `(in, out)`: two of them change places, and nobody
+# notices.
+#
 # The same tensors: with no version batch norm fills the count in by itself; under version 2 it is an
 # error. Without a version nobody can tell. A layer that keeps its `weight` as `(in, out)` and computes
 # `x @ weight` is as good as `nn.Linear`, whose weight is `(out, in)`; each refuses the other's
@@ -1925,6 +1956,12 @@ print("normalised", normalised, "running_var", norm.running_var.item())
 # `momentum=None` all batches count the same, and the running value is the plain average of all so far.
 # With `track_running_stats=False` nothing is kept, and evaluation uses the batch too.
 #
+# Draw: show_curves({f"momentum {momentum}": [(step, norm.running_mean.item()) for norm in
+# [nn.BatchNorm1d(1, momentum=momentum)] for step in range(1, 41) if norm(torch.tensor([[9.0],
+# [11.0]]) + 10 * (step > 20)) is not None] for momentum in (0.3, 0.05, None)}, "batch", "running
+# mean") | Twenty batches with mean 10, then twenty with mean 20. With 0.3 the running mean has
+# followed after some ten batches; without a momentum all batches count the same.
+#
 # **Predict.** A fresh `BatchNorm1d` with momentum 0.1 sees, in training, one batch whose mean is 10.
 # What is its `running_mean`?
 
@@ -2060,6 +2097,11 @@ with torch.no_grad():
     print([1.5 * v - 1 for v in (0.0, 1.0, 2.0)])
 
 # %% [markdown]
+# Draw: show_cells({f"row {row}": line for row, line in enumerate((F.conv2d(torch.ones(1, 1, 5, 7)
+# - 2, torch.ones(1, 1, 3, 3), padding=1) == F.conv2d(torch.ones(1, 1, 5, 7), torch.ones(1, 1, 3,
+# 3), padding=1) - 2 * 9)[0, 0].tolist())}, bare=True) | A norm that takes off 2, before a padded
+# convolution. Coloured is where folding it gives the same: not at the border.
+#
 # It holds because the norm comes **after** the convolution. The other way round, a padded border is in
 # the way: the zeros are added after the norm and never shifted by it.
 #
@@ -2350,6 +2392,12 @@ with torch.device("meta"):
 # one that looks around in each channel (`groups` = channels), and a 1×1 that mixes the channels.
 # **EfficientNet** puts that into a block which widens first, adds its input, and lets a small network
 # weigh the channels: squeeze and excitation.
+#
+# Draw: show_bars({name: sum(p.numel() for p in nn.Sequential(*layers).parameters()) for name,
+# layers in (("5 × 5", [nn.Conv2d(64, 64, 5, bias=False)]), ("two 3 × 3", [nn.Conv2d(64, 64, 3,
+# bias=False)] * 1 + [nn.Conv2d(64, 64, 3, bias=False)]), ("one 3 × 3", [nn.Conv2d(64, 64, 3,
+# bias=False)]), ("3 × 3, taken apart", [nn.Conv2d(64, 64, 3, groups=64, bias=False),
+# nn.Conv2d(64, 64, 1, bias=False)]))}, "weights") | 64 channels in, 64 out.
 
 
 # %%

@@ -501,6 +501,10 @@ for how in ("requires_grad_(False)", "detach", "switched on afterwards"):
 # A frozen layer still hands gradients on. That is what trains a generator through a fixed critic.
 # A cut stops all that lies before. That is what keeps a probe from disturbing the network it reads.
 #
+# Look: autograd/graph#code=w = torch.ones(2, requires_grad=True);v = torch.ones(2);u =
+# torch.ones(2, requires_grad=True);h = w * v;y = h * u;y.sum().backward()&line=5 | `v` is frozen.
+# The road to `w` goes through its product all the same, and ends in two places: `w` and `u`.
+#
 # Whether a road to a parameter is recorded is decided **when the layer runs**. Switch `requires_grad`
 # on afterwards, and no gradient comes: that is the third line. Now the other way round.
 #
@@ -627,6 +631,13 @@ print("no_grad: the running mean has moved:", bool((norm.running_mean != 0).all(
 #
 # And both must be undone. `model.train()` afterwards is not the way back: it switches **every** layer to
 # training, also the one that you keep in eval mode because its statistics are frozen.
+#
+# Draw: show_cells({name: [around((norm :=
+# nn.BatchNorm1d(2)).train(mode).forward)(data).requires_grad, bool(norm.running_mean.any())] for
+# name, mode, around in [("train()", True, torch.enable_grad()), ("train(), no_grad", True,
+# torch.no_grad()), ("eval()", False, torch.enable_grad()), ("eval(), no_grad", False,
+# torch.no_grad())]}, ["records a graph", "moves its statistics"]) | Two switches, two effects, as
+# a BatchNorm shows them. Only both together leave nothing behind.
 #
 # **Predict.** A model has a frozen BatchNorm in eval mode. You call `model.eval()`, then `model.train()`. Is
 # the BatchNorm in training mode?
@@ -1228,6 +1239,12 @@ for function in (torch.exp, torch.sigmoid, torch.sin, torch.neg):
 # The graph is recorded anew in each call, so an `if` in Python is no obstacle: the branch that ran is
 # recorded, the other is not there. The condition itself has no gradient. `torch.where` computes both
 # branches and sends each element's gradient into one of them:
+#
+# Draw: show_curves({name: [(at / 10, torch.autograd.functional.vjp(f, torch.tensor(at /
+# 10))[1].item()) for at in range(-30, 31)] for name, f in [("`if x > 0: x**2, else 5 * x`",
+# lambda x: x**2 if x > 0 else 5 * x), ("the same without a condition: `x**2`", lambda x: x**2)]},
+# "x", "gradient") | The gradient is that of the branch that ran, and jumps where the branches
+# meet. Of the jump autograd knows nothing.
 
 # %%
 for start in (2.0, -2.0):
@@ -1442,6 +1459,10 @@ grade("cross_entropy")
 # The entropy of a distribution is $-\sum_k p_k \log p_k$, greatest when all are equally likely. A term
 # with $p_k = 0$ counts as 0. Computed as it is written, it is NaN, and the usual repair mends the value
 # and leaves the gradient broken:
+#
+# Draw: show_curves({"entropy of p, 1 - p": [(at / 100, -sum(p * math.log(p) for p in (at / 100, 1
+# - at / 100) if p)) for at in range(101)]}, "p", "") | Greatest in the middle, and at both ends
+# as steep as can be: there the slope is infinite.
 
 # %%
 p = torch.tensor([0.5, 0.5, 0.0], requires_grad=True)
@@ -1520,6 +1541,9 @@ print("2x, nearly:", [round(value, 4) for value in x.grad.tolist()])
 #
 # **How much is it?** A saved tensor may be a view. Ten elements of a million keep the million alive, so what
 # counts is the size of the storage. What has to be written are the ten.
+#
+# Draw: show_storage(saved=torch.arange(16)[6:9]) | A node that saves these three elements keeps
+# all sixteen in memory.
 #
 # **When may the file go?** When the node no longer needs it. Backward tells you nothing of that; a graph that
 # is dropped without a backward least of all. But the node holds your object, and lets it go when it is done.
@@ -1733,6 +1757,12 @@ with warnings.catch_warnings():
         )
 
 # %% [markdown]
+# Draw: show_cells({f"use_reentrant={reentrant}": [torch.utils.checkpoint.checkpoint(function,
+# argument, use_reentrant=reentrant).requires_grad for function, argument in ((lambda t: t * 2,
+# a), (lambda t: t[0] * 2, (a,)), (nn.Linear(2, 2), torch.ones(2)))] for reentrant in (True,
+# False)}, ["a tensor as argument", "a tensor in a tuple", "a parameter of its own"]) | For what a
+# gradient is recorded, in both ways.
+#
 # The tensor was inside a tuple, so the reentrant version missed it. It misses parameters that the function
 # has by itself just as well, if no argument requires grad. Hooks miss neither.
 #
@@ -1840,6 +1870,11 @@ grade("checkpoint")
 #
 # Between saving all and saving nothing lies a policy: save what is dear to compute, such as matrix products,
 # and recompute what is cheap. PyTorch's own checkpoint takes one, as a function of each operator:
+#
+# Draw: show_curves({"64 equal layers": [(k, k + 64 / k) for k in range(1, 65)]}, "parts that are
+# checkpointed one by one", "tensors kept at once") | How much is checkpointed at a time decides,
+# too. Kept are what each part begins with and, on the way back, all of one part: least with 8
+# parts of 8 layers.
 
 # %%
 from torch.utils._python_dispatch import TorchDispatchMode

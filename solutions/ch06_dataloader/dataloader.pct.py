@@ -167,6 +167,10 @@ print("the position again:", torch.equal(torch.rand(1), fourth))
 print("seed of the stream:", torch.initial_seed())
 
 # %% [markdown]
+# Draw: show_cells({"seed 5": [f"{value:.3f}" for value in [*first.tolist(), fourth.item()]]},
+# ["first", "second", "third", "fourth"]) | A stream. A seed leads to its beginning, a state to
+# any place in it: here to the fourth.
+#
 # There are three global streams: Python's `random`, NumPy's, and torch's. Seeding one leaves the
 # others where they are. A `torch.Generator` is a stream of its own, with no connection to the global
 # one. Make two without a seed, and they are not random either:
@@ -200,6 +204,12 @@ print("without:", *orders(validate=False))
 print("with:   ", *orders(validate=True))
 
 # %% [markdown]
+# Draw: show_cells({f"{name}, epoch {epoch}": [(str(index), "as without" if index == plain else
+# "other") for index, plain in zip(order, without)] for name, validate in (("without", False),
+# ("with", True)) for epoch, (order, without) in enumerate(zip(orders(validate),
+# list(orders(False))))}) | The orders once more. The second colour is where a look at other data
+# has changed them.
+#
 # The first epoch is the same, the second is not. Nothing is wrong with either. But you cannot
 # compare two runs if one of them looked more often. A stream of its own for the training loader
 # mends that: `DataLoader(..., generator=torch.Generator().manual_seed(0))`.
@@ -364,6 +374,11 @@ drawn = list(WeightedRandomSampler(per_sample, 900, generator=generator))
 print("drawn of each class:", labels[drawn].bincount().tolist())
 
 # %% [markdown]
+# Draw: show_bars({f"class {one}, {name}": round(100 * int(counts[one]) / int(counts.sum()), 1)
+# for one in range(3) for name, counts in (("in the data", labels.bincount()), ("drawn",
+# labels[drawn].bincount()))}, "%") | What there is, and what a model gets to see with a weight
+# per sample.
+#
 # Three weights, so the sampler knows three samples: the first three, all of class 0. With a weight
 # per sample the classes come equally often, and the only sample of class 2 some 300 times. A weight
 # makes no new data.
@@ -508,6 +523,13 @@ for size in (40, 200):
     print(f"in pools of {size:>3}:", wasted(torch.cat(pools).split(20)))
 
 # %% [markdown]
+# Draw: show_bars({name: int(wasted(batches).partition("%")[0]) for name, batches in (("shuffled",
+# shuffled.split(20)), *((f"in pools of {size}",
+# torch.cat([pool[lengths[pool].argsort(stable=True)] for pool in
+# shuffled.split(size)]).split(20)) for size in (40, 100, 200, 500)), ("sorted",
+# lengths.argsort(stable=True).split(20)))}, "% padding") | From chance to order. A pool of ten
+# batches has most of the gain.
+#
 # Sorting wins, and gives the same batches in the same order in every epoch: the model sees all
 # short sentences first. Sorting within pools of a shuffled order is a compromise. So is a fixed
 # set of **buckets**. A sample goes into the first bucket whose boundary it does not exceed, and is
@@ -625,6 +647,11 @@ parts = [
 print(*parts, sep="\n")
 
 # %% [markdown]
+# Draw: show_cells({f"rank {rank}": [(str(index), "once" if turn < 3 or index > 1 else "again")
+# for turn, index in enumerate(part)] for rank, part in enumerate(parts)}, [f"turn {turn}" for
+# turn in range(1, 5)]) | Read down the columns: the order, and at its end what comes a second
+# time.
+#
 # Twelve indices. Samples 0 and 1 come twice. A rank with one batch less would leave the others
 # waiting for its gradients (chapter 8), so the order is **padded**: it is continued from its
 # beginning until it can be shared evenly. In training this hardly matters. In a metric it does. Here a model is wrong
@@ -928,6 +955,10 @@ print("means of the rows:", padded.mean(1).tolist())
 print("with the mask:    ", ((padded * mask).sum(1) / mask.sum(1)).tolist())
 
 # %% [markdown]
+# Draw: show_cells({f"sentence {row}": [f"{value:g}" if there else False for value, there in
+# zip(padded[row].tolist(), mask[row].tolist())] for row in range(2)}, ["word 0", "word 1", "word
+# 2"]) | The batch as its mask sees it. The tensor has zeros where this is empty.
+#
 # The first two numbers depend on who else was in the batch. The last two do not.
 #
 # "The padding is 0, so the mask is `padded != 0`." Until a real entry is 0. A mask comes from the
@@ -1073,6 +1104,11 @@ travelled = pickle.loads(pickle.dumps(join))
 print(travelled([torch.tensor([1, 2, 3]), torch.tensor([4])]).tolist())
 
 # %% [markdown]
+# Draw: show_cells({f"sample {number}": [(str(value), "filling" if value == -100 else "sample")
+# for value in row] for number, row in enumerate(travelled([torch.arange(1, 6), torch.tensor([1,
+# 2]), torch.tensor([1, 2, 3])]).tolist())}) | What has travelled still knows its option:
+# everything is filled with −100.
+#
 # A function of a module and `functools.partial` for its options travel anywhere. The name has to lead
 # to something, too: a spawned worker imports the main script again, which is why a script that starts
 # workers needs `if __name__ == "__main__":`. What is defined in a notebook cannot be imported at all.
@@ -1455,6 +1491,10 @@ for epoch in range(2):
     print("epoch", epoch, [batch.tolist() for batch in loader])
 
 # %% [markdown]
+# Draw: show_cells({f"epoch {epoch}": [str(int(value)) for batch in loader for value in batch] for
+# epoch in range(2)}, [f"sample {index}" for index in range(8)]) | Two epochs of eight samples,
+# and two numbers in all.
+#
 # Eight samples, two random numbers. All four workers begin with the same copy. In the next epoch new
 # workers begin with the same copy again. The numbers that a worker drew changed *its* generator, and
 # the one in the main process stands where it stood. Nothing raises, and the loss goes down.
@@ -1863,6 +1903,10 @@ print("shared: ", buffer.tolist())
 print("private:", private.tolist())
 
 # %% [markdown]
+# Draw: (lambda memory: show_storage(slot_0=memory[0], slot_1=memory[1],
+# slot_2=memory[2]))(torch.arange(12).view(3, 4)) | Three slots in one piece of memory. What
+# travels is 0, 1 or 2.
+#
 # So make one buffer with a few **slots**, each as large as a batch. A worker fills a slot, and all that
 # has to travel is a number. The slots are used in turn, again and again.
 #
@@ -2014,6 +2058,10 @@ print([(number, squares.tolist(), squares.is_shared()) for number, squares in an
 print("exit code", worker.exitcode)
 
 # %% [markdown]
+# Draw: show_cells({"task queue": ["4", "7", "None"], "result queue": [f"{number}:
+# {squares.tolist()}" for number, squares in answers]}, ["first", "second", "third"]) | What went
+# through the two queues. The last task has no answer.
+#
 # Note who ends whom. The main process takes both answers, *then* says that there is nothing more to
 # do. With the sharing strategy `file_descriptor`, which is the default on Linux, a tensor on its way is
 # fetched from the worker that made it. If that worker has gone, there is nobody to fetch it from, and

@@ -115,6 +115,11 @@ print("the function took cos:", torch.equal(two_ways(x), x.cos()))
 print("the trace took sin:   ", torch.equal(traced(x), x.sin()))
 
 # %% [markdown]
+# Draw: show_cells({name: ["sin" if torch.equal(f(torch.tensor([value])),
+# torch.tensor([value]).sin()) else "cos" for value in (-2.0, -1.0, 1.0, 2.0)] for name, f in
+# (("the function", two_ways), ("its trace", traced))}, [f"x = {value}" for value in (-2, -1, 1,
+# 2)]) | What each of them computes. The example was positive.
+#
 # **Read the source**: `torch.jit.script` compiles a subset of Python, with real branches and loops
 # in its graph. Whatever is outside the subset is an error.
 
@@ -257,6 +262,9 @@ for node in graphs[0].graph.nodes:
     print(f"{node.op:>14} {getattr(node.target, '__name__', node.target)}")
 
 # %% [markdown]
+# Draw: show_graph(graphs[0]) | The same graph as a drawing: an input, three calls, and what goes
+# out.
+#
 # The `+` is Python's `operator.add`. It counts as `add`, and so do `torch.add` and `x.add(1)`.
 #
 # A function need not become one graph. Where Dynamo cannot go on, it compiles what it has so far,
@@ -467,6 +475,9 @@ print("graphs:", explained.graph_count, " breaks:", explained.graph_break_count)
 # constant for `backward`. The `print` must happen at a known time, with known values. The `if` asks
 # for the value. And `x[x > 0]` has as many elements as there are positive ones, so that its *shape*
 # depends on data.
+#
+# Look: compile/stages#program=branch&stage=dynamo | An `if` on data, in another function: the
+# graph ends before it, and Python chooses which one goes on.
 #
 # `torch.cond(predicate, yes, no, operands)` is the `if` that stays in the graph. It takes a boolean
 # tensor of one element and runs one arm. Its documentation asks both arms for tensors of the same
@@ -995,6 +1006,8 @@ weight.add_(1)
 print(by_hand(torch.ones(2)))
 
 # %% [markdown]
+# Draw: show_graph(by_hand) | The graph by hand. `held` is no input: it comes with the module.
+#
 # The graph holds the tensor, not a copy.
 #
 # **Predict.** `counting` is traced once by `torch.fx`'s own tracer, and the graph runs three times.
@@ -1205,6 +1218,9 @@ print([str(node.target) for node in exported.graph.nodes])
 print("parameters:", list(exported.graph_signature.inputs_to_parameters.values()))
 
 # %% [markdown]
+# Draw: show_graph(exported.graph_module) | The exported program. Weight and bias come in beside
+# `x`.
+#
 # The `print` is not in the graph. What is, are ATen operators, and the parameters are inputs.
 #
 # **Predict.** The example had four rows. The exported program is called with five. Does it run?
@@ -1498,6 +1514,8 @@ for node in graph.nodes:
         print(node.op, getattr(node.target, "__name__", node.target))
 
 # %% [markdown]
+# Draw: show_graph(graph) | The same graph. Dashed is what nobody reads: all of it.
+#
 # **Predict.** `Graph.eliminate_dead_code` is PyTorch's own pass. How many of the five does it keep?
 
 # %%
@@ -1788,6 +1806,9 @@ view.add_(1)
 print(before, x.cos())
 
 # %% [markdown]
+# Draw: show_storage(x=x, view=view) | One cell, two names. After `view.add_(1)` it is another
+# number for both.
+#
 # The schema knows that too. `Tensor(a)` on an argument and on the result: the result is a view of
 # the argument, or may be, as with `reshape`. `Tensor(a!)`: and it is written.
 #
@@ -1973,6 +1994,10 @@ print((1 / x)[0].item(), (1 / (x + 0))[0].item())
 # The zero lost its sign, the whole number became a float, zero times infinity is not zero, and what
 # was added and taken away again took all of `x` with it. Even the sign of a zero can travel far, as
 # the last line shows.
+#
+# Draw: show_curves({name: [(at / 4, f(torch.tensor(at / 4)).item()) for at in range(0, 97)] for
+# name, f in (("`(x + 1e8) - 1e8`", lambda x: (x + 1e8) - 1e8), ("`x`", lambda x: x))}, "x", "") |
+# What comes back of `x` in float32. Around 1e8 numbers lie 8 apart.
 #
 # A pass that rewrites must therefore know what it has before it. Nodes carry that as
 # `node.meta["val"]`: a tensor without numbers that has the dtype and the shape of the node's value.
@@ -2326,6 +2351,9 @@ for op in [
 # Softmax is a hard case for so simple a rule. `exp` and `div` are pointwise, of the same shape, and
 # one takes the result of the other. But the sum stands between them, and needs all of `exp` before
 # the first element of `div` can be computed.
+#
+# Draw: show_graph(make_fx(lambda x: (e := x.exp()) / e.sum())(torch.ones(4))) | `exp` and `div`
+# are neighbours, and another way leads from one to the other.
 
 
 # %%
@@ -2874,6 +2902,10 @@ print(operators_seen({}))
 print(operators_seen({aten.silu.default: silu, aten.silu_backward.default: silu_backward}))
 
 # %% [markdown]
+# Draw: show_bars({"`silu` whole": len(operators_seen({})), "taken apart":
+# len(operators_seen({aten.silu.default: silu, aten.silu_backward.default: silu_backward}))},
+# "operators") | What the partitioner has to choose from, before and after.
+#
 # Before. Decompositions are applied while the joint graph is traced, so a partitioner can save or
 # recompute the parts of what was one operator.
 #
@@ -3143,6 +3175,10 @@ width, (upper, lower) = networkx.minimum_cut(example, "source", "sink")
 print(width, sorted(upper), sorted(lower))
 
 # %% [markdown]
+# Draw: show_bars({f"{a} to {b}" + (", closed" if a in upper and b in lower else ""):
+# data["capacity"] for a, b, data in example.edges(data=True) if "capacity" in data}) | The pipes,
+# as wide as they are. Two narrow ones are closed, and the wide one may stay open.
+#
 # The graph has widths at its edges; our widths belong to nodes. So a node becomes two, one for what
 # goes in and one for what comes out, with an edge between them that is as wide as its bytes.
 
@@ -3359,6 +3395,11 @@ except Exception as error:
     print(type(error).__name__)
 
 # %% [markdown]
+# Draw: show_curves({name: [(t, row[0]) for t, row in enumerate(f(torch.tensor([[1.0 if t in (2,
+# 9) else 0.0] for t in range(16)]), 0.5).tolist())] for name, f in (("result", filtered), ("x",
+# lambda x, keep: x))}, "row", "") | Two impulses, and what the filter makes of them: each row
+# keeps half of the one before.
+#
 # `torch.library.custom_op` makes an **operator** of a function. Dynamo and AOTAutograd put it into their
 # graphs as one node and do not look inside. So they must be told what they would have found there:
 #
@@ -3394,6 +3435,10 @@ print(check_of(torch.ones(2, 3)))
 predict(..., lambda: check_of(torch.ones(2, 3)) and type(check_of(torch.ones(2, 3).t())).__name__)
 
 # %% [markdown]
+# Draw: show_storage(is_made=plus_one(torch.arange(6.0).view(2, 3).t()),
+# is_promised=(torch.arange(6.0).view(2, 3) + 1).t()) | Both have shape 3, 2 and the same
+# elements. What is made lies in its own order, what was promised lies as the input does.
+#
 # A false promise shows much later, and elsewhere. This function has a `reshape`, which copies where
 # the strides demand it. By the promised strides a view would do, so that is what was compiled:
 

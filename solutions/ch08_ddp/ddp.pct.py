@@ -152,6 +152,11 @@ except Exception as error:
 # dimension 1. A large model is trained like that: gradients are averaged along one dimension,
 # layers are cut up along the other.
 #
+# Draw: show_cells({f"({row}, …)": [str(4 * row + column) if row == 1 or column == 3 else "" for
+# column in range(4)] for row in range(3)}, [f"(…, {column})" for column in range(4)]) | The mesh
+# `(3, 4)` with rank 7 and those that it has a group with: its column along dimension 0, its row
+# along dimension 1.
+#
 # A group is made by `dist.new_group(ranks)`. A collective takes it as `group=`:
 
 # %%
@@ -287,6 +292,10 @@ print("weights that were made different, one step later:", *later)
 # %% [markdown]
 # `dist.broadcast(x, source)` sends memory. With gloo it asks for no shape and no stride. Two ranks
 # have tensors of the same shape, one of them stored by columns:
+#
+# Draw: show_storage(sent=torch.arange(1, 7).view(2, 3), received=torch.arange(1, 7).view(3,
+# 2).t()) | Two tensors of one shape over the same six cells, which is what arrives. The second
+# reads them by columns.
 
 
 # %%
@@ -440,6 +449,10 @@ predict(..., lambda: on_ranks(2, uneven)[0])
 # another number of them. Then gradients are weighted by what they stand for: with $n_r$ samples and the
 # gradient $g_r$ of the mean on rank $r$,
 #
+# Draw: show_bars({f"{value:g}, on rank {rank}": 1 / 2 / len(part) for rank, part in
+# enumerate((samples[:3], samples[3:])) for (value,) in part.tolist()}) | How much each sample
+# counts: half goes to each rank, whoever shares it there.
+#
 # $$g = \frac{\sum_r n_r\, g_r}{\sum_r n_r}$$
 #
 # A rank may have nothing at all: a batch whose tokens are all masked. Its mean is zero divided by zero,
@@ -533,6 +546,11 @@ for found in on_ranks(2, go_round):
 # %% [markdown]
 # The keys show the other thing about `.module`: a checkpoint of the wrapper has it in every name. Save
 # `ddp.module.state_dict()`; the model that loads it need not know of DDP.
+#
+# Draw: show_cells({f"rank {rank}": [f"{found[call]:g}" for call in ("ddp(x)", "ddp.module(x)")]
+# for rank, found in enumerate(on_ranks(2, go_round))}, ["ddp(x)", "ddp.module(x)"]) | The
+# gradients once more. One colour is one value: through DDP both ranks have the same, past it each
+# has its own.
 #
 # And `forward` is a collective too, where a model has buffers: rank 0's are sent to all first. So "evaluate
 # on rank 0 only" hangs in the forward pass, under `no_grad` and in `eval()` as well:
@@ -792,6 +810,9 @@ print(on_ranks(2, wait_later))
 # it. If a rank sends buckets in the order in which they happen to be complete, and the order differs
 # among ranks, then gradients of different layers are added up. If they have the same size, nothing
 # raises:
+#
+# Draw: show_cells({"rank 0": ["w1", "w2"], "rank 1": ["w2", "w1"]}, ["first call", "second
+# call"]) | What stands below each other is added up, whatever its colour.
 
 # %%
 
@@ -976,6 +997,11 @@ for forward, backward in results[0]:
 # Only **forward** counts. That is where DDP prepares its hooks for the `backward` to come, or does not.
 # `no_sync` around `backward` alone changes nothing: each micro-batch is sent. A forward inside whose
 # backward comes after the `with` is never averaged.
+#
+# Draw: show_cells({" and ".join(name for name, inside in (("forward", forward), ("backward",
+# backward)) if inside) or "nothing": [forward, backward, bool(sent)] for (forward, backward),
+# (sent, _) in results[0].items()}, ["forward inside", "backward inside", "is sent"]) | The four
+# ways again. Sent is where the forward is outside.
 #
 # **Predict.** The first micro-batch has the gradient 1 on rank 0 and 2 on rank 1, without
 # synchronisation. The second has the same, and is synchronised. What is in rank 0's `.grad` afterwards?
@@ -1251,6 +1277,10 @@ grade("fill_unused")
 # **Tied** parameters, two names for one tensor, make no trouble. They are one parameter, with one node in the
 # graph. Its gradient is complete when the shares of both places are in it.
 #
+# Look: autograd/graph#code=w = torch.ones(2, requires_grad=True);x = torch.ones(2);h = x * w;y =
+# h * w;y.sum().backward()&line=4 | Used twice, and both roads end in one `AccumulateGrad`: one
+# gradient, of two shares.
+#
 # **Predict.** Two layers of 2 × 2 `float32` numbers share their weight. How many bytes does DDP send?
 
 
@@ -1364,6 +1394,10 @@ except RanksHung as hung:
 # A collective needs everyone. DDP has a context manager for this: inside `join()` a rank that has run out
 # **shadows** the collectives of the others. It contributes zeros until nobody has data left. By default
 # the sum is still divided by the number of all ranks:
+#
+# Draw: show_cells({f"rank {rank}": ["gradient" if turn < batches else "zeros" for turn in
+# range(5)] for rank, batches in enumerate([2, 5])}, [f"round {turn}" for turn in range(1, 6)]) |
+# What each rank brings, if one of them shadows: every round has two that call.
 
 
 # %%
@@ -1648,6 +1682,12 @@ print(on_ranks(2, refused))
 # The forward looks easy: all-reduce the sums. Then comes backward. Each rank's output depends on the
 # rows of **all** ranks, through the mean and the variance. So the gradient of a row must hear from all
 # ranks, too. What does autograd make of an all-reduce?
+#
+# Draw: show_cells({f"output {row}": [bool(value) for value in line] for row, line in
+# enumerate(torch.autograd.functional.jacobian(lambda x: torch.cat([part - part.mean() for part in
+# x.split([3, 2])]), torch.arange(5.0)).tolist())}, [f"row {row}" for row in range(5)], bare=True)
+# | Three rows on rank 0, two on rank 1, and each rank takes off its own mean: an output depends
+# on the rows of its rank. With one mean for all, every field is filled.
 
 
 # %%
@@ -1957,6 +1997,10 @@ for rank, found in enumerate(on_ranks(2, state_bytes)):
 # states, such as weights and gradients". Weights and gradients are no optimizer states: stage 2 adds
 # the gradients, stage 3 the parameters.
 #
+# Draw: show_bars({f"rank {rank}, {name}": found[name] for rank, found in enumerate(on_ranks(2,
+# state_bytes)) for name in ("plain", "sharded")}, "bytes") | The same numbers to scale: what the
+# two ranks keep together is one plain state.
+#
 # Who owns what should be **fair in bytes**, not in number. A model has few large parameters and many
 # small ones.
 #
@@ -2138,6 +2182,11 @@ print("all forwards, then all backwards:", *draw(all_forwards_first), sep="\n")
 # The second plan is **GPipe**. What is left of the dots is called the **bubble**: the pipeline must fill
 # and drain. With more micro-batches it weighs less.
 #
+# Draw: show_spans({f"stage {stage}": [("F" + m[0] if m[0].isdigit() else "B" +
+# str("abcdefghij".index(m[1])), m.start(), m.end()) for m in re.finditer(r"\d|([a-j])\1", line)]
+# for stage, line in enumerate(draw(all_forwards_first))}, "units") | The second plan, to scale:
+# what is empty is the bubble.
+#
 # **Predict.** With 3 stages and 4 micro-batches, 18 units pass, and each stage works in 12 of them. How many
 # units pass with 3 stages and 8 micro-batches?
 
@@ -2152,6 +2201,11 @@ predict(..., eight_micro_batches)
 # %% [markdown]
 # More micro-batches have a price. What a forward saves for its backward lives from `F` to `B`. In GPipe all
 # forwards come first, so every stage holds the activations of **all** micro-batches at once.
+#
+# Draw: show_curves({"share of the time that a stage waits": [(m, 1 - 3 * m / len(draw([[(kind,
+# number) for kind in "FB" for number in range(m)]] * 3)[0])) for m in range(1, 11)]},
+# "micro-batches, on 3 stages", "") | What one buys: with ten micro-batches, a sixth of the time
+# is the bubble.
 #
 # **1F1B**, one forward, one backward, holds fewer. A stage makes just as many forwards as it takes until
 # the first backward can come back to it. From then on it does one forward and one backward in turn, and at
@@ -2428,6 +2482,11 @@ print(who_is_last())
 # `queue_callback` belongs to the engine's inner side. The C++ reducer of DDP uses the same call
 # (`torch/csrc/distributed/c10d/reducer.cpp`, `queue_callback`).
 #
+# Look: autograd/graph#code=first = torch.ones(1, requires_grad=True);second = torch.ones(1,
+# requires_grad=True);h = first * 2;y = h * second;y.backward()&line=4 | Run the last line:
+# `second` has its gradient before `first`. Which hook comes last depends on the graph, so none of
+# them can say that it is the last.
+#
 # The second: **when is it decided that a backward talks?** There is a `no_sync()` for gradient
 # accumulation. Does it belong around the forward, the backward, or both?
 
@@ -2480,6 +2539,12 @@ predict(..., one_step_on_zero)
 # A rank cannot know alone whether the others used a parameter. DDP sends a small map of flags along,
 # when it is told that parameters may be unused (`find_unused_parameters=True`; `all_reduce_local_used_map`
 # in `reducer.cpp`).
+#
+# Draw: show_curves({name: [(step, weight.item()) for weight in [nn.Parameter(torch.ones(()))] for
+# optimizer in [torch.optim.Adam([weight], lr=0.01, weight_decay=0.1)] for step in range(41) if
+# not step or (setattr(weight, "grad", grad), optimizer.step())] for name, grad in (("gradient of
+# zeros", torch.zeros(())), ("None", None))}, "steps of that Adam", "weight") | What zeros do to a
+# weight that nobody uses, and what `None` does.
 #
 # **Write `MiniDDP(module, bucket_bytes)`.** It is an `nn.Module` whose child is called `module`.
 #
@@ -2670,6 +2735,9 @@ with tempfile.TemporaryDirectory() as folder:
 print(done.stdout + f"exit status: {done.returncode}")
 
 # %% [markdown]
+# Look: ddp/ring#panel=ring&n=2&size=4&step=1 | Two ranks, as in the script, and one way in which
+# they come to the same sum: each adds up one half, then hands it on.
+#
 # `python -m torch.distributed.run` is `torchrun` by its longer name. On several machines each runs the same
 # command, with `--nnodes` and the address of one of them as `--rdzv-endpoint`.
 #

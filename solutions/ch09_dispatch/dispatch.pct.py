@@ -414,6 +414,11 @@ print(torch.ops.aten.native_batch_norm.default._schema)
 predict(..., after_batch_norm)
 
 # %% [markdown]
+# Draw: show_cells({f"`{name}`": [one.alias_info is not None and one.alias_info.is_write for one
+# in getattr(torch.ops.aten, name).default._schema.arguments if one.name.startswith("running")]
+# for name in ("native_batch_norm", "_native_batch_norm_legit")}, ["running_mean", "running_var"])
+# | What the two schemas say is written. Both kernels write to both.
+#
 # A later version of the same operator is honest: `_native_batch_norm_legit` has
 # `Tensor(a!) running_mean`.
 #
@@ -436,6 +441,10 @@ with _scoped_library("shelf", "FRAGMENT") as library:
 print(w.grad, "version", y._version)
 
 # %% [markdown]
+# Look: autograd/graph#code=w = torch.tensor([1., 2.], requires_grad=True);y = torch.ones(2);p = w
+# * y;y.data.mul_(3);p.sum().backward() | The same without an operator: `.data` goes around the
+# counter, and what the product kept is no longer what it saw.
+#
 # No error, and a gradient that is three times what it should be. (`_scoped_library` takes the operator away
 # again at the end of the `with`. The next sitting says what `"CompositeExplicitAutograd"` is.)
 #
@@ -678,6 +687,9 @@ for text in ("x + 1", "x == 1", "x ** 2", "1 - x", "1 / x", "x.sum()", "x.sum(0)
 # %% [markdown]
 # The binding of `+` makes a tensor of the number, marked so that it does not count for the dtype of the result
 # (the sitting after next has more of that). `add.Scalar` is there, and was not called.
+#
+# Look: dispatch/road#call=add&x=plain | `x + 1` on its road. The operator is `add.Tensor`,
+# although 1 is a number.
 #
 # The packet takes the schemas in the order in which they were
 # registered, and runs **the first that the arguments fit**. Not the best: the first. Here is an operator of
@@ -934,6 +946,10 @@ for key in some:
     print(f"{key:16}{nothing:17}{cpu:17}{explicit:23}{implicit}")
 
 # %% [markdown]
+# Draw: show_cells({" ".join(registered) or "nothing": list(table_of(registered, some).values())
+# for registered in [[], ["CPU"], ["CompositeExplicitAutograd"], ["CompositeImplicitAutograd"]]},
+# some) | The four tables side by side, a row for each.
+#
 # Without any registration, some keys have an entry all the same: a **backend fallback**, one kernel for
 # all operators that have none of their own there. That of `AutogradCPU` hands the call on, and backward
 # warns; that of `ADInplaceOrView` is a **fallthrough**, which means: ask the next key.
@@ -1205,6 +1221,9 @@ predict(..., lambda: " > ".join(stops_of(torch.ones(2), torch.no_grad())))
 predict(..., lambda: " > ".join(stops_of(torch.ones(2), torch.inference_mode())))
 
 # %% [markdown]
+# Look: dispatch/lanes#call=add&x=grad&around=inference_mode | `x + 1` in inference mode, for a
+# tensor made outside: the Autograd key is crossed out, and the one below it is not.
+#
 # Inference mode excludes the Autograd keys: that is what it saves. The tensor was made outside and
 # still carries `ADInplaceOrView`. All of it side by side, with a tensor of inference mode too:
 
@@ -1688,6 +1707,12 @@ for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
 # **Between levels** the higher one wins, and the lower ones are heard only if their category is
 # higher. An `int8` tensor and the number 1000 give `int8`; with 2.5, the number's dtype wins.
 #
+# Draw: show_cells({level: [str((small + make(value)).dtype).removeprefix("torch.") for value in
+# (2, 2.5)] for level, make in (("a tensor with dimensions", lambda value: torch.tensor([value])),
+# ("without dimensions", torch.tensor), ("a Python number", lambda value: value))}, ["2", "2.5"])
+# | An `int8` tensor with dimensions, plus 2 and plus 2.5, each from all three levels.
+# (`torch.tensor(2)` is `int64`, `torch.tensor(2.5)` is `float32`.)
+#
 # One case remains. A `float16` tensor and `torch.tensor(2j, dtype=torch.complex128)`, which has no
 # dimensions: the result has to be complex, and the lower level is the complex one.
 #
@@ -1834,6 +1859,10 @@ for part in (log[:4], log[4:13], log[13:]):
     print("  ".join(part))
 
 # %% [markdown]
+# Draw: show_cells({name: [(asked, str(asked.count("["))) for asked in part] for name, part in
+# (("first pass", log[:4]), ("second", log[4:13]), ("third", log[13:]))}) | The questions in
+# order. One colour is for lengths of the whole, one for rows, one for numbers.
+#
 # Three passes. The first goes down along the **first items** and notes lengths: the size is `(2, 2)`,
 # and nobody has looked at `x[1]` yet. The second reads **every number**, for the dtype. Then memory
 # is allocated, and the third pass reads every number again and stores it
@@ -2024,6 +2053,11 @@ y = torch.ones(3, 4)
 predict(..., lambda: ((x + y).stride(), (y + x).stride()))
 
 # %% [markdown]
+# Draw: show_cells({name: [(f"{i}, {j}", i) for i, j in sorted(((i, j) for i in range(3) for j in
+# range(4)), key=lambda at: at[0] * tensor.stride(0) + at[1] * tensor.stride(1))] for name, tensor
+# in (("x", x), ("y", y), ("x + y", x + y), ("y + x", y + x))}) | The indices of each in the order
+# of its memory, a colour for each row.
+#
 # They cannot agree, and the first operand decides. Except where it has nothing to say: an operand that
 # is broadcast along a dimension stays where it is there, in whatever order the loops run.
 
@@ -2238,6 +2272,9 @@ out = torch.empty(2, 2).t()
 predict(..., lambda: torch.mul(square, 2, out=out).stride())
 
 # %% [markdown]
+# Draw: show_storage(square=square, out=out) | Both have the same shape. `out` was filled in its
+# own order.
+#
 # An `out` that fits is used as it is. One that does not fit is resized, and that should only be done to
 # one without elements:
 
@@ -2281,6 +2318,9 @@ for name, run in [
 # - If the result overlaps an operand *partly*, the loop reads what it has written already. If the two
 #   are the same elements in the same order, each one is read before it is written, and all is well.
 # - Autograd has no way to record a result that lands in somebody else's tensor.
+#
+# Draw: (lambda numbers: show_storage(written=numbers[1:], read=numbers[:-1]))(torch.arange(6)) |
+# An overlap in part: what is written as element 0 is read as element 1 afterwards.
 #
 # And where `out` has another dtype than the result? Then the kernel needs a place for the result as
 # it is, and `out` gets a copy. So `out=` does not always save memory: for `out` of 1,000
@@ -2692,6 +2732,10 @@ predict(..., what_is_seen)
 
 
 # %% [markdown]
+# Draw: show_bars({"a loop over five": len(names_of(lambda: [matrix @ one for one in batch])),
+# "vmap": len(names_of(lambda: torch.vmap(lambda one: matrix @ one)(batch)))}, "operators") | What
+# runs for the five products.
+#
 # Once, and it sees a vector. What runs is `permute`, `mm`, `permute`: a matrix times five vectors is
 # a matrix times a matrix. A tensor that says it has four elements and carries twenty is all there is
 # to it. Every operator that meets one is told by a **batching rule** what to do with the twenty.
@@ -3092,6 +3136,10 @@ with Ops():
     program(torch.arange(6.0).view(2, 3))
 
 # %% [markdown]
+# Draw: (lambda x: show_storage(x=x, row=x[0], behind=x[0][1:]))(torch.arange(6).view(2, 3)) | Who
+# writes to `row[1:]` writes to `row` and to `x`. Without writes, that has to be said in another
+# way.
+#
 # `lift_fresh` is how a tensor made from Python data, here the 0.0, first shows itself. It counts as
 # a view, of the tensor that it is given.
 #
@@ -3124,6 +3172,10 @@ def functional():
 predict(..., functional)
 
 # %% [markdown]
+# Draw: show_graph(__import__("torch.fx.experimental.proxy_tensor",
+# fromlist=["make_fx"]).make_fx(torch.func.functionalize(through_views))(torch.zeros(2, 3))) | The
+# program without its writes, but for one.
+#
 # One: at the end, the argument gets its new content by a `copy_`, because your caller is to see it.
 # All else makes new tensors. Three ideas are enough for that.
 #
@@ -3447,6 +3499,10 @@ def operators_with(key):
 predict(..., lambda: operators_with("PrivateUse1"))
 
 # %% [markdown]
+# Draw: show_bars({"all of ATen": sum(name.startswith("aten::") for name in
+# torch._C._dispatch_get_all_op_names()), "CPU": operators_with("CPU"), "abacus":
+# operators_with("PrivateUse1")}, "operators") | What a tensor finds a kernel for.
+#
 # More than two thirds. These are composites: they call other operators, and serve any device. So a device
 # has to answer only for what they end in. Which operators are those?
 
@@ -3529,6 +3585,8 @@ saved = result.grad_fn._saved_result
 predict(..., lambda: hasattr(saved, "address"))
 
 # %% [markdown]
+# Draw: show_storage(result=result.detach(), saved=saved.detach()) | Two tensors, one storage.
+#
 # `result` and `saved` are two tensors. A node that kept the very tensor which keeps the node would be a
 # circle that is never freed, so autograd saves an output as a new tensor on the old storage. Views are new
 # tensors on an old storage, too. What all of them share is the **storage**:
@@ -3948,6 +4006,12 @@ for op in (aten.sort.values, aten.index_put_.default, aten.unfold.default):
     print("    results written:", [one.alias_info.is_write for one in schema.returns])
 
 # %% [markdown]
+# Draw: show_cells({str(op): [(one.name, "written" if one.alias_info is not None and
+# one.alias_info.is_write else "seen by a view" if one.alias_info is not None else False) for one
+# in op._schema.arguments] for op in (aten.sort.values, aten.index_put_.default,
+# aten.unfold.default)}) | The arguments of the three. One colour is for what is written, the
+# other for what the result is a view of.
+#
 # `is_write` is the `!` of the schema. A result with `alias_info` that is not written is a view. A fallback
 # cannot give one: what the CPU returns is a view of a copy. `unfold` needs a kernel of its own.
 #
@@ -4195,6 +4259,10 @@ if written("DeviceMemory", "Abacus"):
     print(len(chip.blocks), "blocks are left")
 
 # %% [markdown]
+# Draw: show_curves({name: list(enumerate(train("abacus", *run))) for name, run in
+# zip(("regression", "classifier"), runs, strict=True)}, "step", "loss") | Two networks learn on a
+# device that nobody sells.
+#
 # The second network uses operators that you never wrote a kernel for. They are slow, and right.
 #
 # **Predict.** Batch norm has no kernel either. `nn.BatchNorm1d(2)` starts with a `running_mean` of zeros, and

@@ -1,7 +1,7 @@
 """Every page and explorer as somebody meets it: on a phone and a desk, in light and in dark.
 
 No error in the console, no request to elsewhere, nothing wider than the window, nothing that axe-core
-calls serious or critical, and every control of an explorer by keyboard, with a focus to be seen.
+finds, and every control of an explorer by keyboard, with a focus to be seen.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ RUN = """async (rules) => {
     { id: "label-content-name-mismatch", selector: "[aria-label]:not(.ut-strip *, .ut-grids *)" },
   ] });
   const { violations } = await axe.run(document, { resultTypes: ["violations"], preload: false, ...rules });
-  return violations.filter(({ impact, id }) => ["serious", "critical"].includes(impact) || ["landmark-unique", "empty-table-header"].includes(id)).flatMap(({ id, nodes }) =>
+  return violations.flatMap(({ id, nodes }) =>
     nodes.slice(0, 3).map(({ target, failureSummary }) => `${id}: ${target.join(" ")}: ${failureSummary}`));
 }"""
 
@@ -73,7 +73,7 @@ RUN = """async (rules) => {
 # What axe does not see. The title of the contents stays while they are scrolled, so it must be opaque.
 # What is cut off must fade where it goes on; on a desk, that is for few lines of code. A column that is
 # a word wide is no column. And a sitting's page is twelve screens of 900 px long, or little more; of those
-# at most five follow each other without a view, a drawing or a table.
+# at most three follow each other without a view, a drawing or a table.
 LAYOUT = """(desk) => {
   const wrong = [];
   for (const title of document.querySelectorAll(".md-nav--secondary > .md-nav__title")) {
@@ -91,14 +91,14 @@ LAYOUT = """(desk) => {
     if (screens > 12.5) wrong.push(`${screens.toFixed(1)} screens`);
     const { top, bottom } = document.querySelector(".md-content__inner").getBoundingClientRect();
     let [seen, longest] = [top, 0];
-    for (const e of document.querySelectorAll(".ut-view, .md-typeset svg, .md-typeset img, .md-typeset table:not(.highlighttable)")) {
+    for (const e of document.querySelectorAll(".ut-view, .ut-still, .md-typeset svg, .md-typeset img, .md-typeset table:not(.highlighttable)")) {
       const { top: from, bottom: to, height } = e.getBoundingClientRect();
       if (height < 60) continue;
       longest = Math.max(longest, from - seen);
       seen = Math.max(seen, to);
     }
     longest = Math.max(longest, bottom - seen) / 900;
-    if (longest > 5.1) wrong.push(`nothing to look at for ${longest.toFixed(1)} screens`);
+    if (longest > 3.1) wrong.push(`nothing to look at for ${longest.toFixed(1)} screens`);
   }
   return wrong.slice(0, 5);
 }"""

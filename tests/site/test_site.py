@@ -93,6 +93,44 @@ def test_search_finds_a_page(
     page.close()
 
 
+ASKED = {
+    "view or reshape": "view-or-reshape",
+    "why is my graph breaking": "why-does-my-graph-break",
+    "ddp find_unused_parameters": "find-unused-parameters",
+    "why is my dataloader slow": "why-is-my-dataloader-slow",
+    "zero_grad set_to_none": "zero-grad-set-to-none",
+    "retain_graph": "backward-a-second-time",
+    "bf16 vs fp16": "bf16-or-fp16",
+    "module prefix state_dict": "module-prefix-in-state-dict",
+    "leaf variable in-place operation": "leaf-used-in-an-inplace-operation",
+    "which operator has no kernel": "could-not-run-aten",
+}
+"""Ten searches, as people type them, and the page of the question that answers each."""
+
+
+def test_a_search_leads_to_the_answer_in_two_clicks(built: Path, watch: Watch, site: str) -> None:
+    """One on a result among the first five, and at most one on a link of its page."""
+    page = watch.page
+    page.goto(site + "index.html")
+    page.click("input.md-search__input")
+    found = {}
+    for words, name in ASKED.items():
+        page.fill("input.md-search__input", "")
+        page.press("input.md-search__input", "End")  # the theme looks when a key is let go
+        page.wait_for_selector(".md-search-result__item a", state="detached")
+        page.fill("input.md-search__input", words)  # at once: no results of half a question
+        page.press("input.md-search__input", "End")
+        page.wait_for_selector(".md-search-result__item a", timeout=20_000)
+        hits = page.locator(".md-search-result__item > a").evaluate_all(
+            "(all) => all.slice(0, 5).map((a) => new URL(a.href).pathname.slice(1))"
+        )
+        linked = [(built / hit).read_text(encoding="utf-8") for hit in hits]
+        answers = f"questions/{name}.html"
+        if answers not in hits and not any(f"{name}.html" in html for html in linked):
+            found[words] = hits
+    assert not found
+
+
 MOST_BYTES = 500_000
 """The largest page that a telephone shows without a wait. Pictures in files of their own are apart."""
 
@@ -151,7 +189,9 @@ def test_no_link_of_the_site_leads_by_way_of_an_overview(built: Path) -> None:
     """Authors write `chapters/ch02_strides.md#reshape`; `site/book.py` knows which page has it."""
     for name in pages(built):
         html = (built / name).read_text(encoding="utf-8")
-        for chapter, anchor in re.findall(r'href="(?:[^"]*/)?(ch\d\d_\w+)\.html#([\w-]+)"', html):
+        for chapter, anchor in re.findall(
+            r'href="(?:[^"]*/)?(?<!myths/)(ch\d\d_\w+)\.html#([\w-]+)"', html
+        ):
             overview = (built / "chapters" / f"{chapter}.html").read_text(encoding="utf-8")
             assert anchor not in {name for _, _, name in MOVED.findall(overview)}, (name, anchor)
 
@@ -186,7 +226,8 @@ def test_the_search_leads_to_sentences(built: Path) -> None:
     chapters = [text for place, text in texts.items() if place.startswith("chapters/")]
     assert not [text for text in chapters if "<pre" in text]
     for path in sorted((ROOT / "site" / "myths").glob("*.py")):
-        assert not [m.anchor for m in read_myths(path)[1] if f"myths.html#{m.anchor}" not in texts]
+        where = f"myths/{path.stem}.html"
+        assert not [m.anchor for m in read_myths(path)[1] if f"{where}#{m.anchor}" not in texts]
 
 
 def test_nothing_heads_nothing_and_nobody_is_named(built: Path) -> None:
@@ -209,10 +250,14 @@ def test_every_glossary_entry_says_where_to_read_on(built: Path) -> None:
 
 
 def test_myths_begin_with_a_claim_and_end_with_output(built: Path) -> None:
-    html = (built / "myths.html").read_text(encoding="utf-8")
+    """And their old addresses, all on one page, lead on."""
+    overview = (built / "myths.html").read_text(encoding="utf-8")
     for path in sorted((ROOT / "site" / "myths").glob("*.py")):
+        html = (built / "myths" / f"{path.stem}.html").read_text(encoding="utf-8")
         for myth in read_myths(path)[1]:
             assert f'id="{myth.anchor}"' in html
+            link = rf'<a class="ut-moved" href="myths/{path.stem}.html#{myth.anchor}" id="{myth.anchor}"'
+            assert re.search(link, overview), myth.anchor
 
 
 def test_reading_is_about_exercises() -> None:
