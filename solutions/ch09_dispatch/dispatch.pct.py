@@ -926,10 +926,12 @@ def table_of(registered: list[str], keys: list[str]) -> dict[str, str]:
 
 
 some = ["CPU", "Meta", "AutogradCPU", "AutogradMeta", "ADInplaceOrView"]
-for registered in [[], ["CPU"], ["CompositeExplicitAutograd"], ["CompositeImplicitAutograd"]]:
-    print(*registered or ["nothing registered"])
-    for key, entry in table_of(registered, some).items():
-        print(f"    {key:16} {entry}")
+composites = ["CompositeExplicitAutograd"], ["CompositeImplicitAutograd"]
+entries_of = [table_of(registered, some) for registered in ([], ["CPU"], *composites)]
+print(f"{'at the key':16}{'nothing':17}{'CPU':17}{'Composite Explicit':23}Composite Implicit")
+for key in some:
+    nothing, cpu, explicit, implicit = (entries[key] for entries in entries_of)
+    print(f"{key:16}{nothing:17}{cpu:17}{explicit:23}{implicit}")
 
 # %% [markdown]
 # Without any registration, some keys have an entry all the same: a **backend fallback**, one kernel for
@@ -3552,8 +3554,8 @@ del row
 # %% [markdown]
 # ## What `.to("abacus")` calls
 #
-# Look: strides/cells#shape=3x4&ops=index.to.1&at=1 | What a view is, for a device too: `x[:, 1]` reads three of
-# the twelve elements of x's block, four apart.
+# Look: strides/cells#shape=3x4&ops=transpose.0.1&at=2x1 | What a view is, for a device too: `x.t()` of a 3 × 4 is the
+# same block, read with the strides (1, 4). Point at an element, and see its place.
 #
 # `plug_in` registers kernels for the device, in place of those from the call before. The two kernels below
 # only say that they were called.
