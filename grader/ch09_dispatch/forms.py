@@ -65,6 +65,7 @@ def refusal_rows(
 def _codes(tensors: Sequence[tuple[str, torch.Tensor]]) -> list[tuple[str, str]]:
     """Return rows of code that make tensors of these layouts, which share memory as they do."""
     homes: dict[int, str] = {}
+    dtypes: dict[int, torch.dtype] = {}
     found = []
     for name, x in tensors:
         storage = x.untyped_storage()
@@ -76,6 +77,8 @@ def _codes(tensors: Sequence[tuple[str, torch.Tensor]]) -> list[tuple[str, str]]
                 homes[storage._cdata] = f"memory{len(homes)}"
                 found.append((homes[storage._cdata], home))
             home = homes[storage._cdata]
+            if x.dtype != dtypes.setdefault(storage._cdata, x.dtype):
+                home += f".view({x.dtype})"
         offset = f", {x.storage_offset()}" if x.storage_offset() else ""
         found.append((name, f"{home}.as_strided({tuple(x.shape)}, {x.stride()}{offset})"))
     return found

@@ -171,8 +171,14 @@ def test_bytes(memory_asked):
         assert_equal(got["live bytes"], nbytes, case + "Bytes of the chip in use.")
 
 
-def test_array(memory_arrays, rng):
+def test_array(memory_arrays, memory_in_its_block, x, rng):
     """`array` is on the tensor's own memory, with its dtype, size and strides: of the device, or the CPU."""
+    got = memory_in_its_block.ask(x).value
+    case = "y = x.to('abacus'), of shape (3, 4) in float32. "
+    bytes_of_x = x.view(torch.uint8).flatten().tolist()
+    assert_equal(got["block"], bytes_of_x, case + "The bytes in the chip's block.")
+    with about(of=case + "The values of y, after the chip's block was filled with zeros. "):
+        assert_same_bits(got["zeroed"], torch.zeros(3, 4))
     inputs = [whole_numbers(rng, (3, 4), 1, 99), whole_numbers(rng, (3, 4), 0, 1).bool()]
     for got, expected in zip(memory_arrays.ask(inputs).value, expected_arrays(inputs), strict=True):
         said = "Type, dtype, size and strides (in elements) of "

@@ -123,6 +123,7 @@ def test_including_and_excluding(walks):
         [["excluding", ["AutogradCPU"], [["fails"]]]],
         [["including", more, [call("cpu"), ["fails"]]]],
         [["including", more, []], ["excluding", ["ADInplaceOrView"], []]],
+        [["makes", "including", more], ["makes", "excluding", ["AutogradCPU"]]],
     ]
     cases = [scenario(ALL, *steps, call("cpu")) for steps in (*once, *nested)]
     inside = {**ALL, "AutocastCPU": ["excluding", ["AutocastCPU"], ["calls", "f"]]}

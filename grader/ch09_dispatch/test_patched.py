@@ -126,6 +126,22 @@ def test_key(patching):
     )
 
 
+def test_keys_in_progress(patching):
+    """`original` goes on from where the call is, with its keys: those of this call, not of another."""
+    two_layouts = """
+        with patched(aten.sin.default, "AutogradCPU", noting("sin")):
+            dense, sparse = x.sin(), x.to_sparse().sin()
+        note(torch.equal(dense, sparse.to_dense()))
+    """
+    from_below = """
+        cpu = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+        with patched(aten.sin.default, "AutogradCPU", noting("autograd")):
+            with patched(aten.sin.default, "CPU", noting("cpu")):
+                aten.sin.default.redispatch(cpu, x)
+    """
+    compare(patching, [(two_layouts, ["sin", "sin", True]), (from_below, ["cpu"])])
+
+
 @points(2)
 def test_nested(patching):
     """A second `patched` at the same place stands in front of the first, until it ends."""

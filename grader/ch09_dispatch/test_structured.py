@@ -198,7 +198,8 @@ def test_size_refused(refused, rng):
 def test_overlap(refused, formed, rng):
     """Repeated elements and partial overlap are refused; the same elements, and neighbours, are not."""
     x, square = numbers(rng, 8), numbers(rng, 3, 3)
-    wide = numbers(rng, 1, 3)
+    wide, doubles = numbers(rng, 1, 3), numbers(rng, 8, dtype=torch.float64)
+    floats = doubles.view(torch.float32)
     refuse(
         refused,
         [
@@ -207,6 +208,7 @@ def test_overlap(refused, formed, rng):
             ("out", "half", [square[:2]], torch.ones(3).expand(2, 3)),
             ("inplace", "plus", [wide.expand(3, 3), square], None),
             *_overlapping(x, square),
+            ("out", "half", [doubles[:3]], floats[5:8]),  # bytes 0 to 24, and 20 to 32
         ],
     )
     y, grid = numbers(rng, 8), numbers(rng, 3, 3)
@@ -216,6 +218,7 @@ def test_overlap(refused, formed, rng):
         ("out", "half", [y[:4]], y[4:]), ("out", "plus", [y[4:], torch.ones(4)], y[:4]),
         ("inplace", "plus", [y[2:5], y[5:]], None), ("inplace", "plus", [y[3:6], y[:3]], None),
         ("out", "half", [torch.ones(1, 3)], torch.zeros(3).as_strided((1, 3), (0, 1))),
+        ("out", "half", [floats[1:4]], doubles[2:5]),  # bytes 4 to 16, and 16 to 40
     ]  # fmt: skip
     for case in fine:
         compare(formed, [case])

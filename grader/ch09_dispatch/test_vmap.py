@@ -117,6 +117,7 @@ def test_dimensions(mapped, example):
     """Numbers of dimensions, from the front and from the end; several, and none."""
     for expression in (
         "x.sum(0), x.sum(-2), x.sum(1, keepdim=True), x.sum((0, -1)), x.sum()",
+        "x.sum(()), x.amax(()), y.sum([], keepdim=True)",
         "x.mean(-1), x.mean((0, 1)), x.amax(0), x.amax((-1, 0), keepdim=True), x.amax()",
         "x[1], x.select(-1, 2), x[:, -1], x.select(0, -1)",
         "x.unsqueeze(0), x.unsqueeze(-1), x.unsqueeze(1), y.unsqueeze(-2)",
@@ -225,6 +226,7 @@ def test_refused(mapped, example, draw):
         assert_raises(asked, "RuntimeError", what, on([line], example, 0, 0))
     for tensors, in_dims in (
         ([example[0], example[0][:, 0][:2], example[2]], 0),
+        ([example[0], example[1][:1], example[2]], 0),
         (example, (None, None)),
     ):
         asked = mapped.ask(["return x + 1"], tensors, in_dims, 0)

@@ -154,6 +154,8 @@ def steps_as_code(steps: Sequence[Any], outcomes: Iterator[str], indent: str = "
                 lines += [f"{indent}thread.start()", f"{indent}thread.join()"]
             case ["fails"]:
                 lines.append(f"{indent}raise OSError")
+            case ["makes", guard, keys]:
+                lines.append(f"{indent}made = d.{guard}({list(keys)!r})")
             case [guard, keys, inner]:
                 caught = ["fails"] in inner
                 inside = indent + "    " if caught else indent

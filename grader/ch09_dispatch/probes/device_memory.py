@@ -76,6 +76,20 @@ def memory_arrays(student, inputs):
     return on_memory(student, body)
 
 
+@probe
+def memory_in_its_block(student, x):
+    """Return the bytes of the one block in use, and the tensor once the chip has zeros in it."""
+
+    def body(memory, chip):
+        there = x.to("abacus")
+        [block] = [one for one in chip.blocks.values() if one.size]
+        found = {"block": block.tolist()}
+        block[...] = 0
+        return found | {"zeroed": there.cpu()}
+
+    return on_memory(student, body)
+
+
 def expected_arrays(inputs):
     """Return what `memory_arrays` should give."""
     found = []

@@ -3,7 +3,7 @@
 A scenario is data, with the keys
     order: all keys, the most urgent first
     kernels: lists [op, key, action]; op None for a fallback
-    steps: what is done, see `run`
+    steps: what is done, see `run`; ["makes", guard, keys] makes a context manager that nobody enters
 An action is what a kernel does after it was noted:
     "computes", "hands on" (redispatches with the keys after its own), "fails",
     "fallthrough" (which is registered in place of a kernel),
@@ -48,6 +48,7 @@ class Player:
         self.dispatcher, self.order = dispatcher, scenario["order"]
         self.samples = samples()
         self.notes = []
+        self.made = []
         self.stops = 0
         for op, key, action in scenario["kernels"]:
             if op is None:
@@ -113,7 +114,7 @@ class Player:
         return self.samples.get(given, given) if isinstance(given, str) else given
 
     def run(self, steps):
-        """Do steps: call, redispatch, including, excluding, thread, fails."""
+        """Do steps: call, redispatch, including, excluding, makes, thread, fails."""
         for step in steps:
             match step:
                 case ["call", op, args, kwargs]:
@@ -128,6 +129,8 @@ class Player:
                             self.run(inner)
                     except Broken:
                         self.notes.append("left by an exception")
+                case ["makes", guard, keys]:
+                    self.made.append(getattr(self.dispatcher, guard)(list(keys)))
                 case ["thread", inner]:
                     self.in_thread(inner)
                 case ["fails"]:
