@@ -146,7 +146,8 @@ class Residual(nn.Module):
 
 
 model = Residual()
-print(model(torch.ones(1)).item(), nn.Sequential(*model.children())(torch.ones(1)).item())
+x = torch.ones(1)
+print(model(x).item(), nn.Sequential(*model.children())(x).item())
 
 # %% backward-hooks-change-outputs hooks-and-when-each-is-called
 # A backward hook lets you change what a layer passes on.
@@ -155,7 +156,13 @@ print(model(torch.ones(1)).item(), nn.Sequential(*model.children())(torch.ones(1
 from torch import nn
 
 layer = nn.Linear(2, 2)
-layer.register_full_backward_hook(lambda module, grad_in, grad_out: (torch.zeros_like(grad_in[0]),))
+
+
+def zeros(module, grad_in, grad_out):
+    return (torch.zeros_like(grad_in[0]),)
+
+
+layer.register_full_backward_hook(zeros)
 x = torch.ones(1, 2, requires_grad=True)
 layer(x).sum().backward()
 print(x.grad.tolist(), layer.weight.grad.tolist())
@@ -174,7 +181,8 @@ class Summed(nn.Module):
 
 for old in (True, False):
     model, seen = Summed(), []
-    register = model.register_backward_hook if old else model.register_full_backward_hook
+    name = "register_backward_hook" if old else "register_full_backward_hook"
+    register = getattr(model, name)
     register(lambda module, grad_in, grad_out: seen.append(grad_in[0].shape))
     model(torch.ones(2, 4, requires_grad=True)).sum().backward()
     print(seen)
@@ -199,7 +207,8 @@ except RuntimeError as error:
 from torch import nn
 
 layer, seen = nn.TransformerEncoderLayer(8, 2, batch_first=True), []
-layer.self_attn.register_forward_hook(lambda module, args, output: seen.append(output[1]))
+attention = layer.self_attn
+attention.register_forward_hook(lambda module, args, out: seen.append(out[1]))
 layer(torch.ones(1, 3, 8))
 print(seen)
 

@@ -53,7 +53,8 @@ print(got.is_shared(), got.data_ptr() == row.data_ptr())
 from torch.utils.data.distributed import DistributedSampler
 
 for drop in (False, True):
-    shards = [DistributedSampler(range(10), 3, r, shuffle=False, drop_last=drop) for r in range(3)]
+    options = {"shuffle": False, "drop_last": drop}
+    shards = [DistributedSampler(range(10), 3, rank, **options) for rank in range(3)]
     print([list(shard) for shard in shards])
 
 # %% epochs-differ distributed_indices
@@ -179,7 +180,8 @@ except RuntimeError as error:
 # There is a default one. `batch_size=None` is what turns batching off.
 from torch.utils.data import DataLoader
 
-print(list(DataLoader(range(4), batch_size=2)), list(DataLoader(range(2), batch_size=None)))
+print(list(DataLoader(range(4), batch_size=2)))
+print(list(DataLoader(range(2), batch_size=None)))
 
 # %% pinning-is-free what-pinning-is
 # `pin_memory=True` makes loading faster.
@@ -188,7 +190,8 @@ print(list(DataLoader(range(4), batch_size=2)), list(DataLoader(range(2), batch_
 from torch.utils.data import DataLoader
 
 batch = next(iter(DataLoader(torch.zeros(4, 2), batch_size=2, pin_memory=True)))
-print("pinned only if there is a GPU:", batch.is_pinned() == torch.accelerator.is_available())
+found = batch.is_pinned() == torch.accelerator.is_available()
+print("pinned only if there is a GPU:", found)
 
 # %% first-come-first-served prefetch_plan
 # The batch that is ready first comes first.

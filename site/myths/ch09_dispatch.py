@@ -5,7 +5,8 @@
 #
 # The dtype is in no key, a quantized one aside. Kernels for float and for integers are one kernel to the dispatcher, and the switch between them is inside.
 keys = torch._C._dispatch_keys
-print(keys(torch.ones(2)) == keys(torch.ones(2, dtype=torch.int64)), keys(torch.ones(2)))
+floats, integers = torch.ones(2), torch.ones(2, dtype=torch.int64)
+print(keys(floats) == keys(integers), keys(floats))
 
 # %% requires-grad-is-a-key Dispatcher
 # `requires_grad=True` adds the key of autograd.
@@ -85,7 +86,8 @@ from torch.profiler import ProfilerActivity, profile
 a, b, out = torch.ones(1000), torch.ones(1000).double(), torch.empty(1000)
 with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
     torch.add(a, b, out=out)
-allocated = sum(e.self_cpu_memory_usage for e in seen.events() if e.self_cpu_memory_usage > 0)
+used = [event.self_cpu_memory_usage for event in seen.events()]
+allocated = sum(size for size in used if size > 0)
 print(allocated, "bytes, for an out of", out.nbytes)
 
 # %% functionalized-writes-nothing functionalize
@@ -101,6 +103,7 @@ def f(x):
     return x.sum()
 
 
-graph = make_fx(torch.func.functionalize(f, remove="mutations_and_views"))(torch.ones(2, 2)).graph
+pure = torch.func.functionalize(f, remove="mutations_and_views")
+graph = make_fx(pure)(torch.ones(2, 2)).graph
 calls = [node.target for node in graph.nodes if node.op == "call_function"]
 print([call for call in calls if call._schema.is_mutable])
