@@ -209,3 +209,207 @@ def join(gathered: torch.Tensor, length: int) -> torch.Tensor:
 
 # %% grade="cut"
 grade("cut")
+
+# %% [markdown] exercise="redistribute"
+# title: From one layout to another
+# minutes: 55
+# difficulty: 4
+# points: 9
+# short: true
+# prerequisites: [cut]
+# teaches: >-
+#   the three layouts that a tensor of several ranks has, that collectives are ways from one to another,
+#   and which way costs nothing.
+# leaves out: meshes of several dimensions, and sums other than plain ones.
+# off limits: [sharding, torch.distributed.all_gather_object, torch.distributed.gather, torch.distributed.broadcast]
+# forbids: "PyTorch's own sharding; `gather`, `broadcast` and objects"
+
+# %% [markdown]
+# Four ranks compute `x @ w` together. There are two ways to share out the products. Each rank may have some
+# **columns** of `w`: then it gets some columns of the result, finished. Or some **rows** of `w`, and the
+# columns of `x` that go with them: then it gets a matrix of the full size, in which most of each sum is
+# missing. The result is there, but nobody has it: it is the sum of what all have.
+#
+# So a tensor of several ranks is laid out, its **placement**, in one of three ways:
+#
+# | placement | each rank has | the tensor is |
+# |---|---|---|
+# | `"replicate"` | all of it | what any rank has |
+# | `("shard", dim)` | its part along `dim`, by the rule of `cut` | the parts, one behind the other |
+# | `"partial"` | a tensor of the full size | the sum of what all ranks have |
+#
+# In PyTorch these are `Replicate()`, `Shard(dim)` and `Partial()`, and they are part of a `DTensor`. It changes
+# them on its own when an operator needs it. Nothing in the program says so:
+
+# %%
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from torch.distributed.tensor import DTensor, Partial, Replicate
+
+doings = {
+    "x * 2": lambda x: x * 2,
+    "x + 1": lambda x: x + 1,
+    "x.relu()": torch.relu,
+    "x.sum(1)": lambda x: x.sum(1),
+    "x.softmax(1)": lambda x: x.softmax(1),
+}
+
+
+def said(rank):
+    mesh = init_device_mesh("cpu", (4,))
+    found = []
+    for placement, mine in ((Shard(1), torch.ones(8, 2)), (Partial(), torch.ones(8, 8))):
+        x = DTensor.from_local(mine, mesh, [placement])
+        for name, do in doings.items():
+            with watch_collectives() as seen:
+                do(x)
+            found.append((str(placement), name, seen.events))
+    return found
+
+
+for placement, name, events in on_ranks(4, said)[0]:
+    print(f"{placement:>12} {name:14}", *(f"{what} {size}" for what, size in events))
+
+# %% [markdown]
+# Twice a sum is the sum of what is twice as much, so `x * 2` of a partial tensor needs nobody. To add 1 on
+# each of four ranks would add 4. So the sum is made first. A softmax along a dim that is cut up needs the
+# whole row.
+#
+# **Predict.** A DTensor of 8 × 8 `float32`, sharded along dim 0 on four ranks, is wanted along dim 1. Of its
+# 64 bytes each rank needs a quarter. The other three quarters are to go to the others. How many bytes in all
+# does a rank **receive** where everybody sends each part to whom it belongs?
+
+# %%
+predict(..., lambda: 3 * (2 * 2) * 4)
+
+# %% [markdown]
+# On CPU, DTensor gathers all of it there and throws most away: 192 bytes received. On your way nothing
+# is received that is not kept.
+#
+# `dist.all_to_all_single(out, x, out_sizes, in_sizes)` cuts `x` along dim 0 into one piece for each rank, sends
+# piece `r` to rank `r`, and puts what comes from rank `r` into piece `r` of `out`. The sizes may differ, and
+# may be 0:
+
+# %%
+
+
+def exchanged(rank):
+    x = torch.tensor([10, 11, 12]) if rank == 0 else torch.tensor([20])
+    sent, came = ([1, 2], [1, 0]) if rank == 0 else ([0, 1], [2, 1])
+    out = torch.empty(sum(came), dtype=torch.int64)
+    dist.all_to_all_single(out, x, came, sent)
+    return out.tolist()
+
+
+print(on_ranks(2, exchanged))
+
+# %% [markdown]
+# The other collectives know no sizes. To `dist.all_gather_single(out, x)` all ranks bring as much, and `out`
+# has room for all. `dist.reduce_scatter_single(out, x)` adds up what all ranks have, cuts the sum into equal
+# parts along dim 0, and gives each rank one. All of them want contiguous tensors.
+#
+# **Write `redistribute(local, shape, source, target, group=None)`.** Every rank of `group` calls it. A tensor
+# of `shape`, of up to three dims, is laid out over the group as `source` says, and `local` is what this rank
+# has of it. Return what it has of the same tensor laid out as `target` says.
+#
+# | from | to | by |
+# |---|---|---|
+# | `"replicate"` | anything | no message |
+# | `("shard", dim)` | `"replicate"` | one all-gather |
+# | `("shard", dim)` | `("shard", other)` | one all-to-all |
+# | `("shard", dim)` | `"partial"` | no message |
+# | `"partial"` | `"replicate"` | one all-reduce |
+# | `"partial"` | `("shard", dim)` | one reduce-scatter |
+# | anything | the same | no message |
+#
+# - Parts may differ in size, and some ranks may have an empty one. What a collective needs to be equal is
+#   padded; more than that nobody brings.
+# - What is partial is exact: where a tensor becomes partial, the sum of what the ranks have is the tensor to
+#   the last bit, for floats of any size.
+# - The result is a new tensor: it shares no memory with `local`, and `local` stays as it was. It may lie in memory
+#   as you like. So may `local`.
+# - `group` may be some of the ranks only. A rank's number in it is `dist.get_rank(group)`.
+#
+# <details><summary>Hint 1: one dim for all</summary>
+#
+# Collectives cut and put together along dim 0. `x.movedim(dim, 0)` makes a view in which your dim is the first;
+# `x.movedim(0, dim)` goes back. `.contiguous()` copies it where it must.
+#
+# </details>
+# <details><summary>Hint 2: nothing to say</summary>
+#
+# To make a partial tensor, one rank keeps what it has and all others have zeros. From shards, each rank puts its
+# part into zeros of the full shape. To divide by the number of ranks is a rounding.
+#
+# </details>
+# <details><summary>Hint 3: from dim to dim</summary>
+#
+# Cut your part along the *new* dim into a piece for each rank, with the sizes of `cut`. What you get from
+# rank `r` is as long as *its* part along the old dim, and as your own along the new one. Put these together
+# along the old dim. On the way they are flat: `reshape(-1)`, `torch.cat`, `split`, `view`.
+#
+# </details>
+
+
+# %% solution="redistribute"
+def redistribute(
+    local: torch.Tensor,
+    shape: tuple[int, ...],
+    source: str | tuple[str, int],
+    target: str | tuple[str, int],
+    group: dist.ProcessGroup | None = None,
+) -> torch.Tensor:
+    """Return this rank's part of a tensor of `shape` in another layout, a new tensor.
+
+    source, target: "replicate", "partial" or ("shard", dim)
+    """
+    ### BEGIN SOLUTION
+    rank, ranks = dist.get_rank(group), dist.get_world_size(group)
+
+    def sizes(dim):
+        return [size for _, size in cut(shape[dim], ranks)]
+
+    if source == target:
+        return local.clone()
+    if source == "replicate":
+        if target == "partial":  # one rank has it, so nothing is rounded
+            return local.clone() if rank == 0 else torch.zeros_like(local)
+        return local.split(sizes(target[1]), target[1])[rank].clone()
+    if source == "partial" and target == "replicate":
+        total = local.clone(memory_format=torch.contiguous_format)
+        dist.all_reduce(total, group=group)
+        return total
+    if source == "partial":
+        dim = target[1]
+        terms = pad(local.movedim(dim, 0), sizes(dim)[0] * ranks, 1)
+        own = terms.new_empty(sizes(dim)[0], *terms.shape[1:])
+        dist.reduce_scatter_single(own, terms, group=group)
+        return own[: sizes(dim)[rank]].movedim(0, dim)
+    dim = source[1]
+    if target == "partial":
+        term = local.new_zeros(shape)
+        term.split(sizes(dim), dim)[rank].copy_(local)
+        return term
+    if target == "replicate":
+        own = pad(local.movedim(dim, 0), shape[dim], ranks)
+        gathered = own.new_empty(ranks * len(own), *own.shape[1:])
+        dist.all_gather_single(gathered, own, group=group)
+        return join(gathered, shape[dim]).movedim(0, dim)
+    # each rank's rows cut into everybody's columns: piece r goes to rank r
+    leaving = local.split(sizes(target[1]), target[1])
+    shapes = []
+    for size in sizes(dim):
+        of_rank = list(leaving[rank].shape)
+        of_rank[dim] = size
+        shapes.append(of_rank)
+    counts = [math.prod(of_rank) for of_rank in shapes]
+    came = local.new_empty(sum(counts))
+    sent = torch.cat([piece.reshape(-1) for piece in leaving])
+    dist.all_to_all_single(came, sent, counts, [p.numel() for p in leaving], group=group)
+    pieces = zip(came.split(counts), shapes, strict=True)
+    return torch.cat([piece.view(of_rank) for piece, of_rank in pieces], dim)
+    ### END SOLUTION
+
+
+# %% grade="redistribute"
+grade("redistribute")
