@@ -20,8 +20,8 @@
 # preload: [torch._dynamo, torch.distributed.fsdp, torch.distributed.tensor.parallel, torch.distributed.checkpoint, torch.distributed.pipelining]
 # off limits:
 #   sharding:
-#     says: "PyTorch's own sharding: DTensor, FSDP, pipelining, checkpoints, collectives for autograd, DDP"
-#     rules: [torch.distributed.tensor, torch.distributed.fsdp, torch.distributed.pipelining, torch.distributed.checkpoint, torch.distributed.nn, torch.distributed._functional_collectives, torch.nn.parallel.DistributedDataParallel]
+#     says: "PyTorch's own sharding: DTensor, FSDP, pipelining, functional collectives, DDP"
+#     rules: [torch.distributed.tensor.DTensor, torch.distributed.tensor.distribute_tensor, torch.distributed.tensor.parallel.parallelize_module, torch.distributed.fsdp, torch.distributed.pipelining, torch.distributed._functional_collectives, torch.nn.parallel.DistributedDataParallel]
 
 # %% [markdown]
 # ## What to bring
@@ -413,3 +413,569 @@ def redistribute(
 
 # %% grade="redistribute"
 grade("redistribute")
+
+# %% [markdown] sitting="layers"
+# question: How do several ranks compute one layer?
+# reached: >-
+#   The first matrix is cut by columns, the second by rows: one sum at the end, and in backward one
+#   sum at the beginning. Where rows of the batch are cut up too, the sums become gathers and scatters.
+
+# %% [markdown] exercise="mlp"
+# title: Two layers, cut apart
+# minutes: 45
+# difficulty: 4
+# points: 9
+# short: true
+# prerequisites: []
+# teaches: >-
+#   why two layers in a row need one collective forward and one backward, and that autograd knows nothing
+#   of a collective: what its backward is, you decide.
+# leaves out: dropout, and layers that are cut by their inputs first.
+# off limits: [sharding]
+
+# %% [markdown]
+# Most weights of a transformer are in pairs: a layer that makes a token wide, an activation, a layer that
+# makes it narrow again. Cut the first matrix by its **outputs**. Each rank gets some hidden features,
+# finished, and can apply the activation to them on its own. Cut the second by its **inputs**, at the same
+# places. Each rank has just the features that its part wants, and what it gets is a term of a sum:
+#
+# | | shape | on each rank | placement |
+# |---|---|---|---|
+# | `x` | (batch, features) | all of it | replicate |
+# | `up` | (hidden, features) | some rows | shard 0 |
+# | `h` | (batch, hidden) | some columns | shard 1 |
+# | `down` | (features, hidden) | some columns | shard 1 |
+# | `h @ down.T` | (batch, features) | a term | partial |
+# | the output | (batch, features) | the sum | replicate |
+#
+# One all-reduce, at the end, however many hidden features there are. Now backward. Every rank has the whole
+# output and computes the same loss of it. Before you write it, look at what autograd makes of a collective:
+
+
+# %%
+def through_a_sum(rank):
+    w = torch.tensor([3.0], requires_grad=True)
+    y = w * (rank + 1)
+    dist.all_reduce(y)  # in place, on a tensor that has a history
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        y.backward()
+    said = [str(warning.message).partition(" to the")[0] for warning in caught]
+    return y.item(), w.grad.item(), said
+
+
+for found in on_ranks(2, through_a_sum):
+    print(*found)
+
+# %% [markdown]
+# No error. In `backward` there is a warning, once in a process, that is easily lost among others. The gradient is
+# that of the product: backward goes through the sum as if it were not there. Is that wrong? It depends on the question. If
+# each rank's loss is *its own* and their sum is meant, then a term of rank 0 counts in both losses, and its
+# gradient is the sum of both: 2 and 4 in place of 1 and 2. Here all ranks have **one** loss, and each has
+# computed all of it. Then a term's gradient is the output's, as it is.
+#
+# `torch.distributed.nn.functional.all_reduce` answers the first question: its backward is an all-reduce.
+# Who takes it for one loss gets gradients that are too large.
+#
+# **Predict.** Four ranks, one loss that all of them compute, and an all-reduce whose backward is an
+# all-reduce. How many times too large is the gradient of a weight?
+
+
+# %%
+def too_large(rank):
+    from torch.distributed.nn.functional import all_reduce
+
+    w = torch.tensor([1.0], requires_grad=True)
+    all_reduce(w * 1.0).sum().backward()
+    return w.grad.item()
+
+
+predict(..., lambda: round(on_ranks(4, too_large)[0]))
+
+# %% [markdown]
+# And at the other end: each rank computes a gradient of `x` from *its* hidden features. That is a term
+# again, of a sum over all hidden features. So the copy of `x` that every rank begins with is not nothing.
+# It is a function of its own:
+#
+# | | forward | backward |
+# |---|---|---|
+# | f, where `x` comes in | nothing | all-reduce |
+# | g, where the terms go out | all-reduce | nothing |
+#
+# Each is the other one's mirror. Leave f out, and the gradients of all four weights are right to the last
+# bit, and the loss of this step is. Only what lies *below*, the layers before, learns something else on each
+# rank.
+#
+# Look: autograd/graph#code=x = torch.ones(2, requires_grad=True);a = x * 2;b = x * 3;y = a + b;loss = y.sum() |
+# `x` is used twice, so its gradient is a sum of two terms. If `a` and `b` are on two ranks, somebody has to
+# add them up.
+#
+# **Write `mlp(x, up, up_bias, down, down_bias, group=None)`.** It computes
+# `F.linear(F.gelu(F.linear(x, up, up_bias)), down, down_bias)` of weights that are shared out over `group`.
+#
+# - `x` (batch, features) and `down_bias` (features,) are whole on every rank, and the same. Of `up`,
+#   `up_bias` and `down` each rank has its hidden features: (mine, features), (mine,) and (features, mine). How
+#   many these are may differ. A rank may have none.
+# - Every rank returns the whole output. All compute the same loss of it and call `backward`. Then each has
+#   the gradients that one process with all weights would have: of `x` and `down_bias` all of it, of the others
+#   its part.
+# - Forward is one all-reduce of the output's bytes, and nothing else is said. Backward is one all-reduce of
+#   the bytes of `x`.
+# - Under `torch.no_grad()` it computes the same.
+#
+# <details><summary>Hint 1: a function with a backward of its own</summary>
+#
+# A `torch.autograd.Function` has two static methods. `forward(ctx, x, group)` may keep the group as
+# `ctx.group`; `backward(ctx, grad)` returns a gradient for each argument of `forward`, `None` for the group.
+#
+# </details>
+# <details><summary>Hint 2: do not return what you were given</summary>
+#
+# Where f has nothing to do, `x.view_as(x)` is a new tensor with the same memory. And a gradient that came in is
+# not yours to write into: `grad.clone()` first, contiguous.
+#
+# </details>
+# <details><summary>Hint 3: the bias</summary>
+#
+# What every rank adds before the sum is in it n times. The first bias belongs to hidden features, of which each
+# is on one rank. The second one is added once, behind the sum.
+#
+# </details>
+
+
+# %% solution="mlp"
+def mlp(
+    x: torch.Tensor,
+    up: torch.Tensor,
+    up_bias: torch.Tensor,
+    down: torch.Tensor,
+    down_bias: torch.Tensor,
+    group: dist.ProcessGroup | None = None,
+) -> torch.Tensor:
+    """Return two layers' output (batch, features), their hidden features shared out over `group`.
+
+    x: (batch, features), on every rank the same
+    up, up_bias, down: (mine, features), (mine,), (features, mine), this rank's hidden features
+    """
+
+    ### BEGIN SOLUTION
+    class Enter(torch.autograd.Function):
+        """All ranks begin with the same; what each finds out about it is a term."""
+
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            total = grad.clone(memory_format=torch.contiguous_format)
+            dist.all_reduce(total, group=group)
+            return total
+
+    class Leave(torch.autograd.Function):
+        """Each rank ends with a term; what the loss says of the sum holds for each of them."""
+
+        @staticmethod
+        def forward(ctx, term):
+            total = term.clone(memory_format=torch.contiguous_format)
+            dist.all_reduce(total, group=group)
+            return total
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    hidden = F.gelu(F.linear(Enter.apply(x), up, up_bias))
+    return Leave.apply(F.linear(hidden, down)) + down_bias
+    ### END SOLUTION
+
+
+# %% grade="mlp"
+grade("mlp")
+
+# %% [markdown]
+# In PyTorch, `parallelize_module` does this to a module that you wrote for one process. Its weights become
+# DTensors, and the collectives follow from the placements:
+
+# %%
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from torch.distributed.tensor.parallel import (
+        ColwiseParallel,
+        RowwiseParallel,
+        parallelize_module,
+    )
+
+
+def by_plan(rank):
+    model = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 4))
+    plan = {"0": ColwiseParallel(), "2": RowwiseParallel()}
+    parallelize_module(model, init_device_mesh("cpu", (4,)), plan)
+    x = torch.ones(2, 4, requires_grad=True)
+    with watch_collectives() as seen:
+        out = model(x)
+        seen.note("backward")
+        out.sum().backward()
+    return tuple(model[0].weight.to_local().shape), seen.events
+
+
+shape, events = on_ranks(4, by_plan)[0]
+print("up:", shape, *(f"{what} {size}" if size else what for what, size in events))
+
+# %% [markdown]
+# These two messages are yours. (PyTorch's want hidden features that come out even. Yours take any.)
+
+# %% [markdown] exercise="sequence_block"
+# title: Cut the rows as well
+# minutes: 45
+# difficulty: 4
+# points: 10
+# prerequisites: [redistribute, mlp]
+# teaches: >-
+#   that an all-reduce is a reduce-scatter and an all-gather, and what can be done on shards in between; that
+#   these two are each other's backward; and whose gradients nobody adds up unless you do.
+# leaves out: attention, dropout, and gathering again in backward instead of keeping what was gathered.
+# off limits: [sharding]
+
+# %% [markdown]
+# Before the two layers there is a norm. In `mlp` every rank has all of `x`, so each of them normalises all rows
+# and keeps them all for backward: the same work and the same memory, n times. That part was not cut.
+#
+# It can be cut the other way. A norm looks at one row (a token) at a time, so each rank takes some **rows**. Where
+# the layers begin, every rank wants all rows: an all-gather. Where they end there is a sum, of which each rank
+# wants its rows alone: a reduce-scatter.
+#
+# | | rows | features | placement |
+# |---|---|---|---|
+# | `x`, and its norm | mine | all | shard 0 |
+# | what the layers get | all | all | replicate |
+# | hidden features | all | mine | shard 1 |
+# | what they give | all | all | partial |
+# | the output | mine | all | shard 0 |
+#
+# What does it cost? In chapter 8 you built an all-reduce of two halves. The first leaves each rank one piece
+# of the sum: that is a reduce-scatter. The second sends these pieces round: an all-gather.
+#
+# Look: ddp/ring#panel=ring&n=4&size=8&step=3 | An all-reduce at its half: each rank has one piece of the sum. Here
+# the norm steps in, on that piece, before the second half.
+#
+# **Predict.** For its all-reduce of 96 MB in `mlp`, a rank of four sends 144 MB. How many MB does it send for a
+# reduce-scatter and an all-gather of the same tensor?
+
+# %%
+predict(..., lambda: 2 * 96 * 3 // 4)
+
+# %% [markdown]
+# The same. Now backward. What is the backward of an all-gather? A row went to all ranks, each of them made something of
+# it, and all of that is in the loss. So its gradient is the **sum** of what all ranks say of that row: a
+# reduce-scatter. And a reduce-scatter's backward is an all-gather. To take your own rows out of your own gradient is
+# the tempting line, and it is wrong:
+
+
+# %%
+def one_row_each(rank):
+    row = torch.tensor([rank + 1.0])
+    rows = torch.empty(2)
+    dist.all_gather_single(rows, row)
+    # each rank multiplies both rows by a weight of its own, 10 or 100; the loss is the sum of all four
+    grad_of_rows = torch.full((2,), [10.0, 100.0][rank])
+    total = torch.empty(1)
+    dist.reduce_scatter_single(total, grad_of_rows)
+    return {"cut out": grad_of_rows[rank].item(), "summed": total.item()}
+
+
+print(on_ranks(2, one_row_each))
+
+# %% [markdown]
+# One more thing is shared. Every rank has the norm's weight and bias, and each uses them on its own rows. So each
+# finds out a term of their gradients. Nobody adds these up unless you do. The ranks' copies would drift apart, with
+# a loss that still falls.
+#
+# And what of a dropout between? On a rank's rows it should draw for these rows alone. Forks, and programs that all
+# call `torch.manual_seed(0)`, have the same random state, and so the same mask on every shard. DTensor on CPU has it
+# so, too, and warns of it:
+
+
+# %%
+def masks(rank):
+    torch.manual_seed(0)
+    rows = distribute_tensor(torch.ones(8, 16), init_device_mesh("cpu", (4,)), [Shard(0)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it may not be complete on CPU
+        return F.dropout(rows, 0.5).to_local().tolist()
+
+
+print("different masks on four shards:", len({str(mask) for mask in on_ranks(4, masks)}))
+
+# %% [markdown]
+# **Write `sequence_block(x, rows, norm_w, norm_b, up, down, group=None)`.** It computes
+# `F.linear(F.gelu(F.linear(F.layer_norm(x, (features,), norm_w, norm_b), up)), down)` of `rows` rows and some hidden
+# features, both of them shared out over `group`.
+#
+# - `x` (mine, features) has this rank's rows by the rule of `cut`: they may differ in number, and some ranks may
+#   have none. `norm_w` and `norm_b` (features,) are whole on every rank. `up` (hidden, features) and `down` (features, hidden)
+#   are this rank's hidden features, as in `mlp`.
+# - Return this rank's rows of the output, (mine, features).
+# - The loss is the **sum** of what the ranks compute, each of its own rows. After `backward` each rank has the gradients
+#   of that: of `x` its rows, of `norm_w` and `norm_b` all of it, of `up` and `down` its part.
+# - Forward says one all-gather and one reduce-scatter. Backward says the same, and the gradients of the norm:
+#   one all-reduce or two, of their bytes. What is not even is padded, and no more than that is sent.
+# - Autograd keeps of the norm what this rank's rows need. Weights aside, it keeps at most `rows * (features + 2 * hidden)`
+#   numbers for the layers, and `3 * mine * features` for the norm.
+#
+# <details><summary>Hint 1: two functions, and their mirrors</summary>
+#
+# Write the two ways as plain functions first: from this rank's rows to all of them, and from a term to this rank's
+# rows of the sum. Then each `torch.autograd.Function` has the one as its forward and the other as its backward.
+#
+# </details>
+# <details><summary>Hint 2: uneven rows</summary>
+#
+# To `all_gather_single` each brings as many rows as rank 0 has (`pad`), and `join` takes the padding off. To
+# `reduce_scatter_single` each brings n times as many, and keeps as many of its result as it has.
+#
+# </details>
+# <details><summary>Hint 3: weight and bias of the norm</summary>
+#
+# They come in as `x` did in `mlp`: nothing forward, a sum backward.
+#
+# </details>
+
+
+# %% solution="sequence_block"
+def sequence_block(
+    x: torch.Tensor,
+    rows: int,
+    norm_w: torch.Tensor,
+    norm_b: torch.Tensor,
+    up: torch.Tensor,
+    down: torch.Tensor,
+    group: dist.ProcessGroup | None = None,
+) -> torch.Tensor:
+    """Return this rank's rows of a norm and two layers; rows and hidden features are shared out.
+
+    x: (mine, features), this rank's of `rows` rows
+    norm_w, norm_b: (features,), on every rank the same
+    up, down: (hidden, features), (features, hidden), this rank's hidden features
+    """
+    ### BEGIN SOLUTION
+    ranks = dist.get_world_size(group)
+    longest = cut(rows, ranks)[0][1]
+    mine = cut(rows, ranks)[dist.get_rank(group)][1]
+
+    def gather(part):
+        gathered = part.new_empty(longest * ranks, part.shape[1])
+        dist.all_gather_single(gathered, pad(part, rows, ranks), group=group)
+        return join(gathered, rows)
+
+    def scatter(term):
+        part = term.new_empty(longest, term.shape[1])
+        dist.reduce_scatter_single(part, pad(term, longest * ranks, 1), group=group)
+        return part[:mine]
+
+    class Gather(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, part):
+            return gather(part)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return scatter(grad)  # all ranks used the row: their gradients add up
+
+    class Scatter(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, term):
+            return scatter(term)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return gather(grad)
+
+    class Shared(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, weight):
+            return weight.view_as(weight)
+
+        @staticmethod
+        def backward(ctx, grad):
+            total = grad.clone(memory_format=torch.contiguous_format)
+            dist.all_reduce(total, group=group)
+            return total
+
+    normed = F.layer_norm(x, x.shape[1:], Shared.apply(norm_w), Shared.apply(norm_b))
+    return Scatter.apply(F.linear(F.gelu(F.linear(Gather.apply(normed), up)), down))
+    ### END SOLUTION
+
+
+# %% grade="sequence_block"
+grade("sequence_block")
+
+# %% [markdown] sitting="vocabulary"
+# question: How do ranks agree on a loss that none of them can see?
+# reached: >-
+#   By three numbers for each token: the greatest logit, the sum of all exponentials, and the logit of
+#   the target. No rank ever holds a row of logits.
+
+# %% [markdown] exercise="vocab_loss"
+# title: A cross-entropy that nobody gathers
+# minutes: 60
+# difficulty: 5
+# points: 10
+# short: true
+# prerequisites: [cut, mlp]
+# teaches: >-
+#   how a softmax is computed in parts, and that what has to travel is a few numbers for each token, however
+#   large the vocabulary is.
+# leaves out: label smoothing, weights of classes, and tied embeddings.
+# off limits: [sharding, torch.nn.functional.cross_entropy, torch.nn.CrossEntropyLoss]
+# forbids: "PyTorch's own sharding, and `cross_entropy`"
+
+# %% [markdown]
+# The largest tensor of a language model's step is often not a weight. It is the logits: one number for each token and
+# each word of the vocabulary. 8,192 tokens and 128,000 words in `float32` are 4.2 GB, and their gradient is as much
+# again.
+#
+# The last layer's weight has one row for each word. Cut it by rows, and each rank has the logits of some words, for
+# every token. The loss of a token with target $t$ is
+#
+# $$\\log \\sum_w e^{z_w} \\;-\\; z_t$$
+#
+# and both parts go over all words. To gather the logits would undo what was won. What does a rank need from the others?
+# A sum of exponentials is made of the ranks' sums. The target's logit is on one rank. But exponentials overflow:
+
+# %%
+logits = torch.tensor([[100.0, 20.0], [90.0, 101.0]])  # two ranks, two words on each
+print("plain:", torch.log(logits.exp().sum()).item())
+for rank, mine in enumerate(logits):
+    print(f"rank {rank}: greatest {mine.max():.0f}, sum {torch.exp(mine - mine.max()).sum():.4f}")
+
+# %% [markdown]
+# So each subtracts the greatest logit first. Which one? The two sums are of different things if each rank subtracts its
+# own: $e^{z-100}$ here and $e^{z-101}$ there. All subtract the greatest of **all**. That has to be known first: two messages,
+# one after the other.
+#
+# PyTorch's `loss_parallel` does the same in three, of DTensors. The tensors that it sends have a number for each token:
+
+
+# %%
+def by_loss_parallel(rank):
+    from torch.distributed.tensor.parallel import loss_parallel
+
+    mesh = init_device_mesh("cpu", (4,))
+    z = distribute_tensor(torch.randn(5, 12), mesh, [Shard(1)]).requires_grad_()
+    targets = distribute_tensor(torch.arange(5), mesh, [Replicate()])
+    with loss_parallel(), watch_collectives() as seen:
+        loss = F.cross_entropy(z, targets)
+        seen.note("backward")
+        loss.backward()
+    return seen.events
+
+
+print(*(f"{what} {size}" if size else what for what, size in on_ranks(4, by_loss_parallel)[0]))
+
+# %% [markdown]
+# **Predict.** Two of these three can go as one message. 8,192 tokens, `float32`: how many KiB (1,024 bytes) does
+# a rank bring to the messages of forward, in all?
+
+# %%
+predict(..., lambda: 3 * 8192 * 4 // 1024)
+
+# %% [markdown]
+# Backward needs no message for the logits at all: the gradient of $z_w$ is its softmax, less one where $w$ is the
+# target. Every rank has what it takes, the greatest logit and the sum of all. Only where the tokens' hidden vectors
+# come in there is a sum over ranks, as in `mlp`.
+#
+# **Write `vocab_loss(hidden, table, words, targets, group=None)`.** It is
+# `F.cross_entropy(hidden @ whole_table.T, targets)`, the mean over tokens.
+#
+# - `hidden` (tokens, features) and `targets` (tokens,) are the same on every rank. `table` (mine, features) is this
+#   rank's rows of a table of `words` rows, by the rule of `cut`. A rank may have none.
+# - A target is a word's number, or -100: such a token has no loss, and is not counted in the mean. At least one token
+#   counts.
+# - Every rank returns the same loss, without dims. After its `backward`, `hidden.grad` is whole on every rank, and
+#   `table.grad` is this rank's part.
+# - No row of logits is sent. Forward says two all-reduces, and brings at most three numbers for each token. Backward says
+#   one all-reduce of the bytes of `hidden`.
+# - Logits of a size of 10,000 give a finite loss and finite gradients.
+#
+# <details><summary>Hint 1: one function</summary>
+#
+# Make logits with `hidden @ table.T`, where `hidden` has come in as `x` did in `mlp`. The loss of these logits is a
+# `torch.autograd.Function` of its own, with a gradient by hand: `(softmax - one_hot) / counted * grad`, zero for
+# tokens that do not count.
+#
+# </details>
+# <details><summary>Hint 2: whose target</summary>
+#
+# A target `t` is this rank's if `offset <= t < offset + size`. For all others `t - offset` is a number that must
+# not be used as an index, -1 among them, which is a valid one. Index with `clamp`ed numbers, or with those that are
+# yours alone, and put zeros elsewhere: the other ranks add the right one.
+#
+# </details>
+# <details><summary>Hint 3: no words</summary>
+#
+# The greatest of nothing raises. Whoever has no words brings `-inf` to the maximum, and zeros to the sums. Still it
+# is in every message.
+#
+# </details>
+
+
+# %% solution="vocab_loss"
+def vocab_loss(
+    hidden: torch.Tensor,
+    table: torch.Tensor,
+    words: int,
+    targets: torch.Tensor,
+    group: dist.ProcessGroup | None = None,
+) -> torch.Tensor:
+    """Return the mean cross-entropy of tokens whose logits are shared out over `group`.
+
+    hidden: (tokens, features), on every rank the same
+    table: (mine, features), this rank's of `words` rows
+    targets: (tokens,), numbers of words, or -100
+    """
+    ### BEGIN SOLUTION
+    offset, size = cut(words, dist.get_world_size(group))[dist.get_rank(group)]
+
+    class Enter(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            total = grad.clone(memory_format=torch.contiguous_format)
+            dist.all_reduce(total, group=group)
+            return total
+
+    class Loss(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, logits):
+            greatest = logits.new_full((len(logits),), -math.inf)
+            if size:
+                greatest = logits.amax(1)
+            dist.all_reduce(greatest, op=dist.ReduceOp.MAX, group=group)
+            shifted = logits - greatest[:, None]
+            counts = targets != -100
+            here = (targets >= offset) & (targets < offset + size)
+            at = here.nonzero()[:, 0], targets[here] - offset
+            of_target = torch.zeros_like(greatest)
+            of_target[here] = shifted[at]
+            exponentials = shifted.exp()
+            sums = torch.stack([exponentials.sum(1), of_target])  # what is not here, another rank adds
+            dist.all_reduce(sums, group=group)
+            gradient = exponentials / sums[0][:, None]
+            gradient[at] -= 1
+            ctx.save_for_backward(gradient * counts[:, None] / counts.sum())
+            return (sums[0].log() - sums[1])[counts].mean()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return ctx.saved_tensors[0] * grad
+
+    return Loss.apply(Enter.apply(hidden) @ table.T)
+    ### END SOLUTION
+
+
+# %% grade="vocab_loss"
+grade("vocab_loss")
