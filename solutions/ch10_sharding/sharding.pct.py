@@ -20,8 +20,8 @@
 # preload: [torch._dynamo, torch.distributed.fsdp, torch.distributed.tensor.parallel, torch.distributed.checkpoint, torch.distributed.pipelining]
 # off limits:
 #   sharding:
-#     says: "PyTorch's own sharding: DTensor, FSDP, pipelining, functional collectives, DDP"
-#     rules: [torch.distributed.tensor.DTensor, torch.distributed.tensor.distribute_tensor, torch.distributed.tensor.parallel.parallelize_module, torch.distributed.fsdp, torch.distributed.pipelining, torch.distributed._functional_collectives, torch.nn.parallel.DistributedDataParallel]
+#     says: "PyTorch's own sharding: DTensor, FSDP, pipelining, checkpoints, collectives for autograd, DDP"
+#     rules: [torch.distributed.tensor, torch.distributed.fsdp, torch.distributed.pipelining, torch.distributed.checkpoint, torch.distributed.nn, torch.distributed._functional_collectives, torch.nn.parallel.DistributedDataParallel]
 
 # %% [markdown]
 # ## What to bring
@@ -979,3 +979,254 @@ def vocab_loss(
 
 # %% grade="vocab_loss"
 grade("vocab_loss")
+
+# %% [markdown] sitting="unit"
+# question: How can a rank compute with a model that it does not hold?
+# reached: >-
+#   Piece by piece: a unit's parameters are gathered when they are needed, used, and let go, and once
+#   more in backward. What stays is a shard, and its gradient.
+
+# %% [markdown] exercise="Unit"
+# title: A module whose parameters come and go
+# minutes: 75
+# difficulty: 5
+# points: 12
+# short: true
+# prerequisites: [cut]
+# teaches: >-
+#   what FSDP is: an all-gather whose backward is a reduce-scatter, around memory that is let go and filled again
+#   while autograd still points to it.
+# leaves out: prefetching, mixed precision, units within units, and buffers.
+# off limits: [sharding]
+
+# %% [markdown]
+# In `mlp` each rank computed a part of a layer. There is another way, in which every rank computes **all** of it, on its
+# own data, as in chapter 8, and yet holds but a part: before a layer runs, its parameters are gathered from all ranks;
+# afterwards they are dropped. What is gathered and dropped together is a *unit*. PyTorch's `fully_shard` does this:
+
+# %%
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from torch.distributed.fsdp import fully_shard
+
+
+def by_fsdp(rank):
+    model = nn.Sequential(*[nn.Linear(64, 64, bias=False) for _ in range(3)])
+    for layer in model:
+        fully_shard(layer, reshard_after_forward=True)
+    fully_shard(model)
+    with watch_collectives() as seen:
+        out = model(torch.ones(1, 64))
+        seen.note("backward")
+        out.sum().backward()
+    return seen.events
+
+
+print(*(f"{what} {size};" if size else what for what, size in on_ranks(4, by_fsdp)[0]))
+
+# %% [markdown]
+# A layer has 16,384 bytes, a rank brings a quarter of them. Three gathers, a gather for each layer in backward, and then
+# its gradient goes out: a reduce-scatter, from which each rank keeps the mean of *its* part. (FSDP gathers one unit
+# ahead. Yours need not.)
+#
+# Look: ddp/sent#panel=zero&params=7B&ranks=8&optimizer=adam&precision=mixed&stage=3 | What a rank sends in one step if
+# it keeps a shard of everything. Compare with stage 0, which is DDP.
+#
+# Why gather again? Because a layer's backward needs its weight: the gradient of `x` is the output's times `w`. So
+# autograd keeps the weight for as long as the graph lives. To drop one's own reference frees nothing:
+
+
+# %%
+def alive(drop):
+    layers = [torch.ones(64, 64, requires_grad=True) for _ in range(6)]
+    x = torch.ones(1, 64, requires_grad=True)
+    with watch_memory() as memory:
+        for layer in layers:
+            whole = layer * 1.0  # as if it had been gathered
+            x = x @ whole
+            drop(whole)
+            del whole
+    return memory.live_bytes // 1024
+
+
+print("KiB alive, references dropped:", alive(lambda whole: None))
+print("KiB alive, memory let go:     ", alive(lambda whole: whole.untyped_storage().resize_(0)))
+
+# %% [markdown]
+# `untyped_storage().resize_(0)` gives the memory back under autograd's nose. The tensor is still there, with its shape and
+# strides, and its storage has no bytes. Whoever touches it now gets an error. `resize_` to the old size makes room
+# again, and what is written into it is what autograd will find.
+#
+# But autograd watches. Each in-place change counts up a tensor's version, and a backward that finds another version than it
+# kept refuses:
+
+
+# %%
+def refilled(how):
+    w = torch.tensor([2.0, 3.0], requires_grad=True)
+    whole = w * 1.0
+    x = torch.ones(2, requires_grad=True)
+    y = (x * whole).sum()
+    whole.untyped_storage().resize_(0)
+    whole.untyped_storage().resize_(8)
+    how(whole)
+    try:
+        y.backward()
+    except RuntimeError as error:
+        return str(error).partition(":")[0]
+    return x.grad.tolist()
+
+
+def under_no_grad(whole):
+    with torch.no_grad():
+        whole.copy_(torch.tensor([2.0, 3.0]))
+
+
+print(refilled(under_no_grad))
+print(refilled(lambda whole: whole.data.copy_(torch.tensor([2.0, 3.0]))))
+print(refilled(lambda whole: whole.data.copy_(torch.tensor([7.0, 7.0]))))
+
+# %% [markdown]
+# `.data` is a tensor of the same memory with a version of its own. Nobody looks any more, as the last line shows: the
+# wrong numbers went through. Whoever refills is answerable for what is in there.
+#
+# **Predict.** Six layers, each a unit of its own, `W` bytes each. The optimizer is not counted. Where units are let go
+# after forward, how many `W` of gathered parameters are alive between forward and backward?
+
+# %%
+predict(..., lambda: alive(lambda whole: whole.untyped_storage().resize_(0)) // 16)
+
+# %% [markdown]
+# **Write `Unit(module, group=None)`**, a module that is called as `module` is, with the same results.
+#
+# - Every rank has the same `module`, of parameters of one dtype. A parameter may be used at two places, or not at all. It
+#   has no buffers. The unit may do with it what it likes: its parameters are to be let go.
+# - `unit.shard` is the unit's one parameter. Take `module.parameters()`, flatten each, put them one behind the other, and
+#   pad with zeros to a multiple of the ranks: it is this rank's n-th of that, by `cut` and `pad`, in memory of its own.
+# - In a forward, the unit brings its shard to one all-gather. In the backward of that forward it does so once more,
+#   and then brings the whole gradient, padded, to one reduce-scatter. Nothing else is said. Without gradients it is the
+#   all-gather of forward alone.
+# - After `backward`, `unit.shard.grad` is this rank's part of the **mean** over ranks of the module's gradients, added to what
+#   was there. A parameter that was not used has zeros.
+# - Activations and the shards' gradients aside, this may be alive: when units have been made, their shards; in
+#   forward, two units' parameters at once; between forward and backward, and after backward, nothing; in backward,
+#   five times a unit's parameters, whatever they are needed for.
+# - A unit may be called again before the first call's backward has run. A result may be a tensor or a tuple of tensors, of
+#   which some are not used. Every rank's backward comes to the unit.
+#
+# <details><summary>Hint 1: who adds up gradients</summary>
+#
+# Let autograd do it. A `torch.autograd.Function` makes of the shard the whole flat tensor: all-gather forward,
+# reduce-scatter backward. The parameters are views of the whole (`split`, `view`). Its backward is called once, with
+# the gradient of all of them, when all of them are there.
+#
+# </details>
+# <details><summary>Hint 2: a module without parameters of its own</summary>
+#
+# `torch.func.functional_call(module, {name: tensor}, args)` calls a module with other tensors in its parameters' places,
+# tied ones included. What it holds itself is never used: `parameter.data = parameter.new_empty(0)` gives the memory
+# back. (`module.to("meta")` does so, too, and makes two of a parameter that is used at two places.) Keep the module in a
+# tuple, so that it is no submodule of the unit.
+#
+# </details>
+# <details><summary>Hint 3: when to fill again</summary>
+#
+# `result.register_hook(f)` calls `f(grad)` as soon as the gradient of a result is known, which is before any backward
+# within the unit. Register it on each result that requires grad. The first that comes fills the memory; the others
+# find it filled.
+#
+# </details>
+# <details><summary>Hint 4: when to let go</summary>
+#
+# After forward. And in the backward of your function: whoever needed the whole has used it by then.
+#
+# </details>
+
+
+# %% solution="Unit"
+class Unit(nn.Module):
+    """A module of which each rank holds an n-th; the whole exists while it computes.
+
+    shard: this rank's part of all parameters, flat and padded
+    """
+
+    def __init__(self, module: nn.Module, group: dist.ProcessGroup | None = None) -> None:
+        ### BEGIN SOLUTION
+        super().__init__()
+        self.group, self.ranks = group, dist.get_world_size(group)
+        named = dict(module.named_parameters())
+        self.shapes = {name: parameter.shape for name, parameter in named.items()}
+        flat = torch.cat([parameter.detach().reshape(-1) for parameter in named.values()])
+        self.length = len(flat)
+        offset, size = cut(self.length, self.ranks)[dist.get_rank(group)]
+        self.shard = nn.Parameter(pad(flat[offset : offset + size], self.length, self.ranks))
+        for parameter in named.values():
+            parameter.data = parameter.new_empty(0)  # two that are one stay one
+        self.hidden = (module,)  # in a tuple, it is no submodule
+
+    def fill(self, whole):
+        """Gather all parameters into `whole`, whose storage may be empty, unseen by autograd."""
+        whole.untyped_storage().resize_(whole.nbytes)
+        dist.all_gather_single(whole.data, self.shard.detach(), group=self.group)
+
+    def forward(self, *args, **kwargs):
+        unit = self
+
+        class Gather(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, shard):
+                ctx.whole = shard.new_empty(len(shard) * unit.ranks)
+                unit.fill(ctx.whole)
+                return ctx.whole
+
+            @staticmethod
+            def backward(ctx, grad):
+                ctx.whole.untyped_storage().resize_(0)  # nobody needs it any more
+                own = torch.empty_like(unit.shard)
+                dist.reduce_scatter_single(own, grad.contiguous(), group=unit.group)
+                return own / unit.ranks
+
+        whole = Gather.apply(self.shard)
+        pieces = join(whole, self.length).split([shape.numel() for shape in self.shapes.values()])
+        parameters = {
+            name: piece.view(shape)
+            for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)
+        }
+        result = torch.func.functional_call(self.hidden[0], parameters, args, kwargs)
+
+        def fill_again(grad):
+            if not whole.untyped_storage().nbytes():
+                self.fill(whole)
+
+        for part in result if isinstance(result, tuple) else (result,):
+            if part.requires_grad:
+                part.register_hook(fill_again)
+        whole.untyped_storage().resize_(0)  # autograd keeps the tensor, and nothing is in it
+        return result
+
+    ### END SOLUTION
+
+
+# %% grade="Unit"
+grade("Unit")
+
+# %% [markdown]
+# A model is then a chain of units, and its optimizer is made of their shards. Adam's averages are as long as these. That
+# is all of ZeRO 3: nobody has told the optimizer anything.
+#
+# In which order does one do it? An optimizer that was made **before** the model was cut holds parameters that are no
+# longer the model's. It steps, and nothing moves:
+
+
+# %%
+def before_sharding(rank):
+    model = nn.Linear(4, 4, bias=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    fully_shard(model)
+    before = model.weight.full_tensor().detach().clone()
+    model(torch.ones(1, 4)).sum().backward()
+    optimizer.step()
+    return torch.equal(before, model.weight.full_tensor())
+
+
+print("not moved:", on_ranks(2, before_sharding))

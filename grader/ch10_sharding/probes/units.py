@@ -110,28 +110,32 @@ def units_alive(student, width, count, ranks):
     """
 
     def body(rank):
+        # one watch for all: a storage that is empty when it is first seen, and filled later, counts as old
         with watch_memory(meta=False) as memory:
+
+            def since(base):
+                most, memory.peak_bytes = memory.peak_bytes, memory.live_bytes
+                return most - base, memory.live_bytes - base
+
             made = [nn.Linear(width, width, bias=False) for _ in range(count)]
             units = [student.Unit(module) for module in made]
             del made
-            found = {"made": memory.live_bytes}
-        # what was there before a `with` does not count in it
-        with watch_memory(meta=False) as memory:
+            _, base = since(0)
+            found = {"made": base}
             x = torch.ones(1, width)
             for unit in units:
                 x = unit(x)
             total = x.sum()
-            found["forward"], found["between"] = memory.peak_bytes, memory.live_bytes
-        with watch_memory(meta=False) as memory:
+            found["forward"], found["between"] = since(base)
             total.backward()
+            del total, x
             grads = sum(unit.shard.grad.nbytes for unit in units)
-            found["backward"] = memory.peak_bytes - grads
-            found["after"] = memory.live_bytes - grads
-        with watch_memory(meta=False) as memory, torch.no_grad():
-            x = torch.ones(1, width)
-            for unit in units:
-                x = unit(x)
-            found["quiet"] = memory.live_bytes
+            found["backward"], found["after"] = since(base + grads)
+            with torch.no_grad():
+                x = torch.ones(1, width)
+                for unit in units:
+                    x = unit(x)
+            _, found["quiet"] = since(base + grads)
         return found
 
     return on_ranks(ranks, body, seconds=SECONDS)
