@@ -1131,16 +1131,13 @@ predict(..., lambda: alive(lambda whole: whole.untyped_storage().resize_(0)) // 
 # tuple, so that it is no submodule of the unit.
 #
 # </details>
-# <details><summary>Hint 3: when to fill again</summary>
+# <details><summary>Hint 3: when to fill again, and when to let go</summary>
 #
 # `result.register_hook(f)` calls `f(grad)` as soon as the gradient of a result is known, which is before any backward
 # within the unit. Register it on each result that requires grad. The first that comes fills the memory; the others
 # find it filled.
 #
-# </details>
-# <details><summary>Hint 4: when to let go</summary>
-#
-# After forward. And in the backward of your function: whoever needed the whole has used it by then.
+# Let go after forward. And in the backward of your function: whoever needed the whole has used it by then.
 #
 # </details>
 
