@@ -54,7 +54,10 @@ def alone(
 
 
 def assert_gradients(
-    found: list[Any], expected: list[dict[str, torch.Tensor]], names: list[str], rows: tuple[Any, ...]
+    found: list[Any],
+    expected: list[dict[str, torch.Tensor]],
+    names: list[str],
+    rows: tuple[Any, ...],
 ) -> None:
     """Fail unless each rank's gradients of these names are as expected."""
     for name in names:

@@ -1,5 +1,7 @@
 """Checks of `Unit`: against one process that averages, what was said, and what was alive when."""
 
+from collections import Counter
+
 import pytest
 import torch
 
@@ -102,9 +104,7 @@ def assert_parts(found, expected, name, step=0, rows=()):
             with about(*rows, of=where):
                 got = mine["steps"][step][name][at]
                 tolerance = 1e-6 if name == "shards" else 1e-9  # Adam divides by small numbers
-                assert_close(
-                    got, of_unit[rank], rtol=tolerance, atol=tolerance, because=ROUNDING
-                )
+                assert_close(got, of_unit[rank], rtol=tolerance, atol=tolerance, because=ROUNDING)
 
 
 @gate
@@ -131,7 +131,9 @@ def test_output(units_trained, kind, seed, batches):
     """Every rank has the outputs of the whole modules, with and without gradients."""
     expected = alone(kind, seed, batches)
     assert_output(units_trained.value, expected)
-    for rank, (mine, right) in enumerate(zip(units_trained.value, expected[0]["outs"], strict=True)):
+    for rank, (mine, right) in enumerate(
+        zip(units_trained.value, expected[0]["outs"], strict=True)
+    ):
         with about(of=f"The output on rank {rank} under `no_grad`. "):
             assert_close(mine["without grad"], right, rtol=1e-9, atol=1e-9, because=ROUNDING)
 
@@ -175,7 +177,7 @@ def test_groups(units_trained, kind, seed, batches, ranks):
 @claimed
 @points(2)
 def test_messages(units_trained, kind, seed, batches, ranks):
-    """An all-gather of the shard in forward; in backward another, and a reduce-scatter."""
+    """An all-gather of the shard in forward; in backward another at most, and a reduce-scatter."""
     expected = alone(kind, seed, batches)
     assert_output(units_trained.value, expected)
     assert_parts(units_trained.value, expected, "grads")
@@ -187,10 +189,16 @@ def test_messages(units_trained, kind, seed, batches, ranks):
         for name, events, wanted in (
             ("in forward", step["forward"], gathers),
             ("without gradients", mine["said without grad"], gathers),
-            ("in backward, sorted", step["backward"], gathers + scatters),
+            ("in backward, gathers aside,", step["backward"], scatters),
         ):
             got = sorted((kind_of(called), size) for called, size in events)
+            if wanted is scatters:
+                again = [call for call in got if call[0] == "all_gather"]
+                got = [call for call in got if call not in again]
             assert_equal(got, sorted(wanted), f"What rank {rank} called {name}.")
+        more = Counter(again) - Counter(gathers)
+        shown = ("expected", f"{gathers} at most"), ("got", repr(again))
+        assert_holds(not more, f"Rank {rank} gathers too often in backward.", *shown)
 
 
 def assert_alive(found, name, most, words):

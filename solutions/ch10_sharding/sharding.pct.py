@@ -40,6 +40,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +190,7 @@ def cut(length: int, ranks: int) -> list[tuple[int, int]]:
     ### BEGIN SOLUTION
     rows = -(-length // ranks)
     begins = [min(rank * rows, length) for rank in range(ranks + 1)]
-    return [(begin, end - begin) for begin, end in zip(begins, begins[1:], strict=False)]
+    return [(begin, end - begin) for begin, end in pairwise(begins)]
     ### END SOLUTION
 
 
@@ -964,7 +965,8 @@ def vocab_loss(
             of_target = torch.zeros_like(greatest)
             of_target[here] = shifted[at]
             exponentials = shifted.exp()
-            sums = torch.stack([exponentials.sum(1), of_target])  # what is not here, another rank adds
+            # a target that is not here, another rank adds
+            sums = torch.stack([exponentials.sum(1), of_target])
             dist.all_reduce(sums, group=group)
             gradient = exponentials / sums[0][:, None]
             gradient[at] -= 1
@@ -1105,8 +1107,8 @@ predict(..., lambda: alive(lambda whole: whole.untyped_storage().resize_(0)) // 
 #   has no buffers. The unit may do with it what it likes: its parameters are to be let go.
 # - `unit.shard` is the unit's one parameter. Take `module.parameters()`, flatten each, put them one behind the other, and
 #   pad with zeros to a multiple of the ranks: it is this rank's n-th of that, by `cut` and `pad`, in memory of its own.
-# - In a forward, the unit brings its shard to one all-gather. In the backward of that forward it does so once more,
-#   and then brings the whole gradient, padded, to one reduce-scatter. Nothing else is said. Without gradients it is the
+# - In a forward, the unit brings its shard to one all-gather. In the backward of that forward it may do so once more,
+#   and then it brings the whole gradient, padded, to one reduce-scatter. Nothing else is said. Without gradients it is the
 #   all-gather of forward alone.
 # - After `backward`, `unit.shard.grad` is this rank's part of the **mean** over ranks of the module's gradients, added to what
 #   was there. A parameter that was not used has zeros.

@@ -1,5 +1,7 @@
 """Modules whose parameters come and go: `Unit`."""
 
+from itertools import pairwise
+
 import torch
 from torch import nn
 
@@ -28,7 +30,7 @@ def modules_of(kind, seed):
     """Return the modules of a model, float64, whose numbers depend on the seed."""
     if kind == "chain":
         widths = (3, 5, 4, 2)
-        pairs = zip(widths, widths[1:], strict=False)
+        pairs = pairwise(widths)
         modules = [nn.Sequential(nn.Linear(a, b), nn.Tanh()) for a, b in pairs]
     elif kind == "odd":
         modules = [nn.Linear(3, 4, bias=False), Odd()]
@@ -84,9 +86,7 @@ def units_trained(student, kind, seed, batches, ranks, members):
                 out = output_of(kind, units, x)
             with watch_collectives() as backward:
                 out.square().mean().backward()
-            grads = [
-                None if unit.shard.grad is None else unit.shard.grad.clone() for unit in units
-            ]
+            grads = [None if unit.shard.grad is None else unit.shard.grad.clone() for unit in units]
             optimizer.step()
             found["steps"].append(
                 {
