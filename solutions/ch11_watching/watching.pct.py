@@ -447,6 +447,7 @@ print("detached:", detached.item(), " graph:", detached.grad_fn)
 #   means over samples and tokens, a variance that pools, a running average from its first step on, and how to
 #   compute all of it without a read, where nothing may depend on a value.
 # leaves out: several devices; percentiles and histograms.
+# off limits: []
 
 # %% [markdown]
 # Without a read, Python does not know how many tokens of a batch count, nor whether any does. So it cannot
@@ -880,11 +881,12 @@ predict(..., handed_on)
 # title: Statistics of what is inside
 # minutes: 40
 # difficulty: 3
-# points: 16
+# points: 19
 # prerequisites: [Meter]
 # teaches: >-
 #   hooks that come and go, statistics that are taken at once and pool over batches, and sampling every so many steps.
 # leaves out: percentiles; models that are compiled; modules that are called from several threads.
+# off limits: []
 
 # %% [markdown]
 # **Write the class `ActivationStats(model, names, every=1)`**, a context manager. Within the `with`, it watches what the
@@ -1034,12 +1036,13 @@ predict(..., after_train)
 # title: Find the units that never fire
 # minutes: 25
 # difficulty: 2
-# points: 10
+# points: 12
 # short: true
 # prerequisites: []
 # teaches: >-
 #   a question over all data, channels in any dimension, and what it takes to leave a model as it was.
 # leaves out: bringing a dead unit back.
+# off limits: []
 
 # %% [markdown]
 # **Write `dead_units(model, channels, batches)`.** Return a dict from each name in `channels` to the ascending list of its dead units.
