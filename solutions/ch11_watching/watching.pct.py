@@ -46,6 +46,270 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from grader import grade, hint, predict, solution, watch_memory, watch_ops, written
 
+# %% [markdown] sitting="time"
+# question: Where did the time of a step go?
+# reached: >-
+#   Into each call's own time: its duration without its children's. Own times sum to the whole, totals do
+#   not. And what the profiler does not know of your program, a tracer of sixty lines writes into the same file.
+
+# %% [markdown]
+# ## What a profile is made of
+#
+# `torch.profiler` notes when each operator begins and ends. Everything that it shows, tables, memory,
+# flame charts, is computed from those notes. `export_chrome_trace` writes them down as JSON, in the format
+# of Chrome's old trace viewer, which [Perfetto](https://ui.perfetto.dev) reads today.
+
+
+# %%
+def step_of(model, x):
+    with record_function("step"):
+        model(x).sum().backward()
+
+
+def profiled(path):
+    """Write the trace of one small step to a file, and return the profile."""
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)), torch.randn(3, 4)
+    step_of(model, x)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as result:
+        step_of(model, x)
+    result.export_chrome_trace(path)
+    return result
+
+
+folder = tempfile.mkdtemp()
+trace_path = os.path.join(folder, "trace.json")
+result = profiled(trace_path)
+with open(trace_path) as file:
+    trace = json.load(file)
+kinds = {}
+for event in trace["traceEvents"]:
+    kinds.setdefault((event["ph"], event.get("cat", "")), event)
+for (phase, category), event in sorted(kinds.items()):
+    print(f"{phase}  {category:<18} {event['name']:<34} {', '.join(sorted(event.get('args', {})))[:60]}")
+
+# %% [markdown]
+# `ph` is the phase, one letter:
+#
+# | `ph` | is | has |
+# |---|---|---|
+# | `X` | a call, complete | `ts`, its begin, and `dur`, in microseconds with three decimals; `pid`, `tid` |
+# | `i` | an instant; `[memory]` where bytes were taken or given back | `ts`; in `args` `Bytes`, below zero if given back |
+# | `s`, `f` | where an arrow starts and ends | the same `id` |
+# | `M` | metadata: names of processes and threads | |
+#
+# Who called whom is not written down. It follows from the times: on one thread, a call whose time lies
+# within another's was made by it.
+#
+# ```text
+# tid 17  ├──────────────────────── step ────────────────────────┤
+#          ├──── aten::linear ────┤ ├ aten::relu ┤ ├─ … ─┤
+#           ├ aten::t ┤├aten::addmm┤                             two that touch: neither is inside
+#                        ↑ [memory] +96                          belongs to the innermost
+# ```
+#
+# A call's **own time** (`self_cpu_time_total` in PyTorch) is its duration without those of the calls directly inside it.
+#
+# **Predict.** Here are the durations of all calls, summed, divided by the step's. Is it 1, less than 1, or
+# more than 1?
+
+
+# %%
+def sum_of_durations():
+    calls = [e for e in trace["traceEvents"] if e.get("cat") in ("cpu_op", "user_annotation")]
+    (whole,) = (call["dur"] for call in calls if call["name"] == "step")
+    total = sum(call["dur"] for call in calls) / whole
+    return "1" if abs(total - 1) < 0.001 else "more than 1" if total > 1 else "less than 1"
+
+
+predict(..., sum_of_durations)
+
+# %% [markdown]
+# ## Sixteen digits
+#
+# The clock of a trace may count from when the machine was started. A machine that has been up for two
+# months stands at 5 000 000 000 000 µs. With three decimals that is 16 digits, and a `float` has 15.95 of them.
+#
+# **Predict.** A call begins at 4721002461840.854 and takes 7.141 µs; the next one begins when it ends, at
+# 4721002461847.995. In `float`s, is the end of the first the begin of the second?
+
+
+# %%
+def touch():
+    return 4721002461840.854 + 7.141 == 4721002461847.995
+
+
+predict(..., touch)
+
+# %%
+print(f"{4721002461840.854 + 7.141 - 4721002461847.995:.6f} µs apart")
+print(json.loads("4721002461840.854", parse_float=Decimal) * 1000)
+
+# %% [markdown] exercise="read_trace"
+# title: Read a profiler's trace
+# minutes: 45
+# difficulty: 3
+# points: 10
+# short: true
+# prerequisites: []
+# teaches: >-
+#   how nesting follows from times; own time and total time; memory as a running sum; how forward and backward are linked.
+# leaves out: asynchronous work on a device, whose kernels run later than the call that asked for them; stacks of Python.
+# off limits: [torch.profiler.profile, torch.autograd.profiler.profile, torch.autograd.profiler_util.EventList]
+# forbids: PyTorch's own profiler and its tables
+
+# %% [markdown]
+# Your reader is to return these classes.
+
+
+# %%
+@dataclass
+class Call:
+    """One call of an operator, or one `record_function`."""
+
+    name: str
+    thread: int  # the event's tid
+    start: int  # in nanoseconds
+    end: int
+    parent: int | None  # the number of the innermost call that this one is inside of
+    own_time: int  # nanoseconds, without those of the calls directly inside
+    own_bytes: int  # bytes taken minus bytes given back, while no call inside of it was running
+
+
+@dataclass
+class Row:
+    """All calls of one name."""
+
+    calls: int
+    total: int  # nanoseconds; a call inside another of its own name is not counted again
+    own: int  # the sum of own times
+
+
+@dataclass
+class Profile:
+    """What a trace says."""
+
+    calls: list[Call]  # by start; an outer call before those inside of it
+    rows: dict[str, Row]  # by name
+    memory: list[tuple[int, int]]  # (nanoseconds, bytes held), after each [memory] event
+    links: dict[int, int]  # of a backward call's number: the number of its forward call
+
+
+# %% [markdown]
+# **Write `read_trace(path)`**, which returns the `Profile` of a file that `export_chrome_trace` has written.
+#
+# - Calls are events of phase `X` and of category (`cat`) `cpu_op` or `user_annotation`; all have the same `pid`. Events stand in the
+#   file in any order.
+# - Times are whole nanoseconds, and exact.
+# - One call is inside another if both are on one thread, and it begins not earlier and ends not later. Where
+#   both begin and end together, the one that comes later in the file is inside. Two calls of a thread are
+#   apart, or one is inside the other; no call takes no time.
+# - Memory is that of the CPU: `[memory]` events with `"Device Type": 0`. They count from 0 at the begin of the trace, in the
+#   order of time, over all threads. One belongs to the innermost call of its thread that is running, if there is one.
+# - An arrow of category `fwdbwd` starts (`s`) in a forward call and ends (`f`) in a backward call, with the same
+#   `id`. At either end it means the innermost call that is running on its thread. A call that begins at that
+#   very time is running; a call that ends then is not.
+#
+# <details><summary>Hint 1: numbers</summary>
+#
+# `json.load(file, parse_float=Decimal)` keeps all digits. `int(ts * 1000)` is exact then, also where a
+# number was written without a point. With floats, round begin and duration before you add them.
+#
+# </details>
+# <details><summary>Hint 2: nesting</summary>
+#
+# Sort by (thread, start, -end); Python's sort keeps the order of the file where these are equal. Go through the calls of a thread with a stack: take
+# off it what has ended by the start of this call. What is on top then is the parent.
+#
+# </details>
+# <details><summary>Hint 3: what belongs to whom</summary>
+#
+# The innermost call at a moment is the last in your order, of those on its thread with `start <= moment < end`.
+#
+# </details>
+
+
+# %% solution="read_trace"
+def read_trace(path: str) -> Profile:
+    """Return what a Chrome trace of torch.profiler says: calls, rows, memory, links."""
+    ### BEGIN SOLUTION
+    with open(path) as file:
+        # as floats, the times of a machine that has been up for weeks have no digit to spare
+        events = json.load(file, parse_float=Decimal)["traceEvents"]
+
+    def nanoseconds(microseconds) -> int:
+        return int(microseconds * 1000)
+
+    calls = []
+    for event in events:
+        if event["ph"] == "X" and event.get("cat") in ("cpu_op", "user_annotation"):
+            start = nanoseconds(event["ts"])
+            end = start + nanoseconds(event["dur"])
+            calls.append(Call(event["name"], event["tid"], start, end, None, end - start, 0))
+    calls.sort(key=lambda call: (call.start, -call.end))
+
+    running: dict[int, list[int]] = {}  # of each thread: the numbers of the calls not yet ended
+    rows: dict[str, Row] = {}
+    for number, call in enumerate(calls):
+        stack = running.setdefault(call.thread, [])
+        while stack and calls[stack[-1]].end <= call.start:
+            stack.pop()
+        if stack:
+            call.parent = stack[-1]
+            calls[call.parent].own_time -= call.end - call.start
+        row = rows.setdefault(call.name, Row(0, 0, 0))
+        row.calls += 1
+        if all(calls[outer].name != call.name for outer in stack):
+            row.total += call.end - call.start
+        stack.append(number)
+    for call in calls:
+        rows[call.name].own += call.own_time
+
+    def innermost(event) -> int | None:
+        moment = nanoseconds(event["ts"])
+        inside = [
+            number
+            for number, call in enumerate(calls)
+            if call.thread == event["tid"] and call.start <= moment < call.end
+        ]
+        return inside[-1] if inside else None
+
+    memory, held = [], 0
+    for event in sorted(events, key=lambda event: event.get("ts", 0)):
+        if event["name"] == "[memory]" and event["args"]["Device Type"] == 0:
+            held += event["args"]["Bytes"]
+            memory.append((nanoseconds(event["ts"]), held))
+            owner = innermost(event)
+            if owner is not None:
+                calls[owner].own_bytes += event["args"]["Bytes"]
+
+    arrows = [event for event in events if event.get("cat") == "fwdbwd"]
+    forward = {event["id"]: innermost(event) for event in arrows if event["ph"] == "s"}
+    links = {innermost(event): forward[event["id"]] for event in arrows if event["ph"] == "f"}
+    return Profile(calls, rows, memory, links)
+    ### END SOLUTION
+
+
+# %% grade="read_trace"
+grade("read_trace")
+
+# %% [markdown]
+# PyTorch's own table has the same numbers. Its totals differ where an operator runs inside one of its own name and
+# something stands between the two: it counts that time twice.
+
+# %%
+if written("read_trace"):
+    mine = read_trace(trace_path)
+    theirs = {row.key: row for row in result.key_averages()}
+    worst = max(abs(theirs[name].self_cpu_time_total - row.own / 1000) for name, row in mine.rows.items())
+    print("names:", len(mine.rows), "of", len(theirs))
+    print("own times differ by less than a nanosecond:", worst < 0.001)
+    whole = mine.rows["step"]
+    print("own times sum to the whole step:", sum(row.own for row in mine.rows.values()) == whole.total)
+    for name in ("aten::addmm", "aten::clamp_min", "aten::mm"):
+        own = sum(call.own_bytes for call in mine.calls if call.name == name)
+        print(f"{name:<16} {own:>4} bytes, by PyTorch {theirs[name].self_cpu_memory_usage:>4}")
+
 # %% [markdown] sitting="files"
 # question: What is in a TensorBoard file?
 # reached: >-
