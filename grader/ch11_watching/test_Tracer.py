@@ -61,7 +61,8 @@ class Model:
 
     def write(self):
         still = [
-            row | {"dur": self.clock() - self.base - row["ts"], "args": row["args"] | {"open": True}}
+            row
+            | {"dur": self.clock() - self.base - row["ts"], "args": row["args"] | {"open": True}}
             for row in self.open
         ]
         self.written.append((ordered(self.rows + still), sorted(self.arrows)))
@@ -202,7 +203,9 @@ def random_program(random, depth=0):
             kind = random.choice(["span", "span", "span", "instant", "counter"])
             if kind != "span" or depth > 2:
                 args = {"value": random.randrange(99)}
-                found.append(step(random.choice(["instant", "counter"]), f"e{number}", wait, args=args))
+                found.append(
+                    step(random.choice(["instant", "counter"]), f"e{number}", wait, args=args)
+                )
                 continue
             after = f"s{random.randrange(number)}" if number and random.random() < 0.5 else None
             inside = some(depth + 1)
@@ -260,8 +263,14 @@ def test_arguments(traced, base):
 @points(2)
 def test_threads(traced, base):
     """Each thread has its own `tid` and its name, also those that come when others have ended."""
+
     def worker(number, *more):
-        return {"do": "thread", "name": f"w{number}", "wait": 50, "inside": [span(f"t{number}"), *more]}
+        return {
+            "do": "thread",
+            "name": f"w{number}",
+            "wait": 50,
+            "inside": [span(f"t{number}"), *more],
+        }
 
     compare(traced, [span("a", worker(1), worker(2)), worker(3)], base)
     inner = worker(2, step("instant", "seen"))

@@ -13,7 +13,11 @@
 # %% [markdown] chapter="ch11_watching"
 # title: Watching a program run
 # summary: >-
-#   What did my training do, and would it have done the same if I had not looked?
+#   What did my training do, and would it have done the same if I had not looked? In this chapter you
+#   build what watches a program run: meters, norms, statistics of what is inside, traces, the files
+#   that TensorBoard reads. Each is held to one contract: the run is the same to the last bit, nothing
+#   is kept, few values are read, and afterwards nothing is left. At the end you build a flight
+#   recorder that nobody notices.
 
 # %% [markdown]
 # ## How to work
@@ -25,26 +29,360 @@
 # Nobody grades a guess.
 
 # %%
+import functools
+import gc
+import io
+import itertools
 import json
 import math
 import os
+import random
 import struct
 import tempfile
 import threading
 import time
+import warnings
+import weakref
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+import torch.utils.checkpoint
 from torch import nn
+from torch.overrides import TorchFunctionMode
 from torch.profiler import ProfilerActivity, profile, record_function
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
 
 from grader import grade, hint, predict, solution, watch_memory, watch_ops, written
+
+# %% [markdown] sitting="looking"
+# question: Would my run have been the same if I had not looked?
+# reached: >-
+#   Only if the look drew no random number, moved no buffer, wrote to nothing that is shared, and put
+#   every mode back. What it costs are reads, for which the device waits, and what it keeps alive.
+
+# %% [markdown]
+# ## The observer's contract
+#
+# Whoever watches a training run wants to know what it did. So the run must be the one that would have
+# been without the watching. Four promises make that precise, and every exercise of this chapter is
+# graded on them:
+#
+# 1. **The run is the same.** Parameters, gradients, buffers, the optimizer's state and the states of all random
+#    number generators are equal to the last bit.
+# 2. **Nothing is kept.** No graph stays alive, and memory does not grow with the number of steps.
+# 3. **Few values are read.** On a GPU, Python runs ahead of the device. Whoever asks for a value makes
+#    it wait until the device has caught up.
+# 4. **Nothing is left.** Hooks and modes are gone afterwards, also if the loop raised.
+#
+# Here is a training loop, and a question of two runs: are they the same?
+
+
+# %%
+def training(steps=3, watch=lambda model: None, after=lambda loss: None):
+    """Train a small model; return its state and that of the random numbers, and what they weigh."""
+    random.seed(0)
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    batches = [(torch.randn(16, 4), torch.randn(16, 1)) for _ in range(3)]
+    watch(model)
+    for step in range(steps):
+        x, y = batches[step % 3]
+        optimizer.zero_grad()
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        after(loss)
+        optimizer.step()
+    return [*model.state_dict().values(), torch.get_rng_state()]
+
+
+def same(one, other):
+    """Return whether two runs left the same bits."""
+    return all(map(torch.equal, one, other))
+
+
+unwatched = training()
+print("run twice:               ", same(training(), unwatched))
+print("each loss printed:       ", same(training(after=lambda loss: str(loss)), unwatched))
+with watch_ops():
+    print("each operator noted:     ", same(training(), unwatched))
+
+# %% [markdown]
+# A hook sees what a module returns. This one looks at sixteen of its numbers, chosen at random, as one
+# does when the tensors are large:
+
+
+# %%
+def sampled(model):
+    def look(module, inputs, output):
+        flat = output.detach().flatten()
+        flat[torch.randperm(len(flat))[:16]].std()
+
+    model[0].register_forward_hook(look)
+
+
+def all_of_it(model):
+    def look(module, inputs, output):
+        output.detach().std()
+
+    model[0].register_forward_hook(look)
+
+
+print("std of all of it:        ", same(training(watch=all_of_it), unwatched))
+print("std of a random sample:  ", same(training(watch=sampled), unwatched))
+
+# %% [markdown]
+# `randperm` took numbers from the generator that dropout draws from. From there on, each mask is
+# another. Nothing raised, and the loss goes down as well as before. It is another run.
+#
+# Look: modules/hooks#what=forward | A forward hook runs between two modules, in the middle of the step. What it
+# returns takes the place of the output; what it does to the world, the next module meets.
+#
+# ## What a look costs
+#
+# A **read** is where a value goes from a tensor to Python: `loss.item()`, `float(loss)`, `if loss > 3:`,
+# `print(loss)`. On a GPU the tensor may not even be computed yet: Python has only put the work into a
+# queue. A read waits for the queue to be empty.
+#
+# **Predict.** A dispatch mode sees operators. How many does it see of `item`, of `tolist` and of `print`? Write
+# three numbers, such as `(1, 1, 1)`.
+
+
+# %%
+def operators_of(read):
+    x = torch.ones(())
+    with watch_ops() as ops:
+        read(x)
+    return len(ops.names)
+
+
+def operators_of_reads():
+    return tuple(map(operators_of, (torch.Tensor.item, torch.Tensor.tolist, str)))
+
+
+predict(..., operators_of_reads)
+
+# %% [markdown]
+# `item` is the operator `_local_scalar_dense`. The others copy from memory without asking the
+# dispatcher. A `TorchFunctionMode` stands higher, where Python calls a method of a tensor, and sees them
+# all. It does not see what C++ reads by itself. To count reads one needs both:
+
+
+# %%
+class Methods(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        seen.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+x = torch.ones(2)
+reads = {
+    "x.tolist()": lambda: x.tolist(),
+    "str(x)": lambda: str(x),
+    "float(x[0])": lambda: float(x[0]),
+    "f'{x[0]:.2f}'": lambda: f"{x[0]:.2f}",
+    "1.0 in x": lambda: 1.0 in x,
+    "x[x > 0]": lambda: x[x > 0],
+}
+for text, read in reads.items():
+    seen = []
+    with watch_ops() as ops, Methods():
+        read()
+    print(f"{text:>14}  methods: {', '.join(seen):<24} operators: {', '.join(ops.names)}")
+
+# %% [markdown]
+# The last line is a read as well: how many elements `x[x > 0]` has depends on the values, so Python has
+# to know them before it can go on.
+#
+# What is **kept** costs memory. A list of losses keeps the graph of each step; a list of `loss.detach()` keeps
+# four bytes for each. And a view keeps the whole storage that it looks into:
+
+# %%
+activation = torch.zeros(64, 1024)
+row = activation[0].detach()
+print("a row, as a view:  ", row.untyped_storage().nbytes(), "bytes stay alive")
+print("a row, as a copy:  ", row.clone().untyped_storage().nbytes())
+
+# %% [markdown] exercise="predict_disturbance"
+# title: Predict what a look does
+# minutes: 35
+# difficulty: 2
+# points: 7
+# short: true
+# prerequisites: []
+# teaches: >-
+#   which ways of looking change a run, which read values, and which keep memory or a graph alive: for
+#   `detach`, `clone`, views, random numbers, `eval()` and a forward pass on the side.
+# leaves out: >-
+#   what a graph keeps for backward: here it has run already; other devices.
+# off limits: [torch.random.fork_rng, torch.no_grad, torch.set_grad_enabled, torch.enable_grad]
+# forbids: "running the program"
+# allowed: []
+
+# %% [markdown]
+# Below is the place where people look: between `backward` and the optimizer's step.
+#
+# ```python
+# model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1))
+# optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+# kept = []
+# for epoch in range(2):
+#     for batch, target in data:          # the same two batches in each epoch
+#         hidden = model[:3](batch)       # (16, 8)
+#         loss = ((model[3](hidden) - target) ** 2).mean()
+#         optimizer.zero_grad()
+#         loss.backward()
+#         weight = model[3].weight        # (1, 8)
+#         grad = weight.grad
+#         ...                             # the look
+#         optimizer.step()
+# ```
+#
+# A look is a list of steps. Each is a tuple:
+#
+# | step | stands for |
+# |---|---|
+# | `("detach", "a", "loss")` | `a = loss.detach()` |
+# | `("data", "a", "weight")` | `a = weight.data` |
+# | `("clone", "a", "hidden")` | `a = hidden.clone()` |
+# | `("row", "a", "hidden")` | `a = hidden[0]`, of a matrix |
+# | `("mean", "a", "hidden")` | `a = hidden.mean()` |
+# | `("item", "v", "loss")` | `v = loss.item()`, a number |
+# | `("tolist", "v", "grad")` | `v = grad.tolist()`, a number or a list |
+# | `("print", "grad")` | `print(grad)` |
+# | `("if", "loss")` | `if loss > 3: pass` |
+# | `("shape", "grad")` | `print(grad.shape)` |
+# | `("append", "a")` | `kept.append(a)` |
+# | `("mul_", "a")` | `a.mul_(2)` |
+# | `("randperm",)` | `torch.randperm(16)` |
+# | `("sample",)` | `random.sample(range(16), 4)` |
+# | `("eval",)`, `("train",)` | `model.eval()`, `model.train()` |
+# | `("forward",)` | `model(probe)`, with a batch of its own |
+# | `("enter", "no_grad")` | the start of `with torch.no_grad():`, or `"fork_rng"`, of `with torch.random.fork_rng():` |
+# | `("exit",)` | the end of the innermost `with` |
+#
+# `fork_rng` puts PyTorch's generator back at its end.
+#
+# **Predict.** The look is `model(probe)` within `torch.no_grad()` and within `fork_rng()`. Is the run the same?
+# Write `True` or `False`.
+
+
+# %%
+def with_a_forward_pass_on_the_side():
+    models = []
+
+    def look(loss):
+        with torch.no_grad(), torch.random.fork_rng():
+            models[0](torch.ones(2, 4))
+
+    return same(training(watch=models.append, after=look), unwatched)
+
+
+predict(..., with_a_forward_pass_on_the_side)
+
+# %% [markdown]
+# Batch norm in training mode moves its running mean with every batch that it sees. `no_grad` switches off what
+# autograd records, and nothing else.
+#
+# **Write `predict_disturbance(look)`.** Return a tuple of four:
+#
+# - `changes`, a `bool`: whether the run is another. The run is the model's state, the optimizer's state, the batches, and the
+#   states of PyTorch's and Python's random number generators at the end.
+# - `reads`, an `int`: how many steps of the look need a tensor's values in Python.
+# - `bytes`, an `int`: how many bytes more each iteration of the loop keeps alive because of `kept`. The bytes of a storage count once, and not
+#   at all if they are alive anyway: those of the model and of the batches. Numbers and lists are none. What a graph keeps does not count either.
+# - `graph`, a `bool`: whether a tensor in `kept` has a `grad_fn`.
+#
+# All numbers are float32. The names at hand are `loss`, `hidden`, `weight`, `grad` and `batch`, which is (16, 4); a look makes each other name once. Every look is
+# one that PyTorch runs without an error, and every `with` ends in it. Work it out; do not run it.
+#
+# <details><summary>Hint 1: facts of a tensor</summary>
+#
+# Four are enough: its shape, its storage (a name and a number of bytes), whether it requires grad, and whether it has a
+# `grad_fn`. Views and what `detach` and `data` return have the storage of what they were made of.
+#
+# </details>
+# <details><summary>Hint 2: what changes the run</summary>
+#
+# A write to a storage that is used again: which of the five are? A random number that is taken and not put back. A forward
+# pass in training mode. And the mode in which the look ends.
+#
+# </details>
+# <details><summary>Hint 3: what fork_rng does not put back</summary>
+#
+# Python's `random` has a generator of its own, and batch norm's running mean is no random number.
+#
+# </details>
+
+
+# %% solution="predict_disturbance"
+def predict_disturbance(look: list[tuple]) -> tuple[bool, int, int, bool]:
+    """Return (changes, reads, bytes, graph) of a look, as above.
+
+    look: steps as in the table, taken between `backward` and the optimizer's step
+    """
+    ### BEGIN SOLUTION
+    # of each tensor: shape, storage, requires grad, has a grad_fn
+    tensors = {
+        "loss": ((), "loss", True, True),
+        "hidden": ((16, 8), "hidden", True, True),
+        "weight": ((1, 8), "weight", True, False),
+        "grad": ((1, 8), "grad", False, False),
+        "batch": ((16, 4), "batch", False, False),
+    }
+    size = {"loss": 4, "hidden": 512, "weight": 0, "grad": 32, "batch": 0}  # what lives anyway: 0
+    changes, reads, kept, graph = False, 0, set(), False
+    training, open_withs = True, []
+    for kind, *args in look:
+        records = "no_grad" not in open_withs
+        if kind == "enter":
+            open_withs.append(args[0])
+        elif kind == "exit":
+            open_withs.pop()
+        elif kind in ("eval", "train"):
+            training = kind == "train"
+        elif kind == "randperm":
+            changes |= "fork_rng" not in open_withs
+        elif kind == "sample":
+            changes = True  # fork_rng knows PyTorch's generators alone
+        elif kind == "forward":
+            changes |= training  # batch norm moves, whatever records or draws
+        elif kind in ("item", "tolist", "print", "if"):
+            reads += 1
+        elif kind == "mul_":
+            changes |= tensors[args[0]][1] in ("weight", "grad", "batch")
+        elif kind == "append":
+            if args[0] in tensors:
+                _, storage, _, has_node = tensors[args[0]]
+                kept.add(storage)
+                graph |= has_node
+        elif kind != "shape":
+            name, source = args
+            shape, storage, requires, _ = tensors[source]
+            if kind in ("detach", "data"):
+                tensors[name] = (shape, storage, False, False)
+            elif kind == "row":  # a view says that it requires grad, recorded or not
+                tensors[name] = (shape[1:], storage, requires, requires and records)
+            else:
+                shape = shape if kind == "clone" else ()
+                tensors[name] = (shape, name, requires and records, requires and records)
+                size[name] = 4 * math.prod(shape)
+    changes |= not training  # the next step would run in eval mode
+    return changes, reads, sum(size[storage] for storage in kept), graph
+    ### END SOLUTION
+
+
+# %% grade="predict_disturbance"
+grade("predict_disturbance")
 
 # %% [markdown] sitting="time"
 # question: Where did the time of a step go?
@@ -86,7 +424,9 @@ kinds = {}
 for event in trace["traceEvents"]:
     kinds.setdefault((event["ph"], event.get("cat", "")), event)
 for (phase, category), event in sorted(kinds.items()):
-    print(f"{phase}  {category:<18} {event['name']:<34} {', '.join(sorted(event.get('args', {})))[:60]}")
+    print(
+        f"{phase}  {category:<18} {event['name']:<34} {', '.join(sorted(event.get('args', {})))[:60]}"
+    )
 
 # %% [markdown]
 # `ph` is the phase, one letter:
@@ -301,14 +641,205 @@ grade("read_trace")
 if written("read_trace"):
     mine = read_trace(trace_path)
     theirs = {row.key: row for row in result.key_averages()}
-    worst = max(abs(theirs[name].self_cpu_time_total - row.own / 1000) for name, row in mine.rows.items())
+    worst = max(
+        abs(theirs[name].self_cpu_time_total - row.own / 1000) for name, row in mine.rows.items()
+    )
     print("names:", len(mine.rows), "of", len(theirs))
     print("own times differ by less than a nanosecond:", worst < 0.001)
     whole = mine.rows["step"]
-    print("own times sum to the whole step:", sum(row.own for row in mine.rows.values()) == whole.total)
+    print(
+        "own times sum to the whole step:",
+        sum(row.own for row in mine.rows.values()) == whole.total,
+    )
     for name in ("aten::addmm", "aten::clamp_min", "aten::mm"):
         own = sum(call.own_bytes for call in mine.calls if call.name == name)
         print(f"{name:<16} {own:>4} bytes, by PyTorch {theirs[name].self_cpu_memory_usage:>4}")
+
+# %% [markdown]
+# ## A trace of your own
+#
+# The profiler knows operators. It does not know that this was validation, that a batch was waited for, or
+# on which rank. The format is open, and simple enough to write by hand: a JSON object with a list, `traceEvents`.
+#
+# | `ph` | has | Perfetto draws |
+# |---|---|---|
+# | `X` | `ts`, `dur` | a bar; bars within bars, by their times |
+# | `i` | `ts`, `"s": "t"` | a mark on its thread |
+# | `C` | `ts`, `args` of numbers | a curve for each of them |
+# | `s`, then `f` with `"bp": "e"` | `ts`, the same `id`, name and category | an arrow, from the bar around the one to the bar around the other |
+# | `M`, named `thread_name` | `args: {"name": …}` | the thread's name |
+#
+# All have `name`, `pid` and `tid`. Times are microseconds.
+#
+# Such a file is opened when something went wrong. So it has to be there then: whatever was raised, and with what was still going
+# on. **Predict.** A training logs its loss into a trace with `json.dumps`, and the loss is NaN. What is
+# written, and is that JSON, by [the standard](https://www.rfc-editor.org/rfc/rfc8259#section-6)?
+
+
+# %%
+def written_for_nan():
+    return json.dumps({"loss": math.nan}), "no JSON"
+
+
+predict(..., written_for_nan)
+
+# %% [markdown] exercise="Tracer"
+# title: Write a trace
+# minutes: 35
+# difficulty: 3
+# points: 9
+# prerequisites: [read_trace]
+# teaches: >-
+#   Chrome's trace format from the other side: spans, instants, counters, arrows, threads; a file that is valid whatever happened.
+# leaves out: >-
+#   spans that overlap on one thread, as those of coroutines do; traces larger than memory.
+# off limits: [torch.profiler.profile, torch.autograd.profiler.profile]
+
+# %% [markdown]
+# **Write `class Tracer`**. `Tracer(clock, pid=0)` gets a clock, which returns whole nanoseconds, and the number of the rank
+# for all its events.
+#
+# - `with tracer.span(name, after=None, **args) as handle:` is one event `X`, from the begin of the body to its end. If the
+#   body raises, its `args` have `"error"`, the exception's class by name, and the exception goes on.
+# - `tracer.instant(name, **args)` and `tracer.counter(name, **values)` are one event each, `i` and `C`.
+# - `after` is the handle of another span, ended or not: an arrow from there to here. Its `s` has thread and begin of the other span,
+#   its `f` those of this one. Each arrow has an `id` of its own; name and category are yours to choose.
+# - `tracer.write(path)` writes the file: an object with `traceEvents`, and `baseTimeNanoseconds`, the clock's
+#   time when the tracer was made. All `ts` count from there, in microseconds, and keep every nanosecond.
+#   A span that is still open is written with the time it has taken so far, and `"open": true` in its `args`. The tracer goes on
+#   afterwards, and may write again.
+# - Every thread has a `tid`, and in the file one event `thread_name` with the name that `threading` gives it. A
+#   thread that has ended does not give its `tid` to a later one.
+# - In `args`, strings, `True`, `False`, `None` and finite numbers stay what they are. Anything else becomes its `str`, at the time of
+#   the call: NaN and infinities as well.
+#
+# <details><summary>Hint 1: spans</summary>
+#
+# A method under `@contextmanager`: note the time, `yield` in a `try`, and make the event in its `finally`. What
+# is open has to be in a list, too.
+#
+# </details>
+# <details><summary>Hint 2: threads</summary>
+#
+# `threading.get_ident()` of a thread that has ended may be given to the next. A `threading.local()` is empty
+# in each new thread: there you can keep a number of your own.
+#
+# </details>
+# <details><summary>Hint 3: times</summary>
+#
+# Subtract the base while the times are whole numbers. The difference is small, and `ns / 1000` keeps all of
+# its digits; of the time since 1970 it would not.
+#
+# </details>
+
+
+# %% solution="Tracer"
+class Tracer:
+    """Notes what happened when, on which thread, for Perfetto to draw."""
+
+    def __init__(self, clock: Callable[[], int], pid: int = 0):
+        ### BEGIN SOLUTION
+        self.clock, self.pid, self.base = clock, pid, clock()
+        self.events: list[dict] = []
+        self.open: dict[int, dict] = {}
+        self.arrows = 0
+        self.threads: list[str] = []
+        self.here = threading.local()
+        self.lock = threading.Lock()
+
+    @contextmanager
+    def span(self, name: str, after: dict | None = None, **args: Any) -> Iterator[dict]:
+        """Note how long the body takes."""
+        event = self._event("X", name, args)
+        if after is not None:
+            with self.lock:
+                self.arrows += 1
+                arrow = {"name": "after", "cat": "flow", "id": self.arrows, "pid": self.pid}
+            ends = {"ph": "s"}, {"ph": "f", "bp": "e"}
+            for end, one in zip(ends, (after, event), strict=True):
+                self.events.append(arrow | end | {"tid": one["tid"], "ts": one["ts"]})
+        self.open[id(event)] = event
+        try:
+            yield event
+        except BaseException as error:
+            event["args"]["error"] = type(error).__name__
+            raise
+        finally:
+            event["dur"] = self._until_now(event)
+            del self.open[id(event)]
+            self.events.append(event)
+
+    def instant(self, name: str, **args: Any) -> None:
+        """Note that something happened."""
+        self.events.append(self._event("i", name, args) | {"s": "t"})
+
+    def counter(self, name: str, **values: float) -> None:
+        """Note how large something is now."""
+        self.events.append(self._event("C", name, values))
+
+    def write(self, path: str) -> None:
+        """Write all that was noted so far."""
+        names = [
+            {"ph": "M", "name": "thread_name", "pid": self.pid, "tid": tid, "args": {"name": name}}
+            for tid, name in enumerate(self.threads)
+        ]
+        still_open = [
+            event | {"dur": self._until_now(event), "args": event["args"] | {"open": True}}
+            for event in self.open.values()
+        ]
+        events = [*names, *self.events, *still_open]
+        with open(path, "w") as file:
+            json.dump(
+                {"traceEvents": events, "baseTimeNanoseconds": self.base}, file, allow_nan=False
+            )
+
+    def _event(self, phase: str, name: str, args: dict[str, Any]) -> dict:
+        if not hasattr(self.here, "tid"):
+            with self.lock:  # another thread may be new at this moment, too
+                self.here.tid = len(self.threads)
+                self.threads.append(threading.current_thread().name)
+        event = {"ph": phase, "name": name, "pid": self.pid, "tid": self.here.tid}
+        since = self.clock() - self.base
+        return event | {"ts": since / 1000, "args": {key: plain(one) for key, one in args.items()}}
+
+    def _until_now(self, event: dict) -> float:
+        return (self.clock() - self.base - round(event["ts"] * 1000)) / 1000
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON has a word for as it is, anything else as text."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    return value if isinstance(value, float) and math.isfinite(value) else str(value)
+    ### END SOLUTION
+
+
+# %% grade="Tracer"
+grade("Tracer")
+
+# %% [markdown]
+# Drop the file that this writes into [Perfetto](https://ui.perfetto.dev): a worker's thread, a
+# training's, and an arrow from each batch to the step that used it.
+
+# %%
+if written("Tracer"):
+    tracer = Tracer(time.time_ns)
+    batches = []
+
+    def load():
+        for number in range(3):
+            with tracer.span("load", batch=number) as loaded:
+                batches.append((loaded, torch.randn(8, 4)))
+
+    worker = threading.Thread(target=load, name="worker")
+    worker.start()
+    worker.join()
+    for loaded, batch in batches:
+        with tracer.span("step", after=loaded):
+            tracer.counter("norm", batch=float(batch.norm()))
+    tracer.write(os.path.join(folder, "mine.json"))
+    with open(os.path.join(folder, "mine.json")) as file:
+        print(Counter(event["ph"] for event in json.load(file)["traceEvents"]))
 
 # %% [markdown] sitting="files"
 # question: What is in a TensorBoard file?
@@ -340,7 +871,9 @@ WRITTEN_BY_TORCH = bytes.fromhex(
     "09e7f0c73596c1da4110032a0d0a0b0a046c6f7373150000c03f"
     "0d4b57db"
 )
-print("length:", int.from_bytes(WRITTEN_BY_TORCH[:8], "little"), "of", len(WRITTEN_BY_TORCH), "bytes")
+print(
+    "length:", int.from_bytes(WRITTEN_BY_TORCH[:8], "little"), "of", len(WRITTEN_BY_TORCH), "bytes"
+)
 print("data:  ", WRITTEN_BY_TORCH[12:-4])
 
 # %% [markdown]
@@ -582,7 +1115,7 @@ class EventWriter:
         if there:  # a later second than any other file's: then the rest of the name does not matter
             seconds = max(seconds, int(max(there).split(".")[3]) + 1)
         self.path = os.path.join(folder, f"{prefix}{seconds:010d}.0")
-        self.file = open(self.path, "xb")
+        self.file = open(self.path, "xb")  # noqa: SIM115
         self._write(self._chunk(3, b"brain.Event:2"))
         if start is not None:
             self._write(self._step(start) + self._chunk(7, b"\x08\x01"))
@@ -620,3 +1153,238 @@ class EventWriter:
 # %% grade="EventWriter"
 grade("EventWriter")
 
+# %% [markdown] sitting="unnoticed"
+# question: Can a flight recorder go unnoticed?
+# reached: >-
+#   Yes: it counts on copies, on the device, reads all at once and seldom, sees each step through the optimizer's own
+#   hooks, and takes everything back at the end, whatever was raised.
+
+# %% [markdown]
+# ## What a recorder would disturb
+#
+# All pieces are there: statistics that read nothing, a trace, event files. A flight recorder puts them
+# around a loop that it does not know. There lie the traps of this chapter, all at once. Here is one more.
+# To see when backward begins, one might register a backward hook on the model.
+#
+# **Predict.** What does the hook of a module, which does nothing, change in the graph of its output? Write the name of the
+# output's `grad_fn`.
+
+
+# %%
+def grad_fn_of(hooked):
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    if hooked:
+        model.register_full_backward_hook(lambda module, gradients, more: None)
+    return type(model(torch.ones(1, 2)).grad_fn).__name__
+
+
+print("without a hook:", grad_fn_of(False))
+predict(..., lambda: grad_fn_of(True))
+
+# %% [markdown]
+# The output is a view now, made by a node of its own, and to write to it in place raises. So a recorder that
+# wants to go unnoticed hooks forward, and the optimizer, whose hooks see gradients as they are used, after
+# unscaling and clipping. They are not called where a `GradScaler` skips a step.
+#
+# **Predict.** A block of the model is checkpointed: `torch.utils.checkpoint.checkpoint` runs its forward again
+# during backward. How often is a forward hook in it called for one step?
+
+
+# %%
+def calls_of_a_hook():
+    block, calls = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), []
+    block[1].register_forward_hook(lambda *_: calls.append(1))
+    x = torch.ones(1, 2, requires_grad=True)
+    torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False).sum().backward()
+    return len(calls)
+
+
+predict(..., calls_of_a_hook)
+
+# %% [markdown] exercise="recorder"
+# title: Build a flight recorder that cannot be noticed
+# minutes: 75
+# difficulty: 5
+# points: 15
+# short: true
+# prerequisites: [EventWriter, Tracer]
+# teaches: >-
+#   the observer's contract as a whole: record a run that you do not see, read seldom, keep nothing, leave nothing, go on where a
+#   checkpoint left off.
+# leaves out: compiled models; several optimizers; ranks; the memory of a GPU.
+# off limits: ["import:tensorboard", torch.profiler.profile, torch.autograd.profiler.profile]
+# forbids: TensorBoard and the profiler
+
+# %% [markdown]
+# **Write `recorder(model, optimizer, folder, clock, every=10, step=0)`**, a context manager around a
+# training loop. It yields a function `note`, which the loop calls with what it alone knows: `note(loss=loss)`.
+#
+# With your `EventWriter` it writes one event for each call of `optimizer.step` that returns. These are the
+# steps `step + 1`, `step + 2`, …; a step that a `GradScaler` skips is none. An event has these tags:
+#
+# | tag | value |
+# |---|---|
+# | `loss`, or what else was noted | the mean of what was noted under this name since the step before; absent if nothing was |
+# | `grad_norm` | the norm of all gradients together that this step uses, in float32, each parameter of the optimizer once; absent if there are none |
+# | `lr/0`, `lr/1`, … | the learning rate that this step uses, for each group of parameters |
+# | `zeros/NAME` | of each `nn.ReLU` in `model`, by the first name in `named_modules()`: the share of zeros in its outputs in all calls of `model` in training mode since the step before; absent if there were none |
+#
+# With your `Tracer` it writes `trace.STEP.json` into the folder, where `STEP` is the argument `step`: a span `forward` for each call of `model`,
+# with `training` in its args, and a span `step` for each call of `optimizer.step`, with its `number`.
+#
+# - **The run is the same**, to the last bit: parameters, gradients, optimizer, buffers, random numbers, and the graph.
+# - **Few values are read.** One read, of all steps at once, when a step's number is a multiple of
+#   `every`, and one at the end, if steps are waiting. By then they are in the file, flushed.
+# - **Nothing is kept**: no graph, no activation, and no more tensors after a hundred steps than after ten. What was noted may be
+#   changed in place right after the call.
+# - **Nothing is left.** At the end hooks are gone and both files are written, also if the loop or the model raised. The exception goes on.
+# - **It goes on.** A training that was resumed from a checkpoint of step 40 passes `step=40`. The folder's steps from 41
+#   on are void then: `EventWriter` can say so. The very first run, with `step=0`, says nothing of that.
+#
+# `note` takes tensors of one element and numbers. What the recorder sees of `model` are calls of `model` itself, not of its parts.
+#
+# <details><summary>Hint 1: hooks</summary>
+#
+# `model.register_forward_pre_hook` and `register_forward_hook(…, always_call=True)`, which is called where forward
+# raised, too; forward hooks of the `nn.ReLU`s; `optimizer.register_step_pre_hook` and
+# `register_step_post_hook`. Put `handle.remove` of each into an `ExitStack`.
+#
+# </details>
+# <details><summary>Hint 2: recomputed, or evaluated</summary>
+#
+# Count zeros only while a call of `model` is running that began in training mode. The recomputation of a checkpoint happens in
+# backward, when no call of `model` is.
+#
+# </details>
+# <details><summary>Hint 3: one read</summary>
+#
+# Keep a tensor for each value until the read: `value.detach().to(torch.float32, copy=True)` shares nothing. Then
+# `torch.stack(all of them).tolist()` is one read. Sums and counts can be kept on the device, too; how many elements an
+# output has, Python knows without a read.
+#
+# </details>
+
+
+# %% solution="recorder"
+@contextmanager
+def recorder(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    folder: str,
+    clock: Callable[[], int],
+    every: int = 10,
+    step: int = 0,
+) -> Iterator[Callable[..., None]]:
+    """Record a training loop in event files and a trace; yield `note(**values)`."""
+    ### BEGIN SOLUTION
+    writer = EventWriter(folder, clock, start=step + 1 if step else None)
+    tracer = Tracer(clock)
+    number = step
+    sums: dict[
+        str, list
+    ] = {}  # of each tag since the last step: a tensor, and what it is divided by
+    waiting: list[tuple[int, dict[str, torch.Tensor]]] = []
+    running: list = []  # spans of calls that have begun, and whether each is in training mode
+
+    def copied(value: Any) -> torch.Tensor:
+        # a copy: the loop may change its own in place before we read
+        return torch.as_tensor(value).detach().to(torch.float32, copy=True).reshape(())
+
+    def add(tag: str, value: torch.Tensor, count: int) -> None:
+        total, counted = sums.get(tag, (0, 0))
+        sums[tag] = [total + value, counted + count]
+
+    def note(**values: Any) -> None:
+        for name, value in values.items():
+            add(name, copied(value), 1)
+
+    def forward_begins(module: nn.Module, inputs: Any) -> None:
+        span = tracer.span("forward", training=module.training)
+        span.__enter__()
+        running.append((span, module.training))
+
+    def forward_ends(module: nn.Module, inputs: Any, output: Any) -> None:
+        running.pop()[0].__exit__(None, None, None)
+
+    def count_zeros(tag: str, output: torch.Tensor) -> None:
+        # what a checkpoint computes again in backward is in no call of the model
+        if running and running[-1][1]:
+            nonzero = torch.count_nonzero(output.detach())
+            add(tag, (output.numel() - nonzero).double(), output.numel())
+
+    def step_begins(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        span = tracer.span("step", number=number + 1)
+        span.__enter__()
+        running.append((span, False))
+        groups = optimizer.param_groups
+        grads = [p.grad.detach() for g in groups for p in g["params"] if p.grad is not None]
+        if grads:
+            norms = [torch.linalg.vector_norm(grad, dtype=torch.float32) for grad in grads]
+            sums["grad_norm"] = [torch.linalg.vector_norm(torch.stack(norms)), 1]
+        for place, group in enumerate(groups):
+            sums[f"lr/{place}"] = [copied(group["lr"]), 1]
+
+    def step_ends(*_: Any) -> None:
+        nonlocal number
+        running.pop()[0].__exit__(None, None, None)
+        number += 1
+        waiting.append((number, {tag: total / count for tag, (total, count) in sums.items()}))
+        sums.clear()
+        if number % every == 0:
+            flush()
+
+    def flush() -> None:
+        if waiting:
+            values = [value.float() for _, found in waiting for value in found.values()]
+            numbers = iter(torch.stack(values).tolist())  # the one read
+            for at, found in waiting:
+                writer.add(at, {tag: next(numbers) for tag in found})
+            waiting.clear()
+        writer.flush()
+
+    with ExitStack() as stack:
+        stack.callback(tracer.write, os.path.join(folder, f"trace.{step}.json"))
+        stack.callback(writer.close)
+        stack.callback(flush)
+        handles = [
+            model.register_forward_pre_hook(forward_begins),
+            model.register_forward_hook(forward_ends, always_call=True),
+            optimizer.register_step_pre_hook(step_begins),
+            optimizer.register_step_post_hook(step_ends),
+        ]
+        for name, module in model.named_modules():
+            if isinstance(module, nn.ReLU):
+
+                def counts(module, inputs, output, tag=f"zeros/{name}"):
+                    count_zeros(tag, output)
+
+                handles.append(module.register_forward_hook(counts))
+        for handle in handles:
+            stack.callback(handle.remove)
+        yield note
+    ### END SOLUTION
+
+
+# %% grade="recorder"
+grade("recorder")
+
+# %% [markdown]
+# Here it is around the loop at the top of this chapter. With the extra `watch` installed, `tensorboard --logdir` shows the
+# folder; the trace is for Perfetto.
+
+# %%
+if written("recorder"):
+    flight = tempfile.mkdtemp()
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x, y = torch.randn(16, 4), torch.randn(16, 1)
+    with recorder(model, optimizer, flight, time.time_ns) as note:
+        for _ in range(25):
+            optimizer.zero_grad()
+            loss = ((model(x) - y) ** 2).mean()
+            note(loss=loss)
+            loss.backward()
+            optimizer.step()
+    for path in sorted(Path(flight).iterdir()):
+        print(path.name.split(".")[0], path.suffix == ".json", path.stat().st_size > 1000)

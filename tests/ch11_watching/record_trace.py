@@ -45,7 +45,9 @@ def without_the_rest(text):
         kept = {key: event[key] for key in KEPT if key in event}
         if "args" in event:
             kept["args"] = {key: event["args"][key] for key in ARGS if key in event["args"]}
-        few.append({key: 1 if key == "pid" and value != "Spans" else value for key, value in kept.items()})
+        few.append(
+            {key: 1 if key == "pid" and value != "Spans" else value for key, value in kept.items()}
+        )
     return json.dumps({"traceEvents": few}).replace('"@', "").replace('@"', "")
 
 

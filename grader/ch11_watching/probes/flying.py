@@ -1,8 +1,6 @@
 """Training loops for a flight recorder: each run with it and without, and all that it leaves."""
 
 import gc
-import json
-import os
 import tempfile
 import weakref
 from contextlib import contextmanager, nullcontext
@@ -66,7 +64,7 @@ class Net(nn.Module):
 class Flight:
     """One training: a model, an optimizer and a loop, which calls `note` and `landed` at each step."""
 
-    def __init__(self, kind, seed, watching=False):
+    def __init__(self, kind, seed):
         seed_all(seed)
         self.kind = kind
         self.model = Net(kind)
@@ -112,7 +110,9 @@ class Flight:
                         loss.div_(3)  # after it was noted, and in place
                 if self.kind == "raises" and step == 5:
                     raise KeyError("in the loop")
-                scaler.scale(loss * (1e38 if self.kind == "scaled" and step in (1, 4) else 1)).backward()
+                scaler.scale(
+                    loss * (1e38 if self.kind == "scaled" and step in (1, 4) else 1)
+                ).backward()
                 del loss
             if self.kind in ("scaled", "clipped"):
                 scaler.unscale_(self.optimizer)
@@ -174,7 +174,7 @@ def flown(student, kind, seed, steps, every):
     def run(watched):
         flight = Flight(kind, seed)
         if not watched:
-            with watch_nothing(), ends_with({}):
+            with ends_with({}):
                 flight.run(steps, lambda **values: None)
             return flight.state()
         with tempfile.TemporaryDirectory() as folder:
@@ -189,11 +189,6 @@ def flown(student, kind, seed, steps, every):
 
     found["disturbed"] = disturbed(run)
     return found
-
-
-@contextmanager
-def watch_nothing():
-    yield
 
 
 @probe
@@ -251,17 +246,8 @@ def flown_again(student, seed, crashed, saved, steps, every):
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
         flight = Flight("plain", seed)
-        checkpoints = {}
-
-        def landed(step):
-            if step == saved:
-                model = {key: one.clone() for key, one in flight.model.state_dict().items()}
-                text = json.dumps(None)
-                checkpoints.update(model=model, rng=torch.get_rng_state(), text=text)
-                checkpoints["optimizer"] = flight.optimizer.state_dict()
-
         with student.recorder(flight.model, flight.optimizer, folder, clock, every=every) as note:
-            flight.run(crashed, note, landed)
+            flight.run(crashed, note)
         before = files_in(folder)
         again = Flight("clipped", seed + 1)
         with student.recorder(
@@ -269,8 +255,3 @@ def flown_again(student, seed, crashed, saved, steps, every):
         ) as note:
             again.run(steps, note, first=saved)
         return {"before": before, "files": files_in(folder)}
-
-
-def names_on_disk(folder):
-    """Return the names of the files in a folder."""
-    return sorted(os.listdir(folder))

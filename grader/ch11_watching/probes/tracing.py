@@ -99,7 +99,9 @@ def as_program(program, depth=0):
 
     def said(step):
         extra = [f"after={step['after']}"] if step.get("after") else []
-        extra += [f"{key}={ODD[v]() if v in ODD else v!r}" for key, v in step.get("args", {}).items()]
+        extra += [
+            f"{key}={ODD[v]() if v in ODD else v!r}" for key, v in step.get("args", {}).items()
+        ]
         return ", ".join([repr(step["name"]), *extra])
 
     for step in program:
