@@ -17,7 +17,7 @@ from grader.verdict.compare import Mismatch, about
 Record = tuple[int, dict[str, float]]
 
 SAYS = {
-    "plain": "two ReLUs in place, BatchNorm, Dropout, Adam with two groups, a schedule",
+    "plain": "two ReLUs in place, BatchNorm, Dropout, Adam with two groups, one with a tensor for its `lr`, a schedule",
     "accumulated": "three micro-batches a step; `loss.div_(3)` after `note(loss=loss)`",
     "scaled": "a GradScaler that skips two steps",
     "clipped": "gradients clipped to a norm of 0.5 before the step",
@@ -67,7 +67,7 @@ class Oracle:
 
     def note(self, **values: Any) -> None:
         for name, value in values.items():
-            self.noted.setdefault(name, []).append(float(value))
+            self.noted.setdefault(name, []).append(float(torch.as_tensor(value).detach()))
 
     def _steps(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         found = {name: sum(some) / len(some) for name, some in self.noted.items()}

@@ -15,6 +15,7 @@ from grader import (
     gate,
     points,
 )
+from grader.ch11_watching.event_files import read_file
 from grader.ch11_watching.flights import SAYS, expected, recorded, spans_in
 
 CLOSE = 1e-4
@@ -189,7 +190,9 @@ def test_trace(flown, seed):
             steps = [s["args"].get("number") for s in spans if s["name"] == "step"]
             numbers = [step for step, _ in oracle.records]
             assert_equal(steps, numbers, "`number` of the spans `step`.")
-            ends = [(s["ts"] + s["dur"], s["ts"]) for s in spans if s["name"] in ("forward", "step")]
+            ends = [
+                (s["ts"] + s["dur"], s["ts"]) for s in spans if s["name"] in ("forward", "step")
+            ]
             fine = all(end <= later for (end, _), (_, later) in zip(ends, ends[1:], strict=False))
             assert_holds(fine, "Spans of calls and of steps overlap.")
 
@@ -203,8 +206,17 @@ def test_goes_on(flown_again, seed):
             first = expected("plain", seed, crashed).records[:saved]
             later = expected("clipped", seed + 1, steps, first=saved).records
             same(recorded(got["files"]), first + later, ("loss",))
+            marks = [
+                event.start
+                for name, content in got["before"].items()
+                if name.startswith("events.")
+                for event in read_file(content)
+            ]
+            assert_holds(not any(marks), "The first run's file says START.")
             for name, content in got["before"].items():
                 assert_holds(got["files"].get(name) == content, f"The file `{name}` was changed.")
             spans = spans_in(got["files"], f"trace.{saved}.json")
             numbers = [span["args"].get("number") for span in spans if span["name"] == "step"]
-            assert_equal(numbers, list(range(saved + 1, steps + 1)), "`number` of the spans `step`.")
+            assert_equal(
+                numbers, list(range(saved + 1, steps + 1)), "`number` of the spans `step`."
+            )

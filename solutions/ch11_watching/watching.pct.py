@@ -18,6 +18,7 @@
 #   that TensorBoard reads. Each is held to one contract: the run is the same to the last bit, nothing
 #   is kept, few values are read, and afterwards nothing is left. At the end you build a flight
 #   recorder that nobody notices.
+# preload: [torch._dynamo, torch.utils.checkpoint]
 
 # %% [markdown]
 # ## How to work
@@ -1063,6 +1064,7 @@ predict(..., comes_back)
 # leaves out: histograms, images, text; compressed files; writing in a thread of its own.
 # off limits: ["import:tensorboard", "import:zlib", "import:ctypes"]
 # forbids: TensorBoard's own writers, and checksums of libraries
+# allowed: []
 
 # %% [markdown]
 # **Write `class EventWriter`**, on top of your `record` and the `varint` above.
@@ -1089,7 +1091,7 @@ predict(..., comes_back)
 # </details>
 # <details><summary>Hint 2: floats</summary>
 #
-# `struct.pack("<f", 1e40)` raises an OverflowError. `torch.tensor(1e40, dtype=torch.float32)` is an infinity.
+# `struct.pack("<f", 1e40)` raises an OverflowError, and `math.copysign(math.inf, value)` is the infinity of the same sign.
 #
 # </details>
 # <details><summary>Hint 3: names</summary>
@@ -1124,10 +1126,11 @@ class EventWriter:
         """Write one event with all values."""
         summary = b""
         for tag, value in values.items():
-            # a cast makes an infinity of what is too large, where struct raises
-            number = torch.tensor(float(value), dtype=torch.float32).item()
-            inner = self._chunk(1, tag.encode()) + b"\x15" + struct.pack("<f", number)
-            summary += self._chunk(1, inner)
+            try:
+                number = struct.pack("<f", value)
+            except OverflowError:  # a cast would make an infinity of it
+                number = struct.pack("<f", math.copysign(math.inf, value))
+            summary += self._chunk(1, self._chunk(1, tag.encode()) + b"\x15" + number)
         self._write(self._step(step) + self._chunk(5, summary))
 
     def flush(self) -> None:

@@ -1,6 +1,7 @@
 """Training loops for a flight recorder: each run with it and without, and all that it leaves."""
 
 import gc
+import math
 import tempfile
 import weakref
 from contextlib import contextmanager, nullcontext
@@ -53,7 +54,6 @@ class Net(nn.Module):
             x = checkpoint(self.block, x, use_reentrant=False)
         else:
             x = self.block(x)
-        x.mul_(2)  # in place: what a hook has kept of a ReLU would be another now
         if self.kind == "tied":
             x = x + self.again(self.last(x))
         if self.kind == "breaks" and self.calls == 6:
@@ -71,6 +71,8 @@ class Flight:
         self.batches = [torch.randn(5 + n % 3, 6) * (1 + n) for n in range(4)]
         parameters = list(self.model.parameters())
         groups = [{"params": parameters[:2]}, {"params": parameters[2:], "lr": 0.02}]
+        if kind == "plain":
+            groups[1]["lr"] = torch.tensor(0.02)  # a schedule changes it in place
         kinds = {"plain": torch.optim.Adam, "tied": torch.optim.AdamW}
         self.optimizer = kinds.get(kind, torch.optim.SGD)(groups, lr=0.01)
         self.schedule = torch.optim.lr_scheduler.ExponentialLR(self.optimizer, 0.5)
@@ -111,7 +113,7 @@ class Flight:
                 if self.kind == "raises" and step == 5:
                     raise KeyError("in the loop")
                 scaler.scale(
-                    loss * (1e38 if self.kind == "scaled" and step in (1, 4) else 1)
+                    loss * (math.inf if self.kind == "scaled" and step in (1, 4) else 1)
                 ).backward()
                 del loss
             if self.kind in ("scaled", "clipped"):
