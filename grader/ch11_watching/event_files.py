@@ -1,13 +1,17 @@
 """TensorBoard's event files on the grader's side: what bytes say, strictly, and bytes that say it."""
 
+from __future__ import annotations
+
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 POLYNOMIAL = 0x82F63B78
 """Castagnoli's, its bits in reverse order (RFC 3720, appendix B.4)."""
 
 
-def _entry(byte):
+def _entry(byte: int) -> int:
     for _ in range(8):
         byte = byte >> 1 ^ (POLYNOMIAL if byte & 1 else 0)
     return byte
@@ -16,7 +20,7 @@ def _entry(byte):
 TABLE = [_entry(byte) for byte in range(256)]
 
 
-def crc32c(data):
+def crc32c(data: bytes) -> int:
     """Return CRC-32C of bytes."""
     crc = 0xFFFFFFFF
     for byte in data:
@@ -24,13 +28,13 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
-def masked(data):
+def masked(data: bytes) -> int:
     """Return the checksum as a record has it: rotated right by 15 bits, plus a constant."""
     crc = crc32c(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
-def framed(data):
+def framed(data: bytes) -> bytes:
     """Return the record of `data`."""
     length = struct.pack("<Q", len(data))
     return b"".join(
@@ -38,7 +42,7 @@ def framed(data):
     )
 
 
-def varint(number):
+def varint(number: int) -> bytes:
     """Return a whole number as protobuf writes an int64: seven bits a byte, the lowest first."""
     number &= 2**64 - 1
     found = bytearray()
@@ -48,17 +52,19 @@ def varint(number):
     return bytes([*found, number])
 
 
-def chunk(number, data):
+def chunk(number: int, data: bytes) -> bytes:
     """Return a field that holds bytes."""
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 
-def scalar(tag, value):
+def scalar(tag: str, value: float) -> bytes:
     """Return one `Summary.Value`."""
     return chunk(1, chunk(1, tag.encode()) + varint(2 << 3 | 5) + struct.pack("<f", value))
 
 
-def event(wall_time, step=None, summary=b"", rest=b""):
+def event(
+    wall_time: float, step: int | None = None, summary: bytes = b"", rest: bytes = b""
+) -> bytes:
     """Return one `Event`; `rest` are further fields as they are."""
     found = b"\x09" + struct.pack("<d", wall_time)
     if step is not None:
@@ -82,11 +88,11 @@ class Event:
     step: int | None = None
     version: str | None = None
     start: bool = False
-    values: list = field(default_factory=list)  # (tag, float)
-    fields: list = field(default_factory=list)  # numbers of the fields, in order
+    values: list[tuple[str, float | None]] = field(default_factory=list)
+    fields: list[int] = field(default_factory=list)  # numbers of the fields, in order
 
 
-def records(data):
+def records(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield (offset, bytes) of each record. Raises `Malformed`."""
     at, number = 0, 0
     while at < len(data):
@@ -106,7 +112,7 @@ def records(data):
         at += 16 + length
 
 
-def fields(data):
+def fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
     """Yield (number, wire type, value) of a protobuf message. Raises `Malformed`."""
     at = 0
     while at < len(data):
@@ -125,13 +131,13 @@ def fields(data):
         yield number, wire, value
 
 
-def _take(data, at, size, number):
+def _take(data: bytes, at: int, size: int, number: int) -> tuple[bytes, int]:
     if at + size > len(data):
         raise Malformed(f"Field {number} has {size} bytes, and its message ends before.")
     return data[at : at + size], at + size
 
 
-def _varint_at(data, at):
+def _varint_at(data: bytes, at: int) -> tuple[int, int]:
     found, shift = 0, 0
     while True:
         if at >= len(data):
@@ -153,7 +159,7 @@ WIRE = {
 """The wire type of each field that may stand in a message."""
 
 
-def read_event(data):
+def read_event(data: bytes) -> Event:
     """Return the `Event` of a record's data. Raises `Malformed`."""
     found = Event()
     for number, value in _known(data, "event"):
@@ -172,7 +178,7 @@ def read_event(data):
     return found
 
 
-def _value(data):
+def _value(data: bytes) -> tuple[str, float | None]:
     tag, value = "", None
     for number, inner in _known(data, "value"):
         if number == 1:
@@ -182,7 +188,7 @@ def _value(data):
     return tag, value
 
 
-def _known(data, message):
+def _known(data: bytes, message: str) -> Iterator[tuple[int, Any]]:
     for number, wire, value in fields(data):
         if WIRE[message].get(number) != wire:
             raise Malformed(
@@ -192,13 +198,13 @@ def _known(data, message):
         yield number, value
 
 
-def _text(data):
+def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
         raise Malformed(f"{data!r} is no UTF-8.") from None
 
 
-def read_file(data):
+def read_file(data: bytes) -> list[Event]:
     """Return the events of a file. Raises `Malformed`."""
     return [read_event(inner) for _, inner in records(data)]

@@ -21,7 +21,7 @@ SAYS = {
     "accumulated": "three micro-batches a step; `loss.div_(3)` after `note(loss=loss)`",
     "scaled": "a GradScaler that skips two steps",
     "clipped": "gradients clipped to a norm of 0.5 before the step",
-    "checkpointed": "a block with a ReLU that is checkpointed",
+    "checkpointed": "a checkpointed block, with the same ReLU as in front of it",
     "tied": "one ReLU at two places, tied weights, a frozen layer, AdamW, a schedule",
     "evaluated": "a call of the model in `eval()` after each step",
     "cast": "autocast to bfloat16",

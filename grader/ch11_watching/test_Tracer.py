@@ -72,7 +72,7 @@ def plain(args):
     kinds = (str, bool, int, type(None))
     return {
         key: one
-        if isinstance(one, kinds) or isinstance(one, float) and abs(one) < 1e300
+        if isinstance(one, kinds) or (isinstance(one, float) and abs(one) < 1e300)
         else str(one)
         for key, one in args.items()
     }

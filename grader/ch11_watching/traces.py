@@ -1,8 +1,14 @@
 """Traces as torch.profiler writes them, drawn at random with what they say, and one that was recorded."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
+from typing import Any
+
+Event = dict[str, Any]
 
 NAMES = ("aten::add", "aten::mul", "aten::linear", "aten::t", "aten::copy_", "step")
 RECORDED = Path(__file__).with_name("recorded_trace.json")
@@ -18,14 +24,14 @@ class Drawn:
     start: int
     end: int
     category: str = "cpu_op"
-    inside: list = field(default_factory=list)
+    inside: list[Drawn] = field(default_factory=list)
     parent: int | None = None
     own_bytes: int = 0
 
 
-def draw_trace(random, count=12, threads=1, base=None):
+def draw_trace(random: Random, count: int, threads: int) -> tuple[str, dict[str, Any]]:
     """Return a trace's text and what `read_trace` should say of it, as `as_data` has it."""
-    base = random.randrange(10**15, 4 * 10**15) if base is None else base
+    base = random.randrange(10**15, 4 * 10**15)
     tops = []
     for number in range(threads):
         at = base + random.randrange(1, 500)
@@ -35,8 +41,7 @@ def draw_trace(random, count=12, threads=1, base=None):
             at = call.end + random.choice([0, 0, random.randrange(1, 300)])
     calls = flat(tops)
     moments = [draw_moment(random, calls) for _ in range(count // 2)]
-    if calls[-1].end > base + 10:  # memory that moves while nothing is running
-        moments.append(calls[0].start - 1)
+    moments.append(calls[0].start - 1)  # memory that moves while nothing is running
     events, memory = [], []
     for moment in dict.fromkeys(moments):
         thread = random.choice(calls).thread
@@ -62,14 +67,14 @@ def draw_trace(random, count=12, threads=1, base=None):
         held += size
         curve.append((moment, held))
     return as_text(events), {
-        "calls": [call_data(calls, call) for call in calls],
+        "calls": [call_data(call) for call in calls],
         "rows": rows_of(calls),
         "memory": curve,
         "links": links,
     }
 
 
-def draw_call(random, thread, start, budget, depth):
+def draw_call(random: Random, thread: int, start: int, budget: int, depth: int) -> Drawn:
     """Return a call with others inside, that touch each other, its begin or its end at times."""
     name = random.choice(NAMES)
     category = "user_annotation" if name == "step" else "cpu_op"
@@ -84,11 +89,11 @@ def draw_call(random, thread, start, budget, depth):
     return call
 
 
-def flat(tops):
+def flat(tops: list[Drawn]) -> list[Drawn]:
     """Return all calls by start, outer ones first, with their parents' numbers."""
     calls = []
 
-    def walk(call):
+    def walk(call: Drawn) -> None:
         calls.append(call)
         for inner in call.inside:
             walk(inner)
@@ -103,12 +108,12 @@ def flat(tops):
     return calls
 
 
-def draw_moment(random, calls):
+def draw_moment(random: Random, calls: list[Drawn]) -> int:
     call = random.choice(calls)
     return random.randrange(call.start, call.end)
 
 
-def running(calls, thread, moment):
+def running(calls: list[Drawn], thread: int, moment: int) -> int | None:
     """Return the number of the innermost call of a thread that is running at a moment."""
     found = [
         number
@@ -118,12 +123,12 @@ def running(calls, thread, moment):
     return max(found, key=lambda number: depth(calls, number), default=None)
 
 
-def depth(calls, number):
+def depth(calls: list[Drawn], number: int) -> int:
     parent = calls[number].parent
     return 0 if parent is None else 1 + depth(calls, parent)
 
 
-def call_data(calls, call):
+def call_data(call: Drawn) -> dict[str, Any]:
     return {
         "name": call.name,
         "thread": call.thread,
@@ -135,12 +140,12 @@ def call_data(calls, call):
     }
 
 
-def rows_of(calls):
-    found = {}
+def rows_of(calls: list[Drawn]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
     for call in calls:
         row = found.setdefault(call.name, {"calls": 0, "total": 0, "own": 0})
         row["calls"] += 1
-        row["own"] += call_data(calls, call)["own_time"]
+        row["own"] += call_data(call)["own_time"]
         outer = call.parent
         while outer is not None and calls[outer].name != call.name:
             outer = calls[outer].parent
@@ -152,11 +157,11 @@ class Microseconds(int):
     """Nanoseconds that are written as microseconds with three decimals, every digit kept."""
 
 
-def as_text(events):
+def as_text(events: list[Event]) -> str:
     """Return a trace's JSON; times keep all their digits."""
-    numbers = []
+    numbers: list[str] = []
 
-    def plain(value):
+    def plain(value: object) -> object:
         if isinstance(value, Microseconds):
             numbers.append(f"{value // 1000}.{value % 1000:03d}".rstrip("0").rstrip("."))
             return f"@{len(numbers) - 1}@"
@@ -170,7 +175,7 @@ def as_text(events):
     return text
 
 
-def as_event(call):
+def as_event(call: Drawn) -> Event:
     return {
         "ph": "X",
         "cat": call.category,
@@ -183,7 +188,7 @@ def as_event(call):
     }
 
 
-def memory_event(moment, thread, size, device):
+def memory_event(moment: int, thread: int, size: int, device: int) -> Event:
     return {
         "ph": "i",
         "cat": "cpu_instant_event",
@@ -196,12 +201,12 @@ def memory_event(moment, thread, size, device):
     }
 
 
-def arrow(phase, identity, call):
-    found = {"ph": phase, "id": identity, "pid": 12, "tid": call.thread, "cat": "fwdbwd"}
+def arrow(phase: str, identity: int, call: Drawn) -> Event:
+    found: Event = {"ph": phase, "id": identity, "pid": 12, "tid": call.thread, "cat": "fwdbwd"}
     return found | {"name": "fwdbwd", "ts": Microseconds(moment_of(call))}
 
 
-def moment_of(call):
+def moment_of(call: Drawn) -> int:
     """Return the first moment at which a call is the innermost one."""
     at = call.start
     for inner in call.inside:
@@ -210,7 +215,7 @@ def moment_of(call):
     return at
 
 
-def noise(calls):
+def noise(calls: list[Drawn]) -> list[Event]:
     """Return events of a trace that are no calls."""
     first, last = calls[0].start, max(call.end for call in calls)
     span = {"ts": Microseconds(first), "dur": Microseconds(last - first)}

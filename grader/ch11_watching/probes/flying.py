@@ -40,11 +40,12 @@ class Net(nn.Module):
         self.drop = nn.Dropout(0.25)
         self.block = nn.Sequential(nn.Linear(8, 8), nn.ReLU(inplace=True))
         self.last = nn.Linear(8, 6 if kind == "tied" else 2)
+        if kind in ("tied", "checkpointed"):
+            self.block[1] = self.act
         if kind == "tied":
             self.last.weight = nn.Parameter(self.first.weight.detach().t().clone())
             self.again = nn.Linear(6, 8)
             self.again.weight = self.first.weight
-            self.block[1] = self.act
             self.block[0].requires_grad_(False)
 
     def forward(self, x):
@@ -88,7 +89,7 @@ class Flight:
             note(loss=loss)
             if self.kind == "accumulated":
                 note(scale=number, half=loss.detach().bfloat16())
-        self.graphs.append(names_of(loss.grad_fn))
+        self.graphs.append([node.name() for node in nodes_of(loss.grad_fn)])
         self.losses.append(loss.detach().clone())
         self.watch(loss)
         return loss
@@ -96,9 +97,11 @@ class Flight:
     def watch(self, loss):
         """Count graphs of earlier losses that are still there."""
         self.kept = max(self.kept, sum(token() is not None for token in self.tokens))
-        token = Token()
-        loss.grad_fn.metadata["token"] = token
-        self.tokens.append(weakref.ref(token))
+        for node in nodes_of(loss.grad_fn):
+            if node is loss.grad_fn or node.name().startswith("Relu"):
+                token = Token()
+                node.metadata["token"] = token
+                self.tokens.append(weakref.ref(token))
 
     def run(self, steps, note, landed=lambda step: None, first=0):
         """Train steps `first` to `steps`."""
@@ -145,16 +148,14 @@ class Token:
     """Something that goes when the node that holds it goes."""
 
 
-def names_of(node):
-    """Return the names of a graph's nodes."""
-    found, waiting, seen = [], [node], set()
+def nodes_of(node):
+    """Return a graph's nodes."""
+    found, waiting = [], [node]
     while waiting:
         one = waiting.pop()
-        if one is None or one in seen:
-            continue
-        seen.add(one)
-        found.append(one.name())
-        waiting += [following for following, _ in one.next_functions]
+        if one is not None and one not in found:
+            found.append(one)
+            waiting += [following for following, _ in one.next_functions]
     return found
 
 
@@ -180,11 +181,14 @@ def flown(student, kind, seed, steps, every):
                 flight.run(steps, lambda **values: None)
             return flight.state()
         with tempfile.TemporaryDirectory() as folder:
-            with nothing_new(flight.model, flight.optimizer) as left, ends_with(found):
-                with student.recorder(
+            with (
+                nothing_new(flight.model, flight.optimizer) as left,
+                ends_with(found),
+                student.recorder(
                     flight.model, flight.optimizer, folder, Clock(), every=every
-                ) as note:
-                    flight.run(steps, note)
+                ) as note,
+            ):
+                flight.run(steps, note)
             found["files"] = files_in(folder)
             found["left"] = list(left)
         return flight.state()
