@@ -789,10 +789,9 @@ class Tracer:
             for event in self.open.values()
         ]
         events = [*names, *self.events, *still_open]
+        trace = {"traceEvents": events, "baseTimeNanoseconds": self.base}
         with open(path, "w") as file:
-            json.dump(
-                {"traceEvents": events, "baseTimeNanoseconds": self.base}, file, allow_nan=False
-            )
+            json.dump(trace, file, allow_nan=False)
 
     def _event(self, phase: str, name: str, args: dict[str, Any]) -> dict:
         if not hasattr(self.here, "tid"):
