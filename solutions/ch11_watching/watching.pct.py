@@ -1189,12 +1189,12 @@ predict(..., lambda: grad_fn_of(True))
 # unscaling and clipping. They are not called where a `GradScaler` skips a step.
 #
 # **Predict.** A block of the model is checkpointed: `torch.utils.checkpoint.checkpoint` runs its forward again
-# during backward. How often is a forward hook in it called for one step?
+# during backward, as far as it must. How often is the forward hook of a ReLU in the middle of it called for one step?
 
 
 # %%
 def calls_of_a_hook():
-    block, calls = nn.Sequential(nn.Linear(2, 2), nn.ReLU()), []
+    block, calls = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)), []
     block[1].register_forward_hook(lambda *_: calls.append(1))
     x = torch.ones(1, 2, requires_grad=True)
     torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False).sum().backward()

@@ -42,6 +42,8 @@ class Net(nn.Module):
         self.last = nn.Linear(8, 6 if kind == "tied" else 2)
         if kind in ("tied", "checkpointed"):
             self.block[1] = self.act
+        if kind == "checkpointed":
+            self.block.append(nn.Linear(8, 8))  # recomputation stops where nothing more is needed
         if kind == "tied":
             self.last.weight = nn.Parameter(self.first.weight.detach().t().clone())
             self.again = nn.Linear(6, 8)
