@@ -1,5 +1,11 @@
 """Logs of `throughput`: runs that are simulated, with the times of each step beside the events."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
 from grader import draw_int
 
 TICK = 1 / 64
@@ -12,11 +18,16 @@ ORDER = ("finished", "resume", "batch", "launched", "fetch", "pause")
 class Run:
     """A loop that fetches batches and hands them to a device, on a clock that only it moves."""
 
-    def __init__(self):
-        self.now, self.events, self.pauses = 0, [], []
-        self.fetches, self.batches, self.finishes, self.sizes = [], [], [], []
+    def __init__(self) -> None:
+        self.now = 0
+        self.events: list[tuple[Any, ...]] = []
+        self.pauses: list[tuple[int, int]] = []
+        self.fetches: list[int] = []
+        self.batches: list[int] = []
+        self.finishes: list[int] = []
+        self.sizes: list[int] = []
 
-    def step(self, size, wait, launch, work, *, synchronous):
+    def step(self, size: int, wait: int, launch: int, work: int, *, synchronous: bool) -> None:
         """Fetch a batch in `wait` ticks, hand it over in `launch`; the device works for `work`."""
         self.fetches.append(self.now)
         self.events.append(("fetch", self.now))
@@ -32,11 +43,11 @@ class Run:
         if synchronous:
             self.synchronize()
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         """Wait for the device."""
         self.now = max([self.now, *self.finishes[-1:]])
 
-    def pause(self, ticks):
+    def pause(self, ticks: int) -> None:
         """Evaluate for some ticks, the device being at rest."""
         self.synchronize()
         self.events.append(("pause", self.now))
@@ -44,14 +55,14 @@ class Run:
         self.pauses.append((self.events[-1][1], self.now))
         self.events.append(("resume", self.now))
 
-    def log(self, until=None):
+    def log(self, until: int | None = None) -> list[tuple[Any, ...]]:
         """Return the events up to a time, in their order; times in seconds."""
         ordered = sorted(self.events, key=lambda event: (event[1], ORDER.index(event[0])))
         return [
             (kind, at * TICK, *rest) for kind, at, *rest in ordered if until is None or at <= until
         ]
 
-    def truth(self, warmup, until=None):
+    def truth(self, warmup: int, until: int | None = None) -> tuple[float, float]:
         """Return (samples per second, starved share), computed from intervals."""
         done = [k for k, at in enumerate(self.finishes) if until is None or at <= until]
         end = self.finishes[done[-1]]
@@ -66,7 +77,16 @@ class Run:
         return samples / seconds, starved * TICK / seconds
 
 
-def simulated(rng, steps, *, synchronous=True, equal=False, pauses=0, wait=(1, 40), work=(20, 90)):
+def simulated(
+    rng: torch.Generator,
+    steps: int,
+    *,
+    synchronous: bool = True,
+    equal: bool = False,
+    pauses: int = 0,
+    wait: tuple[int, int] = (1, 40),
+    work: tuple[int, int] = (20, 90),
+) -> Run:
     """Return a run of some steps; with `pauses`, one after every so many."""
     run = Run()
     run.now = draw_int(rng, 0, 500)

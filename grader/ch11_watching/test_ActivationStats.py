@@ -164,7 +164,9 @@ def test_at_once(stats, rng):
 def test_every(stats, rng):
     """The first call in training mode is watched, and every so many-th after it."""
     for every, count in ((2, 5), (3, 3), (3, 7)):
-        calls = [("train", torch.randn(draw_int(rng, 1, 5), 4, generator=rng)) for _ in range(count)]
+        calls = [
+            ("train", torch.randn(draw_int(rng, 1, 5), 4, generator=rng)) for _ in range(count)
+        ]
         asked(stats, "plain", weights_of("plain", rng), ["0", "2"], every, calls)
 
 

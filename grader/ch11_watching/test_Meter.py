@@ -104,7 +104,9 @@ def test_mean(metered, rng):
     cases += [batches(rng, [(300,)] * 3, torch.float32, mean=1e4)]
     for case in cases:
         got = metered.ask([case], 0.9).value["value"]
-        with about(("values", f"batches of {[tuple(v.shape) for v, _ in case]}, {case[0][0].dtype}")):
+        with about(
+            ("values", f"batches of {[tuple(v.shape) for v, _ in case]}, {case[0][0].dtype}")
+        ):
             compare(got, truth([case], 0.9), ["count", "mean"])
 
 
@@ -116,7 +118,9 @@ def test_variance(metered, rng):
     cases += [(batches(rng, [(1,)] * 9, torch.float64, mean=-1e8, spread=0.01), 1e-4)]
     for case, rtol in cases:
         got = metered.ask([case], 0.9).value["value"]
-        told = f"batches of {[tuple(v.shape) for v, _ in case]}, the first {case[0][0].flatten()[0]}"
+        told = (
+            f"batches of {[tuple(v.shape) for v, _ in case]}, the first {case[0][0].flatten()[0]}"
+        )
         with about(("values", told)):
             compare(got, truth([case], 0.9), ["variance"], rtol=rtol, because=CANCELS)
 

@@ -106,9 +106,13 @@ def test_at_once(dead, rng):
     """What a module returned is seen before the next one writes to it."""
     weights, bias = layer(rng)
     batches = batches_of(rng, [5, 4], [5])
-    got = dead.ask(weights, bias, "in place", batches, False, {"0.inner.0": 1, "0.inner.1": 1}).value
+    got = dead.ask(
+        weights, bias, "in place", batches, False, {"0.inner.0": 1, "0.inner.1": 1}
+    ).value
     expected = {"0.inner.0": [], "0.inner.1": silent(weights, bias, batches, False)}
-    assert_equal(got, expected, "The dead units of a layer, and of the ReLU that writes to its result.")
+    assert_equal(
+        got, expected, "The dead units of a layer, and of the ReLU that writes to its result."
+    )
 
 
 def test_eval_mode(dead, rng):

@@ -12,7 +12,9 @@ NAMES = ("Samples per second: ", "The share of the time in which the device star
 
 def as_text(events, warmup):
     """Return a log as a student reads it."""
-    shown = ", ".join(f"{kind} {at:g}{f' ({rest[0]})' if rest else ''}" for kind, at, *rest in events)
+    shown = ", ".join(
+        f"{kind} {at:g}{f' ({rest[0]})' if rest else ''}" for kind, at, *rest in events
+    )
     return f"warmup={warmup}: {shown}"
 
 
@@ -48,7 +50,9 @@ def test_a_pair_of_floats(rates, events):
 
 def test_unequal_batches(rates, rng):
     """Samples by seconds, of batches and steps of different sizes."""
-    runs = [simulated(rng, steps, equal=equal) for steps, equal in ((2, True), (2, False), (7, False))]
+    runs = [
+        simulated(rng, steps, equal=equal) for steps, equal in ((2, True), (2, False), (7, False))
+    ]
     compare(rates, [(run, 1, None) for run in runs], parts=[0])
 
 

@@ -162,7 +162,12 @@ def out():
 @case
 def unwritten():
     def step(t):
-        memory = torch.empty(4), t.new_empty(2), torch.empty_like(t), torch.empty_strided((2,), (1,))
+        memory = (
+            torch.empty(4),
+            t.new_empty(2),
+            torch.empty_like(t),
+            torch.empty_strided((2,), (1,)),
+        )
         return [one.fill_(1.0) for one in memory]
 
     return simple(step)
