@@ -1,5 +1,64 @@
 # Watching: claims, what is true, and programs that show it.
 
+# %% looking-draws-nothing predict_disturbance
+# A hook that only looks leaves the run as it is.
+#
+# Unless it draws a random number. Dropout draws from the same generator, and from there on every mask is another.
+def masks(look):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+    model[0].register_forward_hook(look)
+    return model(torch.ones(2, 4)) == 0
+whole = masks(lambda module, inputs, output: None)
+sampled = masks(lambda module, inputs, output: torch.randperm(8) is None or None)
+print(torch.equal(whole, sampled))
+
+# %% a-mode-sees-every-read predict_disturbance
+# A dispatch mode sees each time that a value is read.
+#
+# It sees `item` and `float`. `tolist` and `print` copy from memory without an operator.
+from torch.utils._python_dispatch import TorchDispatchMode
+class Seen(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        names.append(func.name())
+        return func(*args, **(kwargs or {}))
+x = torch.ones(2)
+for read in (lambda: float(x[0]), lambda: x.tolist(), lambda: str(x)):
+    names = []
+    with Seen():
+        read()
+    print([name for name in names if "dense" in name])
+
+# %% clipping-tames-nan grad_norms
+# `clip_grad_norm_` makes a NaN harmless.
+#
+# It makes all gradients NaN: the norm is NaN, and every gradient is divided by it.
+good, broken = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))
+good.grad, broken.grad = torch.ones(2), torch.tensor([1.0, float("nan")])
+nn.utils.clip_grad_norm_([good, broken], 1.0)
+print(good.grad.tolist())
+
+# %% anomaly-mode-finds-nan first_nonfinite
+# `detect_anomaly` finds the first NaN.
+#
+# Only one that a function of backward returns. It says nothing of a NaN in forward that gets no gradient, and nothing of infinities.
+x = torch.tensor([-1.0, 0.0], requires_grad=True)
+with torch.autograd.set_detect_anomaly(True):
+    hidden = x.detach().log()
+    loss = (x * 2).sum() + hidden.nan_to_num(0.0, neginf=0.0).sum()
+    loss.backward()
+print(hidden.tolist(), x.grad.tolist())
+
+# %% first-batch-is-enough dead_units
+# One large batch shows which units are dead.
+#
+# It shows which are silent on that batch. A unit that fires for one sample in a thousand is alive.
+generator = torch.Generator().manual_seed(3)
+weight = torch.randn(200, 20, generator=generator) / 20**0.5
+bias = -2.0 + 0.3 * torch.randn(200, generator=generator)
+fired = torch.randn(1000, 20, generator=generator) @ weight.T + bias > 0
+print([int((~fired[:count].any(0)).sum()) for count in (32, 1000)])
+
 # %% totals-tell-where-time-goes read_trace
 # Sort the profiler's table by total time, and you see where the time goes.
 #

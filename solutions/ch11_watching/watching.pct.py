@@ -145,8 +145,9 @@ print("std of a random sample:  ", same(training(watch=sampled), unwatched))
 # `randperm` took numbers from the generator that dropout draws from. From there on, each mask is
 # another. Nothing raised, and the loss goes down as well as before. It is another run.
 #
-# Look: modules/hooks#what=forward | A forward hook runs between two modules, in the middle of the step. What it
-# returns takes the place of the output; what it does to the world, the next module meets.
+# Look: autograd/tensors#code=x = torch.tensor([1., 2.], requires_grad=True);h = x * 2;seen =
+# h.detach();seen.mul_(3)&line=3 | `seen` was detached, and has the memory of `h`. The last line, meant for what was
+# seen, writes to what the next module gets.
 #
 # ## What a look costs
 #
@@ -1157,8 +1158,10 @@ def sum_is_finite():
 predict(..., sum_is_finite)
 
 # %% [markdown]
-# Look: formats/bits#format=fp32&bits=7f800000 | Infinity in float32: all ones in the exponent, and no bit behind them. Flip any bit of
-# the mantissa, and it is a NaN.
+# It is not: sums of finite numbers overflow. Ask each element, by `isnan` and `isinf`.
+#
+# Look: formats/bits#format=fp16&bits=7c00 | Infinity in half precision: all ones in the exponent, and no bit behind
+# them. Flip any bit of the mantissa, and it is a NaN.
 #
 # Look: autograd/graph#code=x = torch.zeros(2, requires_grad=True);y = x.sqrt();loss = y.sum();loss.backward()&line=3 | Forward is finite. In
 # backward, `sqrt` divides by its result, which is 0.
