@@ -1,18 +1,23 @@
 """Looks of `predict_disturbance`: drawn at random, and run by torch itself on the grader's side."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import io
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import nn
 
 from grader import draw_int, draw_one
-from grader.ch11_watching.probes.contract import differences, own_random, seed_all, state_of
+from grader.ch11_watching.probes.contract import State, differences, own_random, seed_all, state_of
 from grader.ch11_watching.probes.reads import watch_reads
 
-AT_HAND = ("loss", "hidden", "weight", "grad", "batch")
+Look = list[tuple[Any, ...]]
+Truth = tuple[bool, int, int, bool]
 
 CODE = {
     "detach": "{} = {}.detach()",
@@ -40,7 +45,7 @@ MAKES = ("detach", "data", "clone", "row", "mean")
 READS = ("item", "tolist", "print", "if", "shape")
 
 
-def as_text(look):
+def as_text(look: Look) -> str:
     """Return a look as Python."""
     lines, depth = [], 0
     for kind, *args in look:
@@ -56,13 +61,14 @@ def as_text(look):
 
 
 @own_random()
-def training(look):
+def training(look: Look) -> tuple[State, int, int, bool]:
     """Run the loop of the statement with a look; return its state, its reads and what it kept."""
     seed_all(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     data = [(torch.randn(16, 4), torch.randn(16, 1)) for _ in range(2)]
-    probe, kept, reads = torch.ones(2, 4), [], 0
+    kept: list[Any] = []
+    probe, reads = torch.ones(2, 4), 0
     program = compile(as_text(look) or "pass", "look", "exec")
     for _ in range(2):
         for batch, target in data:
@@ -71,7 +77,12 @@ def training(look):
             optimizer.zero_grad()
             loss.backward()
             weight = model[3].weight
-            names = {"torch": torch, "random": random, "model": model, "probe": probe}
+            names: dict[str, Any] = {
+                "torch": torch,
+                "random": random,
+                "model": model,
+                "probe": probe,
+            }
             names |= {"kept": kept, "loss": loss, "hidden": hidden, "weight": weight}
             names |= {"grad": weight.grad, "batch": batch}
             with watch_reads() as seen, contextlib.redirect_stdout(io.StringIO()):
@@ -91,18 +102,20 @@ def training(look):
 
 
 @functools.cache
-def unwatched():
+def unwatched() -> State:
     """Return the state after the loop without a look."""
     return training([])[0]
 
 
-def truth(look):
+def truth(look: Look) -> Truth:
     """Return what `predict_disturbance` must say of a look, by running it."""
     state, reads, size, graph = training(look)
     return bool(differences(unwatched(), state)), reads, size, graph
 
 
-def random_look(rng, length, kinds, withs=()):
+def random_look(
+    rng: torch.Generator, length: int, kinds: Sequence[str], withs: Sequence[str] = ()
+) -> tuple[Look, Truth]:
     """Return a look of at most `length` steps that PyTorch runs without an error, and its truth."""
     while True:
         look = _drawn(rng, length, kinds, withs)
@@ -112,11 +125,12 @@ def random_look(rng, length, kinds, withs=()):
             continue  # such as a write to a leaf that requires grad
 
 
-def _drawn(rng, length, kinds, withs):
-    look, depth = [], 0
+def _drawn(rng: torch.Generator, length: int, kinds: Sequence[str], withs: Sequence[str]) -> Look:
+    look: Look = []
+    depth = 0
     # shape of each name: a row is taken of matrices, an item of what has one element
     shapes = {"loss": 0, "hidden": 2, "weight": 2, "grad": 2, "batch": 2}
-    values = []
+    values: list[str] = []
     for number in range(length):
         kind = draw_one(rng, [*kinds, *(["enter"] if withs and depth < 2 else [])])
         if depth and draw_int(rng, 0, 3) == 0:

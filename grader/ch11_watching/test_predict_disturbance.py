@@ -46,12 +46,14 @@ def test_reads(predicted, rng):
 def test_graph(predicted, rng):
     """Which kept tensors have a graph, with `no_grad` too."""
     view = [("enter", "no_grad"), ("row", "a", "weight"), ("mean", "b", "a"), ("append", "b")]
-    view += [("exit",), ("append", "a")]
+    view += [("exit",)]
     fixed = [
         [("append", "weight")],
+        [("clone", "a", "hidden"), ("append", "a")],
         [("row", "a", "weight"), ("append", "a")],
         view,
         [*view, ("mean", "c", "a"), ("append", "c")],
+        [("enter", "no_grad"), ("clone", "a", "loss"), ("append", "a"), ("exit",)],
         [("mean", "a", "batch"), ("append", "a"), ("append", "grad")],
     ]
     compare(predicted, rng, ["graph"], [*MAKES, "append", "append"], ["no_grad"], fixed=fixed)
@@ -90,6 +92,7 @@ def test_the_model_and_chance(predicted, rng):
         [("eval",), ("forward",), ("train",)],
         [no_grad, ("eval",), ("forward",), ("exit",)],
         [no_grad, fork, ("exit",), ("randperm",), ("exit",)],
+        [fork, no_grad, ("randperm",), ("exit",), ("exit",)],
     ]
     compare(predicted, rng, ["changes"], MODEL, ["no_grad", "fork_rng"], fixed=fixed, longest=6)
 
