@@ -1298,6 +1298,19 @@ grade("first_nonfinite")
 
 
 # %%
+@contextmanager
+def without_stderr():
+    """Send to nowhere what C++ writes to stderr: the profiler says there that it starts and stops."""
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
 def step_of(model, x):
     with record_function("step"):
         model(x).sum().backward()
@@ -1308,7 +1321,10 @@ def profiled(path):
     torch.manual_seed(0)
     model, x = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)), torch.randn(3, 4)
     step_of(model, x)
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as result:
+    with (
+        without_stderr(),
+        profile(activities=[ProfilerActivity.CPU], profile_memory=True) as result,
+    ):
         step_of(model, x)
     result.export_chrome_trace(path)
     return result
