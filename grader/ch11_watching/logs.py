@@ -97,4 +97,5 @@ def simulated(
         run.now += draw_int(rng, 0, 30)  # the loop writes its log, and the device may be idle
         if pauses and number % pauses == 0:
             run.pause(draw_int(rng, 50, 300))
+            run.now += draw_int(rng, 5, 30)
     return run

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from grader import Mismatch, assert_equal, assert_holds
+from grader import Mismatch, assert_equal, assert_holds, compared
 
 
 def assert_undisturbed(found: Mapping[str, Any]) -> None:
@@ -16,6 +16,7 @@ def assert_undisturbed(found: Mapping[str, Any]) -> None:
 
 def assert_reads(names: list[str], most: int, where: str) -> None:
     """Fail if there were more than `most` reads; `names` are those that were."""
+    compared(sorted(set(names)))
     if len(names) > most:
         rows = ("allowed", f"{most} {where}"), ("got", f"{len(names)}: {', '.join(names[:8])}")
         raise Mismatch("Values are read too often.", rows)

@@ -173,11 +173,11 @@ def test_every(stats, rng):
 @points(2)
 def test_which_calls(stats, rng):
     """Calls in eval mode do not count, nor do those of a module by itself."""
-    modes = ["eval", "train", "eval", "0", "train", "0", "eval", "train", "0"]
+    modes = ["0", "eval", "train", "eval", "0", "train", "0", "eval", "train", "0"]
     calls = [(mode, torch.randn(3, 4, generator=rng)) for mode in modes]
     for every in (1, 2):
         asked(stats, "plain", weights_of("plain", rng), ["0", "1"], every, calls)
-    asked(stats, "plain", weights_of("plain", rng), ["1", "2"], 1, calls[:1])
+    asked(stats, "plain", weights_of("plain", rng), ["1", "2"], 1, calls[:2])
 
 
 def test_several_calls(stats, rng):

@@ -5,7 +5,17 @@ import math
 import pytest
 import torch
 
-from grader import Mismatch, about, assert_close, assert_equal, assert_holds, claimed, gate, points
+from grader import (
+    Mismatch,
+    about,
+    assert_close,
+    assert_equal,
+    assert_holds,
+    claimed,
+    compared,
+    gate,
+    points,
+)
 from grader.ch11_watching.observed import assert_reads, assert_undisturbed
 
 SUMS = "norms in float64, summed in any order; a scale may be a float32"
@@ -146,6 +156,7 @@ def test_one_read(norms_cost, groups):
 def test_no_copy(norms_cost, groups):
     """No gradient is copied: a new tensor has as many elements as there are parameters, at most."""
     got = norms_cost.value["largest"]
+    compared(got)
     most = 8 * 16  # four parameters; room for a few numbers more, in float64
     rows = ("allowed", f"{most} bytes"), ("got", f"{got} bytes")
     assert_holds(got <= most, "A tensor as large as a gradient was made.", *rows)

@@ -3,6 +3,7 @@
 from grader import Mismatch, about, assert_equal, compared, gate, points
 from grader.ch11_watching.looks import MAKES, as_text, random_look, truth
 
+AT_HAND = ("loss", "hidden", "weight", "grad", "batch")
 PARTS = ("changes", "reads", "bytes", "graph")
 WORDS = {
     "changes": "Whether the run is another.",
@@ -50,6 +51,7 @@ def test_graph(predicted, rng):
     fixed = [
         [("append", "weight")],
         [("clone", "a", "hidden"), ("append", "a")],
+        [("clone", "a", "loss"), ("append", "a")],
         [("row", "a", "weight"), ("append", "a")],
         view,
         [*view, ("mean", "c", "a"), ("append", "c")],
@@ -65,6 +67,8 @@ def test_bytes(predicted, rng):
         [("row", "a", "hidden"), ("append", "a"), ("detach", "b", "hidden"), ("append", "b")],
         [("row", "a", "batch"), ("clone", "b", "a"), ("append", "b"), ("append", "batch")],
         [("data", "a", "weight"), ("append", "a"), ("append", "grad"), ("append", "loss")],
+        *([("clone", "a", name), ("append", "a")] for name in AT_HAND),
+        *([("row", "a", x), ("clone", "b", "a"), ("append", "b")] for x in AT_HAND[1:]),
         [("tolist", "v", "hidden"), ("append", "v"), ("mean", "a", "hidden"), ("append", "a")],
     ]
     compare(predicted, rng, ["bytes"], [*MAKES, "tolist", *["append"] * 3], fixed=fixed)

@@ -101,6 +101,7 @@ def test_ends_anywhere(rates, rng):
         ends = sorted(run.finishes)
         for k in (2, 3, 5):
             cases.append((run, 1, draw_int(rng, ends[k], ends[k + 1] - 1)))
+            cases.append((run, 1, ends[k + 1] - 1))  # the next step is under way
     run = simulated(rng, 3)
     run.pause(200)
     cases.append((run, 1, run.now))

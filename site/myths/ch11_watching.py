@@ -9,6 +9,8 @@ def masks(look):
     model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
     model[0].register_forward_hook(look)
     return model(torch.ones(2, 4)) == 0
+
+
 whole = masks(lambda module, inputs, output: None)
 sampled = masks(lambda module, inputs, output: torch.randperm(8) is None or None)
 print(torch.equal(whole, sampled))
@@ -18,10 +20,14 @@ print(torch.equal(whole, sampled))
 #
 # It sees `item` and `float`. `tolist` and `print` copy from memory without an operator.
 from torch.utils._python_dispatch import TorchDispatchMode
+
+
 class Seen(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         names.append(func.name())
         return func(*args, **(kwargs or {}))
+
+
 x = torch.ones(2)
 for read in (lambda: float(x[0]), lambda: x.tolist(), lambda: str(x)):
     names = []
@@ -64,6 +70,7 @@ print([int((~fired[:count].any(0)).sum()) for count in (32, 1000)])
 #
 # Totals of parents contain their children's, so they sum to more than the run. Own times sum to just the run.
 from torch.profiler import ProfilerActivity, profile, record_function
+
 model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
 with profile(activities=[ProfilerActivity.CPU]) as prof, record_function("step"):
     model(torch.ones(3, 4)).sum().backward()
@@ -91,6 +98,7 @@ except RuntimeError as error:
 #
 # In a checkpointed block it is called again during backward, up to the last layer that something was saved for. What it counts there, it counts twice.
 from torch.utils.checkpoint import checkpoint
+
 block, calls = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)), []
 block[1].register_forward_hook(lambda *_: calls.append(1))
 checkpoint(block, torch.ones(1, 2), use_reentrant=False).sum().backward()
@@ -101,6 +109,7 @@ print(len(calls))
 #
 # As four bytes each. A count of samples beyond 16777216 is rounded, and 0.1 comes back as another number.
 import struct
+
 for number in (16777217, 0.1):
     print(number, struct.unpack("<f", struct.pack("<f", number))[0])
 
@@ -109,6 +118,7 @@ for number in (16777217, 0.1):
 #
 # Of NaN it makes a word that JSON does not have. Perfetto and browsers refuse the file. `allow_nan=False` raises instead.
 import json
+
 print(json.dumps({"loss": float("nan")}))
 try:
     json.dumps({"loss": float("nan")}, allow_nan=False)

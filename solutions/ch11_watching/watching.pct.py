@@ -605,8 +605,7 @@ for kind, at, *rest in log:
 # teaches: >-
 #   what a rate is over, where its clock starts and stops, and when waiting for data costs time.
 # leaves out: reading a real clock; several devices.
-# off limits: ["import:time", "import:timeit"]
-# forbids: reading a clock
+# off limits: []
 
 # %% [markdown]
 # **Write `throughput(events, warmup=1)`.** Return a tuple: samples per second, and the share of the measured time in which
@@ -639,6 +638,11 @@ for kind, at, *rest in log:
 #
 # Nobody knows at an event whether a step will still finish. Collect seconds apart, and add them to the result
 # each time a step finishes.
+#
+# </details>
+# <details><summary>Hint 3: is the device at work?</summary>
+#
+# Count the batches that have come and the steps that are finished. While the two are equal, the device has nothing to do.
 #
 # </details>
 
@@ -775,6 +779,11 @@ predict(..., norm_by_squares)
 # <details><summary>Hint 2: one read</summary>
 #
 # `torch.stack` makes one tensor of many without dimensions, and `tolist` reads it at once.
+#
+# </details>
+# <details><summary>Hint 3: groups without a gradient</summary>
+#
+# The norm of a list that holds a 0 beside the others' norms is their norm; that of a list that holds nothing else is 0.
 #
 # </details>
 
@@ -1071,6 +1080,11 @@ predict(..., after_train)
 # <details><summary>Hint 2: all dimensions but one</summary>
 #
 # `tensor.any(dim=(0, 2, 3))` reduces several at once. `dim % tensor.dim()` is never negative.
+#
+# </details>
+# <details><summary>Hint 3: put back what was there</summary>
+#
+# Note `(module, module.training)` of every module before `eval()`. In a `finally`, set each one's `training` to it.
 #
 # </details>
 

@@ -9,7 +9,7 @@ from torch.utils.checkpoint import checkpoint
 
 from grader import probe
 
-from .contract import disturbed, left_behind, nothing_new, own_random, seed_all, state_of
+from .contract import disturbed, nothing_new, own_random, seed_all, state_of
 from .reads import watch_reads
 from .small import MODELS
 
@@ -366,9 +366,10 @@ def found_in_a_run(student):
         model(torch.ones(2, 4))
         raise Stop
 
-    try:
-        student.first_nonfinite(stops, model)
-        error = "none"
-    except Exception as raised:
-        error = type(raised).__name__
-    return {"differs": differs, "left": left, "error": error, "after": left_behind(model)}
+    with nothing_new(model) as after:
+        try:
+            student.first_nonfinite(stops, model)
+            error = "none"
+        except Exception as raised:
+            error = type(raised).__name__
+    return {"differs": differs, "left": left, "error": error, "after": after}
