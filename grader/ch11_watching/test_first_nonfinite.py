@@ -34,6 +34,7 @@ def test_the_first(found_in):
         {
             "log_of_a_negative": ("aten.log.default", "inf", "", False),
             "infinity_first": ("aten.exp.default", "inf", "", False),
+            "first_operator": ("aten.exp.default", "inf", "", False),
             "hidden_again": ("aten.log.default", "nan", "", False),
             "nan_beside_infinity": ("aten.div.Tensor", "nan", "", False),
             "half": ("aten._to_copy.default", "inf", "", False),

@@ -64,6 +64,12 @@ def infinity_first():
 
 
 @case
+def first_operator():
+    """The very first operator makes an infinity, and a later one a NaN."""
+    return simple(lambda t: (t.exp(), t.neg().log()), torch.tensor([1000.0]))
+
+
+@case
 def hidden_again():
     return simple(lambda t: torch.log(t).nan_to_num(0.0).sum())
 
