@@ -60,9 +60,9 @@ def test_a_page_is_what_it_says_and_what_it_loads(tmp_path):
     (tmp_path / "a.html").write_text("a")
     (tmp_path / "b.html").write_text("b")
     (tmp_path / "style.css").write_text("body {}")
-    before = passed.page_digests(tmp_path, Path(__file__))
+    before = passed.page_digests(tmp_path)
     (tmp_path / "a.html").write_text("another")
-    after = passed.page_digests(tmp_path, Path(__file__))
+    after = passed.page_digests(tmp_path)
     assert after["a.html"] != before["a.html"] and after["b.html"] == before["b.html"]
     (tmp_path / "style.css").write_text("body { color: red }")
-    assert passed.page_digests(tmp_path, Path(__file__))["b.html"] != after["b.html"]
+    assert passed.page_digests(tmp_path)["b.html"] != after["b.html"]
