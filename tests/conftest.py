@@ -78,6 +78,17 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Leave no file of tests in another folder: which course the next one means depends on it."""
+    yield
+    start = item.config.invocation_params.dir
+    if (nextitem is None or nextitem.path != item.path) and Path.cwd() != start:
+        there = Path.cwd()
+        os.chdir(start)
+        pytest.fail(f"{item.location[0]} left this process in {there}")
+
+
 def _turn(item: pytest.Item) -> int:
     name = item.location[0]
     return next((place for place, long in enumerate(LONG) if name.startswith(long)), len(LONG))

@@ -49,7 +49,7 @@ class Limits:
     """An ordinary notebook takes 0.1 s to read, the largest that is read at all a good second."""
 
     memory_bytes: int = 128 * MIB
-    """A notebook of 25 MB takes 60 MiB."""
+    """A notebook of 25 MB takes 60 MiB. What our process had freed before its fork comes on top."""
 
     wall_seconds: float = 60.0
     """Only a process that sleeps, or one of forty for each core, is stopped by this."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 
 from nbgrader.apps import AutogradeApp
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
+from sqlalchemy import make_url
 
 from grader.course.course import CourseError, course_at
 from grader.nbgrader.batch import Batch
@@ -23,14 +24,26 @@ def autograde_app(
     root: Path, chapter: str, student: str = "*", force: bool = False
 ) -> AutogradeApp:
     """Return nbgrader's autograde as its command line would set it up in the course at `root`."""
-    os.chdir(root)
     # errors only: our commands say themselves what became of each submission
     arguments = [chapter, f"--student={student}", "--log-level=ERROR", *["--force"] * force]
     AutogradeApp.clear_instance()
     app: AutogradeApp = AutogradeApp.instance()
-    app.initialize(arguments)
+    with chdir(root):  # nbgrader looks there for its configuration
+        app.initialize(arguments)
+        app.coursedir.root = str(app.coursedir.root)  # by default the folder in which it is asked
+        app.coursedir.db_url = _absolute(app.coursedir.db_url)
     app.coursedir.assignment_id = chapter
     return app
+
+
+def _absolute(db_url: str) -> str:
+    """Return the address of a gradebook, which may be a file in this folder."""
+    url = make_url(db_url)
+    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
+        return db_url
+    return url.set(database=str(Path(url.database).absolute())).render_as_string(
+        hide_password=False
+    )
 
 
 def grade_chapter(
@@ -59,7 +72,7 @@ def grade_chapter(
     autograde.jobs = jobs or len(os.sched_getaffinity(0))
     autograde.report = report
     autograde.scheduler = scheduler
-    with nbgrader_says():
+    with nbgrader_says(), chdir(root):  # as nbgrader's own converters start
         return autograde.start()
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.apps import AutogradeApp
 from nbgrader.converters import GenerateAssignment
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import capture_log
 
 from grader.course.course import CourseError
+from grader.nbgrader.commands import autograde_app
 from grader.nbgrader.dropped import FIELDS, drop, dropped_from, person_of, rejoin
 from grader.nbgrader.gradebook import in_one_transaction
 from grader.nbgrader.late import penalize
@@ -48,10 +47,7 @@ class CourseBook:
     """A course folder's gradebook, under the settings of its nbgrader_config.py."""
 
     def __init__(self, folder: Path) -> None:
-        os.chdir(folder)  # nbgrader looks for its configuration there
-        AutogradeApp.clear_instance()
-        self._app = AutogradeApp.instance()
-        self._app.initialize(["--log-level=ERROR"])
+        self._app = autograde_app(folder, "")
         self._directory = self._app.coursedir
 
     def generate(self, chapter: str) -> None:

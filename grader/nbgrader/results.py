@@ -5,7 +5,6 @@ A score given by hand counts before ours, as everywhere in nbgrader. Nothing is 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -105,11 +104,7 @@ def open_gradebook(root: Path) -> Iterator[Gradebook]:
 
     Raises `CourseError` if it cannot be opened, or there is none: opening would make it.
     """
-    before = Path.cwd()
-    try:
-        directory = autograde_app(root, "").coursedir
-    finally:
-        os.chdir(before)
+    directory = autograde_app(root, "").coursedir
     url = make_url(directory.db_url)
     if url.get_backend_name() == "sqlite" and not Path(root, url.database or "").is_file():
         raise CourseError(

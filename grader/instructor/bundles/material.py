@@ -6,7 +6,6 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import chdir
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -89,8 +88,7 @@ def _folders(chapter: Chapter) -> Iterator[tuple[Path, Path]]:
 def _terms(chapter: Chapter) -> dict[str, Any]:
     if chapter.origin and chapter.id not in read_course_file(chapter.root).chapters:
         raise CourseError(f"undertorch.toml does not name {chapter.id}.")
-    with chdir(chapter.root):  # where nbgrader goes, and stays
-        app = autograde_app(chapter.root, chapter.id)
+    app = autograde_app(chapter.root, chapter.id)
     budget: Budget = GradeInBox(parent=app).budget
     with tempfile.TemporaryDirectory() as scratch:
         url = app.coursedir.db_url if chapter.origin else f"sqlite:///{scratch}/gradebook.db"
