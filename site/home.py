@@ -25,6 +25,7 @@ EXPLORERS = {
     "compile": ("Compile", "Where the graph breaks"),
     "ddp": ("DDP", "What hides behind backward"),
     "dispatch": ("Dispatch", "Which kernel gets the call"),
+    "sharding": ("Sharding", "Where is each number now?"),
 }
 _ENTRY = re.compile(r"^(\[\*\*[^\]]+\*\*\]\((\w+)\.md\)\n:   )", re.MULTILINE)
 
@@ -249,6 +250,16 @@ def _dispatch() -> list[str]:
     ]
 
 
+def _sharding() -> list[str]:
+    parts = []
+    for rank in range(4):
+        for layer in range(3):
+            x, y = 14 + 74 * layer, 10 + 24 * rank
+            parts.append(_box(x, y, 64, 18, "e" if layer == 1 else "plain dashed"))
+            parts.append(_box(x + 16 * rank, y, 16, 18, "e full" if layer == 1 else "m full"))
+    return parts
+
+
 _PICTURES = {
     "formats": _formats,
     "strides": _strides,
@@ -259,4 +270,5 @@ _PICTURES = {
     "compile": _compile,
     "ddp": _ddp,
     "dispatch": _dispatch,
+    "sharding": _sharding,
 }

@@ -214,6 +214,12 @@ export function isFresh(state, moment, i, rank) {
 
 export const PARTS = ["weights", "gathered", "gradients", "adam", "buffers"];
 
+/** The bytes of a rank's weights that hold no number of theirs. */
+export function paddingOf(state, rank, which = [...layersOf(state).keys()]) {
+  const pieces = which.map((i) => pieceOf(state, layersOf(state)[i], rank));
+  return pieces.reduce((sum, { own, padded }) => sum + padded - area(own), 0);
+}
+
 /** The bytes of a rank at a moment, by part. */
 export function bytesOf(state, moment, rank) {
   const layers = layersOf(state);
