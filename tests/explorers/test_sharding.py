@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
+from grader.evidence.wire.raised import Relayed
 from tests.explorers import golden_sharding as golden
 from tests.explorers.harness import assert_right, compare
 
@@ -246,7 +247,7 @@ def test_more_hidden_units_than_ranks_are_needed() -> None:
             "for x in batches:", "    model(x).sum().backward()", "    optimizer.step()",
         ]
     )  # fmt: skip
-    with pytest.raises(RuntimeError, match=r"Sharding propagation failed for aten\.lerp_"):
+    with pytest.raises(Relayed, match=r"Sharding propagation failed for aten\.lerp_"):
         golden.steps([golden.Case(3, 8, 3, program)])
 
 

@@ -43,6 +43,10 @@ SOLUTIONS = {
         "below": "call=add&x=plain&around=inference_mode",
         "single": "panel=loops&size=3x4&a=1,3&b=1,3",
     },
+    "sharding": {
+        "tight": "strategy=fsdp&ranks=4&width=8&hidden=16&blocks=3",
+        "empty": "strategy=fsdp&ranks=4&width=8&hidden=6&blocks=1",
+    },
 }  # fmt: skip
 MOVES = {
     "strides": "",
@@ -53,6 +57,7 @@ MOVES = {
     "compile": "program=branch&stage=joint",
     "ddp": "panel=ring&n=2&step=0",
     "dispatch": "call=add&x=plain",
+    "sharding": "strategy=ddp&ranks=2&width=2&hidden=2&blocks=1&at=3",
 }
 """The explorers in which something moves in steps, with a state that has few of them."""
 
