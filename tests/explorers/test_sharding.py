@@ -14,23 +14,24 @@ from tests.explorers.harness import assert_right, compare
 
 State = dict[str, Any]
 
-# What the page computes of states: the program, and per rank its parts and what it holds at each moment.
-MODEL = """async (states) => {
-  const [m, { codeOf }] = await Promise.all([import("/sharding/moments.js"), import("/sharding/code.js")]);
-  return states.map((state) => {
-    const layers = m.layersOf(state);
-    return {
-      code: codeOf(state), tensor: m.meshOf(state).tensor, mesh: ["replica", "shard", "tensor"].map((dim) => m.groupsOf(state, dim)),
-      ranks: [...Array(state.ranks).keys()].map((rank) => ({
-        pieces: layers.map((layer) => m.pieceOf(state, layer, rank)),
-        moments: m.timeline(state).map((moment) => ({
-          ...moment, brought: m.broughtBy(state, moment, rank), bytes: m.bytesOf(state, moment, rank), new: m.madeOf(state, moment, rank),
-          changed: layers.map((_, i) => m.isFresh(state, moment, i, rank)),
-        })),
+# What the page computes of a state: the program, and per rank its parts and what it holds at each moment.
+SAID = """(m, state) => {
+  const layers = m.layersOf(state);
+  return {
+    code: m.codeOf(state), tensor: m.meshOf(state).tensor, mesh: ["replica", "shard", "tensor"].map((dim) => m.groupsOf(state, dim)),
+    ranks: [...Array(state.ranks).keys()].map((rank) => ({
+      pieces: layers.map((layer) => m.pieceOf(state, layer, rank)),
+      moments: m.timeline(state).map((moment) => ({
+        ...moment, brought: m.broughtBy(state, moment, rank), bytes: m.bytesOf(state, moment, rank), new: m.madeOf(state, moment, rank),
+        changed: layers.map((_, i) => m.isFresh(state, moment, i, rank)),
       })),
-    };
-  });
+    })),
+  };
 }"""
+MODEL = f"""async (states) => {{
+  const m = {{ ...await import("/sharding/moments.js"), ...await import("/sharding/code.js") }};
+  return states.map((state) => ({SAID})(m, state));
+}}"""
 NAMES = {"all_gather_into_tensor": "all_gather", "reduce_scatter_tensor": "reduce_scatter"}
 BUCKETS = ("ddp", "zero1")
 GATHER = ("zero2", "fsdp", "hsdp", "fsdp_tp")
@@ -153,15 +154,14 @@ def _assert_last(state: State, model: dict[str, Any], real: golden.Told) -> None
     assert model["moments"][-1]["reduced"] == []
 
 
-def recorded(
-    page: Page, asked: list[State]
-) -> list[tuple[State, dict[str, Any], list[golden.Told]]]:
-    said = page.evaluate(MODEL, asked)
-    cases = [
-        golden.Case(state["ranks"], state["width"], one["tensor"], one["code"])
-        for state, one in zip(asked, said, strict=True)
-    ]
-    return list(zip(asked, said, golden.steps(cases), strict=True))
+def run(asked: list[State], said: list[dict[str, Any]]) -> list[list[golden.Told]]:
+    """Run the programs of states on real ranks."""
+    return golden.steps(
+        [
+            golden.Case(state["ranks"], state["width"], one["tensor"], one["code"])
+            for state, one in zip(asked, said, strict=True)
+        ]
+    )
 
 
 LARGE = [one for ranks, size in ((6, (16, 9, 1)), (8, (2, 10, 1))) for one in states(ranks, size) if one["strategy"] in ("hsdp", "fsdp_tp") and one["wrap"] == "layer"]  # fmt: skip
@@ -175,7 +175,8 @@ LARGE = [one for ranks, size in ((6, (16, 9, 1)), (8, (2, 10, 1))) for one in st
 )
 def test_real_ranks_hold_and_say_what_the_page_shows(laboratory: Page, asked: list[State]) -> None:
     """At each moment: which rows, how many bytes of what, which collective with how many bytes."""
-    found = recorded(laboratory, asked)
+    said = laboratory.evaluate(MODEL, asked)
+    found = list(zip(asked, said, run(asked, said), strict=True))
     for state, said, told in found:
         assert_same(state, said, told)
         _assert_mesh(said, told)

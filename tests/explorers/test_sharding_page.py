@@ -205,15 +205,46 @@ def test_a_moment_beyond_the_end_is_the_last(watch: Watch, site: str) -> None:
 
 
 def test_nothing_is_told_by_colour_alone(watch: Watch, site: str) -> None:
+    """Of the kinds that share a row or a colour, each has a pattern or a line of its own."""
     page = watch.page
-    show(page, site, f"{FSDP}&at=21")
+    looks = []
+    for state in (FSDP, "strategy=hsdp&ranks=4", "strategy=ddp"):
+        show(page, site, state)
+        looks += page.locator(".sh-key i").evaluate_all(
+            "(all) => all.map((e) => [e.className, getComputedStyle(e).backgroundImage, getComputedStyle(e).borderTopStyle])"
+        )
+    seen = {kind: (image, line) for kind, image, line in looks}
+    rows = [
+        ["weights", "fresh", "gathered"],
+        ["own", "partial", "ready", "room"],
+        ["adam", "buffers"],
+    ]
+    for row in rows:
+        assert len({seen[kind] for kind in row}) == len(row), row
 
-    def image(kind: str) -> str:
-        return str(page.locator(f".sh-card i.{kind}").first.evaluate("(e) => getComputedStyle(e).backgroundImage"))  # fmt: skip
 
-    kinds = ["weights", "gathered", "own", "ready", "adam", "buffers"]
-    assert len({image(kind) for kind in kinds[1:3] + kinds[4:]}) == 4
-    assert image("weights") == image("ready") == "none", "of different rows"
+PARTS = """([part, state]) => {
+  const e = document.createElement("sharding-explorer");
+  e.setAttribute("small", part);
+  e.setAttribute("state", state);
+  document.querySelector("article").replaceChildren(e);
+  const seen = (selector) => Boolean(e.querySelector(selector)?.checkVisibility());
+  return [".sh-bars", ".sh-cards", ".of-weights", ".of-gathered", ".sh-program", ".for-ranks", ".for-blocks", ".sh-note"].filter(seen);
+}"""
+
+
+def test_small_views_show_one_thing_each(watch: Watch, site: str) -> None:
+    page = watch.page
+    show(page, site)
+    shown = {
+        "ranks": [".sh-cards", ".of-weights", ".of-gathered"],
+        "peak": [".sh-bars", ".sh-note"],
+        "cuts": [".sh-cards", ".of-weights", ".for-ranks"],
+        "code": [".sh-program", ".sh-note"],
+    }
+    for part, wanted in shown.items():
+        assert page.evaluate(PARTS, [part, FSDP]) == wanted, part
+    assert page.evaluate("Object.keys(customElements.get('sharding-explorer').parts)") == [*shown]
 
 
 STATES = """async () => {

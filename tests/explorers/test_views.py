@@ -32,6 +32,7 @@ from tests.explorers.harness import EXPLORERS, ROOT, Watch, assert_right, compar
 from tests.explorers.test_autograd import BODY
 from tests.explorers.test_compile import CAPTURES
 from tests.explorers.test_dispatch import recorded
+from tests.explorers.test_sharding import SAID, assert_same, run
 
 Given = dict[str, str]
 
@@ -103,6 +104,7 @@ SHOWN = {
       ? { code: m.CALLS[call][0], tensor, modes, error: m.route({ call, tensor, modes }).error,
         stops: m.route({ call, tensor, modes }).stops.map(({ depth, op, key, kind, keys }) => [depth, op, key, kind, m.names(keys)]) }
       : { size, a, b, result: m.plan([{ size, stride: a }, { size, stride: b }]).strides[0] }))(e.state)""",
+    "sharding": f"[e.state, ({SAID})(m, e.state)]",
 }
 MODULES = {
     "strides": ("layout", "ops"),
@@ -112,6 +114,7 @@ MODULES = {
     "compile": ("reading",),
     "ddp": ("buckets", "ring", "ledger"),
     "dispatch": ("road", "loops"),
+    "sharding": ("moments", "code"),
 }
 ASK = """async ([kind, modules, views, shown]) => {
   const every = await Promise.all([`${kind}`, ...modules].map((name) => import(`/${kind}/${name}.js`)));
@@ -283,6 +286,14 @@ def dispatch(_: Given, shown: Any) -> Any:
     return {**shown, "stops": stops, "error": shown["error"] if same else road["error"]}
 
 
+def sharding(_: Given, shown: Any) -> Any:
+    """The whole step of a view, on ranks that run its program; `assert_same` says what differs."""
+    state, said = shown
+    (told,) = run([state], [said])
+    assert_same(state, said, told)
+    return shown
+
+
 def autograd(code: str) -> str:
     """What torch says of a program after each line, as `BODY` compares it."""
     lines = code.replace(";", "\n").split("\n")
@@ -301,6 +312,7 @@ def autograd(code: str) -> str:
 TORCH: dict[str, Callable[[Given, Any], Any]] = {
     "strides": strides, "formats": formats, "matmul": matmul, "modules": modules,
     "dataloader": dataloader, "compile": compiled, "ddp": ddp, "dispatch": dispatch,
+    "sharding": sharding,
 }  # fmt: skip
 
 

@@ -71,12 +71,12 @@ export function ranksPanel() {
             return { what, box, said: box && `${layer.name} ${words(box, layer)}`, made: fresh.includes(i) };
           });
           const said = cells.map((cell) => cell.said).filter(Boolean).join("; ");
-          return h("p", { class: "sh-row" }, h("span", {}, LABELS[part]),
+          return h("p", { class: `sh-row of-${part}` }, h("span", {}, LABELS[part]),
             h("span", { class: "sh-cells", "aria-hidden": "true" }, cells.map(({ what, box, made }, i) => h("span", { class: made ? "made" : null }, what && words(box, layers[i]) !== "nothing" ? h("i", { class: what[0], style: place(box, layers[i]) }) : null))),
             h("span", { class: "sh-bytes" }, held[part] ? bytes(held[part]) : "0"), h("span", { class: "ut-unseen" }, said ? `: ${said}` : ": nothing"));
         }));
     }));
-    put(key, KEY.filter(([kind]) => seen.has(kind)).map(([kind, name]) => h("span", {}, h("i", { class: kind }), name)),
+    put(key, KEY.filter(([kind]) => seen.has(kind)).map(([kind, name]) => h("span", { class: `of-${kind}` }, h("i", { class: kind }), name)),
       padded.length ? h("span", {}, `Weights are padded to be sent, and that stays in memory: ${padded.map(([rank, size]) => `${bytes(size)} on rank ${rank}`).join(", ")}.`) : null,
       h("span", {}, `Rows of a weight lie side by side${mesh.tensor > 1 ? ", its columns one below the other" : ""}.`));
   }

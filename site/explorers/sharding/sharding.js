@@ -78,7 +78,7 @@ class ShardingExplorer extends Explorer {
       blocks: chips("Blocks", "blocks", BLOCKS.map((n) => [n, n])),
       width: size("width", "width"), hidden: size("hidden", "hidden"),
     };
-    const row = (label, knob) => h("div", { class: "sh-knob" }, h("b", {}, label), knob.element);
+    const row = (label, knob) => h("div", { class: `sh-knob for-${label}` }, h("b", {}, label), knob.element);
     this.note = h("p", { class: "sh-note" });
     this.shape = h("p", { class: "ut-soft" });
     this.wrap = row("fully_shard", this.knobs.wrap);
