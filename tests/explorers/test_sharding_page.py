@@ -83,7 +83,7 @@ def test_the_peak_is_told_and_compared(watch: Watch, site: str) -> None:
     show(page, site)
     peak = page.locator(".sh-peak")
     expect(peak).to_contain_text("At most 3,840 B on rank 0: 47 % of the 8,192 B")
-    expect(page.locator(".sh-time")).to_contain_text("1,024 B to 8 all_gather, 2,048 B to 4 reduce_scatter")  # fmt: skip
+    expect(page.locator(".sh-time")).to_contain_text("8 × all_gather, 1,024 B; 4 × reduce_scatter, 2,048 B")  # fmt: skip
     pick(page, "only the model")
     expect(peak).to_contain_text("At most 5,632 B on rank 0: 69 %")
     assert address(page)["wrap"] == "model"
@@ -196,7 +196,7 @@ def test_another_choice_begins_the_step_anew(watch: Watch, site: str) -> None:
 @pytest.mark.parametrize("at", ["", "strategy=nobody", "strategy=fsdp&ranks=5", "strategy=tp&ranks=8&hidden=4", "strategy=hsdp&ranks=3", "strategy=ddp&wrap=model", "strategy=fsdp&width=0", "strategy=__proto__", "strategy=fsdp&at=-1"])  # fmt: skip
 def test_an_address_may_hold_anything(watch: Watch, site: str, at: str) -> None:
     show(watch.page, site, at)
-    expect(head(watch.page)).to_have_text("reduce_scatter: the gradient of down 2")
+    expect(head(watch.page)).to_have_text("Backward: down 2")
 
 
 def test_a_moment_beyond_the_end_is_the_last(watch: Watch, site: str) -> None:
@@ -227,7 +227,7 @@ PARTS = """([part, state]) => {
   const e = document.createElement("sharding-explorer");
   e.setAttribute("small", part);
   e.setAttribute("state", state);
-  document.querySelector("article").replaceChildren(e);
+  document.querySelector(".ut-explorer").replaceWith(e);
   const seen = (selector) => Boolean(e.querySelector(selector)?.checkVisibility());
   return [".sh-bars", ".sh-cards", ".of-weights", ".of-gathered", ".sh-program", ".for-ranks", ".for-blocks", ".sh-note"].filter(seen);
 }"""
