@@ -1,6 +1,6 @@
 """Record the explorer's programs with torch.profiler, and write the traces down, as `traces.js`.
 
-    python site/explorers/watching/capture.py [traces.js [tables.json]]
+    python site/explorers/watching/capture.py [traces.js [tables.json [recordings]]]
 
 The second file has what PyTorch's own table says of each recording: a test holds the page's numbers
 against it. Times differ from run to run, so a test compares a fresh recording without them.
@@ -240,10 +240,10 @@ def table(result: profile) -> dict[str, list[int]]:
     }  # fmt: skip
 
 
-def recordings() -> Iterator[tuple[dict[str, Any], dict[str, list[int]]]]:
+def recordings(tries: int) -> Iterator[tuple[dict[str, Any], dict[str, list[int]]]]:
     """Record each program, and give what the page needs of it and PyTorch's own table."""
     for name, title, before, program in PROGRAMS:
-        text, result = record(before, program, TRIES)
+        text, result = record(before, program, tries)
         yield {"id": name, "title": title, "source": program, **compact(text)}, table(result)
 
 
@@ -251,7 +251,7 @@ def main() -> None:
     """Write both files."""
     where = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "traces.js"
     tables = Path(sys.argv[2]) if len(sys.argv) > 2 else TABLES
-    made = list(recordings())
+    made = list(recordings(int(sys.argv[3]) if len(sys.argv) > 3 else TRIES))
     rows = "".join(f"{json.dumps(trace, ensure_ascii=False, separators=(',', ':'))},\n" for trace, _ in made)  # fmt: skip
     where.write_text(
         f"// What torch.profiler recorded. Written by capture.py; do not edit.\n\nexport const TRACES = [\n{rows}];\n",

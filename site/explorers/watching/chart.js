@@ -21,7 +21,7 @@ export function chart(look) {
   const pointed = h("p", { class: "wt-pointed" });
   const button = (text, label, act) => h("button", { type: "button", class: "ut-button", "aria-label": label, title: label, onclick: act }, text);
   const knobs = h("p", { class: "wt-knobs", role: "group", "aria-label": "Move in the drawing" },
-    button("＋", "Zoom in", () => zoom(0.5)), button("－", "Zoom out", () => zoom(2)), button("◀", "Earlier", () => pan(-0.5)), button("▶", "Later", () => pan(0.5)), button("all", "Show all of it", () => show_(null, null)),
+    button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)), button("◀", "Earlier", () => pan(-0.5)), button("▶", "Later", () => pan(0.5)), button("all", "Show all of it", () => show_(null, null)),
     h("span", {}), button("⇤", "Call before", () => walk("ArrowLeft")), button("⇥", "Next call", () => walk("ArrowRight")), button("↥", "The call around it", () => walk("ArrowUp")), button("↧", "The first call inside it", () => walk("ArrowDown")));
   const keys = h("p", { class: "ut-soft ut-hint", id: "wt-keys" }, "Arrow keys go from call to call, up to the call around it and down into it. + and − zoom, 0 shows all, Shift with an arrow moves on. Drag or pinch; Ctrl with the wheel zooms.");
   const legend = h("p", { class: "ut-soft wt-legend" }, KINDS.map(([kind, text]) => h("span", {}, h("i", { class: kind }), text)));
@@ -212,7 +212,7 @@ export function chart(look) {
     for (let time = Math.ceil(from / step) * step; time <= to; time += step) {
       const at = x(time);
       const anchor = at > width - 36 ? "end" : at < 24 ? "start" : "middle";
-      marks.push(svg("line", { class: "grid", x1: at, x2: at, y1: 0, y2: height }), svg("text", { class: "tick", x: at, y: height + 14, "text-anchor": anchor }, time ? timeText(time).replace(/\.?0+ /, " ") : "0"));
+      marks.push(svg("line", { class: "grid", x1: at, x2: at, y1: 0, y2: height }), svg("text", { class: "tick", x: at, y: height + 14, "text-anchor": anchor }, time ? timeText(time).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ") : "0"));
     }
     return marks;
   }
@@ -228,8 +228,7 @@ export function chart(look) {
       y = place.end + GAP;
       return place;
     });
-    const room = width < 420 ? "no operator" : "no operator runs here";
-    const heads = places.map(({ lane, head }) => svg("text", { class: "head", x: 0, y: head + 14 }, `${lane.name}: for ${percent(idle(profile, lane))} ${room}${lane.rows.length > MOST_ROWS ? "; deeper calls are not drawn" : ""}`));
+    const heads = places.map(({ lane, head }) => svg("text", { class: "head", x: 0, y: head + 14 }, `${lane.name}: ${percent(idle(profile, lane))} without an operator${lane.rows.length > MOST_ROWS ? "; deeper calls are not drawn" : ""}`));
     const curve = profile.memory.length ? memory(y) : null;
     if (curve) y += MEMORY + 4;
     bottom = y;

@@ -38,7 +38,7 @@ export const QUESTIONS = [
   })],
   ["waits", "What waits?", (profile) => {
     const lane = profile.lanes.reduce((a, b) => (idle(profile, a) > idle(profile, b) ? a : b));
-    return { said: `Look for long bars with nothing in them, and for gaps. In ${percent(idle(profile, lane))} of the time no operator runs on ${lane.name}: there Python works, or a call waits for somebody else. A trace does not tell which; the names do.`, at: -1, by: "own" };
+    return { said: `Look for long bars with nothing in them, and for gaps. For ${percent(idle(profile, lane))} of the time no operator runs on ${lane.name}: Python works then, or waits for somebody. A trace does not tell which; names do.`, at: -1, by: "own" };
   }],
   ["peak", "Who made the peak of memory?", (profile) => {
     const { peak, calls } = profile;
