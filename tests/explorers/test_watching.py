@@ -14,14 +14,14 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.explorers import golden_watching
-from tests.explorers.harness import ROOT, python_in
+from tests.explorers.harness import python_in
 
 FOLDER = golden_watching.FOLDER
 CAPTURE = golden_watching.capture()
 TEXT = (FOLDER / "traces.js").read_text(encoding="utf-8")
 TRACES: list[dict[str, Any]] = json.loads(TEXT[TEXT.index("[") : TEXT.rindex("]")].rstrip(",\n") + "]")  # fmt: skip
 TABLES: dict[str, dict[str, list[int]]] = json.loads(
-    (ROOT / "tests" / "explorers" / "recorded_watching.json").read_text(encoding="utf-8")
+    (FOLDER / "tables.json").read_text(encoding="utf-8")
 )
 
 # A profile as the page computes it, with names for numbers.

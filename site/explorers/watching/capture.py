@@ -2,8 +2,8 @@
 
     python site/explorers/watching/capture.py [traces.js [tables.json [recordings]]]
 
-The second file has what PyTorch's own table says of each recording: a test holds the page's numbers
-against it. Times differ from run to run, so a test compares a fresh recording without them.
+The second file is for the tests: what PyTorch's own table says of each recording. Times differ from
+run to run, so a test compares a fresh recording without them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, Dataset
 
 HERE = Path(__file__).parent
-TABLES = HERE.parents[2] / "tests" / "explorers" / "recorded_watching.json"
 WARM = 3
 """Runs before the one that is recorded: the first one loads libraries and allocates."""
 TRIES = 15
@@ -250,7 +249,7 @@ def recordings(tries: int) -> Iterator[tuple[dict[str, Any], dict[str, list[int]
 def main() -> None:
     """Write both files."""
     where = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "traces.js"
-    tables = Path(sys.argv[2]) if len(sys.argv) > 2 else TABLES
+    tables = Path(sys.argv[2]) if len(sys.argv) > 2 else HERE / "tables.json"
     made = list(recordings(int(sys.argv[3]) if len(sys.argv) > 3 else TRIES))
     rows = "".join(f"{json.dumps(trace, ensure_ascii=False, separators=(',', ':'))},\n" for trace, _ in made)  # fmt: skip
     where.write_text(

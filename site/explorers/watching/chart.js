@@ -4,7 +4,7 @@ import { h, put, svg } from "../explorer.js";
 import { idle, linksOf } from "./profile.js";
 import { bytesText, callText, percent, short, timeText } from "./words.js";
 
-const ROW = 22, HEAD = 20, GAP = 10, MEMORY = 58, LETTER = 7.25;
+const ROW = 22, HEAD = 20, GAP = 10, MEMORY = 66, CURVE = 26, LETTER = 7.25;
 /** Deeper calls are not drawn: a file may nest as deep as it likes. */
 const MOST_ROWS = 24;
 const LEAST = 100;
@@ -187,13 +187,13 @@ export function chart(look) {
       const [a, b] = [box(front), box(back)];
       const [ax, ay, bx, by] = [a.left + a.wide / 2, a.top + ROW - 3, b.left + b.wide / 2, b.top + ROW - 3];
       const low = Math.max(ay, by) + 26;
-      return svg("path", { class: "link", d: `M${ax} ${ay}C${ax} ${low} ${bx} ${low} ${bx} ${by + 6}m-4 3l4 -8l4 8` });
+      return [svg("path", { class: "link", d: `M${ax} ${ay}C${ax} ${low} ${bx} ${low} ${bx} ${by + 6}` }), svg("path", { class: "peak", d: `M${bx} ${by}l-5 9h10z` })];
     });
   }
   function memory(top) {
     const { memory: moves, peak, end } = profile;
     const [high, low] = [Math.max(peak.held, 1), Math.min(0, ...moves.map(({ held: one }) => one))];
-    const y = (bytes) => top + HEAD + (MEMORY - HEAD) * (high - bytes) / (high - low);
+    const y = (bytes) => top + CURVE + (MEMORY - CURVE) * (high - bytes) / (high - low);
     const across = (time) => Math.max(-5, Math.min(width + 5, x(time)));
     const steps = moves.map(({ time, held: one }) => `H${across(time).toFixed(1)}V${y(one).toFixed(1)}`);
     const at = x(peak.time);

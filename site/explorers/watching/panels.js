@@ -54,6 +54,7 @@ export function table(sort, go) {
     by.element.lastElementChild.hidden = !profile.memory.length;
     if (drawn?.profile !== profile || drawn.key !== key) {
       drawn = { profile, key };
+      scroll.scrollTop = 0;
       const all = sorted(profile, key);
       const first = Math.max(Math.abs(all[0][key]), 1);
       shown = all.slice(0, MOST_NAMES);
@@ -66,7 +67,14 @@ export function table(sort, go) {
         all.length > MOST_NAMES ? ` The first ${MOST_NAMES} are shown.` : null);
     }
     const name = profile.calls[at]?.name;
-    shown.forEach((row, i) => { if (row.name === name) rows.children[i].setAttribute("aria-current", "true"); else rows.children[i].removeAttribute("aria-current"); });
+    shown.forEach((row, i) => {
+      const line = rows.children[i];
+      if (row.name !== name) return line.removeAttribute("aria-current");
+      line.setAttribute("aria-current", "true");
+      // The box scrolls, never the page.
+      if (line.offsetTop < scroll.scrollTop || line.offsetTop + line.offsetHeight > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = line.offsetTop - scroll.clientHeight / 2;
+      return undefined;
+    });
   }
   return { element, show };
 }

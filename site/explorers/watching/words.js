@@ -12,7 +12,7 @@ export function timeText(ns) {
 export function bytesText(n) {
   const [size, unit] = Math.abs(n) >= 1 << 20 ? [1 << 20, "MiB"] : Math.abs(n) >= 1024 ? [1024, "KiB"] : [1, Math.abs(n) === 1 ? "byte" : "bytes"];
   const shown = n / size;
-  return `${Number.isInteger(shown) ? shown : shown.toFixed(Math.abs(shown) < 10 ? 2 : 1)} ${unit}`.replace("-", "−");
+  return `${Number(shown.toFixed(Math.abs(shown) < 10 ? 2 : 1))} ${unit}`.replace("-", "−");
 }
 
 export const plural = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
