@@ -77,7 +77,7 @@ def test_a_bar_is_pointed_at_and_selected(watch: Watch, site: str) -> None:
     expect(page.locator(".wt-names [aria-current] button")).to_have_text("aten::matmul")
     expect(page.locator(".wt-code .here")).to_contain_text("h = torch.relu(x @ w1)")
     x, y = middle(page, "matmul")
-    page.mouse.click(x, y + 200)
+    page.mouse.click(x, y + 100)
     assert "at" not in address(page), "where there is no bar"
 
 

@@ -23,7 +23,7 @@ export function chart(look) {
   const knobs = h("p", { class: "wt-knobs", role: "group", "aria-label": "Move in the drawing" },
     button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)), button("◀", "Earlier", () => pan(-0.5)), button("▶", "Later", () => pan(0.5)), button("all", "Show all of it", () => show_(null, null)),
     h("span", {}), button("⇤", "Call before", () => walk("ArrowLeft")), button("⇥", "Next call", () => walk("ArrowRight")), button("↥", "The call around it", () => walk("ArrowUp")), button("↧", "The first call inside it", () => walk("ArrowDown")));
-  const keys = h("p", { class: "ut-soft ut-hint", id: "wt-keys" }, "Arrow keys go from call to call, up to the call around it and down into it. + and − zoom, 0 shows all, Shift with an arrow moves on. Drag or pinch; Ctrl with the wheel zooms.");
+  const keys = h("p", { class: "ut-soft ut-hint", id: "wt-keys" }, "Arrow keys go from call to call, up to the call around it and down into it. + and − zoom, 0 shows all, Shift with an arrow moves on, page up and down go to another thread. Drag or pinch; Ctrl with the wheel zooms.");
   const legend = h("p", { class: "ut-soft wt-legend" }, KINDS.map(([kind, text]) => h("span", {}, h("i", { class: kind }), text)));
 
   const span = () => [state.from ?? 0, state.to ?? profile.end];
@@ -100,6 +100,8 @@ export function chart(look) {
   }
   const spread = () => { const [a, b] = [...fingers.values()]; return b ? Math.max(20, Math.abs(a.clientX - b.clientX)) : 0; };
   function move(event) {
+    // A button may have been let go elsewhere.
+    if (event.pointerType === "mouse" && !event.buttons) fingers.clear();
     if (!fingers.has(event.pointerId)) return point(found(event));
     fingers.set(event.pointerId, event);
     if (Math.abs(event.clientX - held.x) > 4 && !held.moved) {
@@ -169,7 +171,7 @@ export function chart(look) {
         if (call.end < from || call.start > to) return null;
         const { left, wide, top } = box(i);
         // What would lie within the same pixel is drawn once.
-        if (left + wide <= last) return null;
+        if (left < last && left + wide < last + 1) return null;
         last = left + wide;
         const text = short(call.name);
         const inner = Math.max(left, 0);
@@ -191,15 +193,22 @@ export function chart(look) {
     });
   }
   function memory(top) {
-    const { memory: moves, peak, end } = profile;
-    const [high, low] = [Math.max(peak.held, 1), Math.min(0, ...moves.map(({ held: one }) => one))];
-    const y = (bytes) => top + CURVE + (MEMORY - CURVE) * (high - bytes) / (high - low);
-    const across = (time) => Math.max(-5, Math.min(width + 5, x(time)));
-    const steps = moves.map(({ time, held: one }) => `H${across(time).toFixed(1)}V${y(one).toFixed(1)}`);
+    const { memory: moves, peak, lowest, end } = profile;
+    const high = Math.max(peak.held, 1);
+    const y = (bytes) => (top + CURVE + (MEMORY - CURVE) * (high - bytes) / (high - lowest)).toFixed(1);
+    const across = (time) => Math.round(Math.max(-5, Math.min(width + 5, x(time))));
+    // Of all that happens within a pixel: the highest, then the last.
+    const steps = [];
+    for (const { time, held: now } of moves) {
+      const [place, before] = [across(time), steps.at(-1)];
+      if (before?.place === place) Object.assign(before, { most: Math.max(before.most, now), now });
+      else steps.push({ place, most: now, now });
+    }
+    const way = steps.map(({ place, most, now }) => `H${place}V${y(most)}${most === now ? "" : `V${y(now)}`}`).join("");
     const at = x(peak.time);
     return [
-      svg("text", { class: "head", x: 0, y: top + 12 }, `memory that is held, peak ${bytesText(peak.held)}`),
-      svg("path", { class: "held", d: `M-5 ${y(0)}${steps.join("")}H${across(end)}V${y(0)}` }),
+      svg("text", { class: "head", x: 0, y: top + 12 }, `memory that is held${profile.device ?? ""}, peak ${bytesText(peak.held)}`),
+      svg("path", { class: "held", d: `M-5 ${y(0)}${way}H${across(end)}V${y(0)}` }),
       at >= 0 && at <= width ? svg("path", { class: "peak", d: `M${at} ${y(peak.held)}l-5 -8h10z` }) : null,
     ];
   }

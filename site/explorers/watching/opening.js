@@ -61,7 +61,7 @@ function traceOf(events, title) {
     trace: {
       title, left: bars.length - made.length, python, arrows: arrowsOf(events, moment),
       calls: made.map(({ on, start, end, ...rest }) => ({ ...rest, thread: threads.get(on), start: start - first, end: end - first })),
-      memory: memoryOf(events, moment),
+      ...memoryOf(events, moment),
       threads: [...threads.keys()].map((on) => threadName(on, names.get(on))),
     },
   };
@@ -117,6 +117,6 @@ function memoryOf(events, moment) {
     for (const [, , bytes] of moves) top = Math.max(top, held += bytes);
     return top;
   };
-  const curves = [...devices.values()].map((moves) => moves.sort((a, b) => a[0] - b[0]));
-  return curves.sort((a, b) => most(b) - most(a))[0] ?? [];
+  const curves = [...devices].map(([key, moves]) => ({ device: key.startsWith("0 ") ? "" : " on the device", memory: moves.sort((a, b) => a[0] - b[0]) }));
+  return curves.sort((a, b) => most(b.memory) - most(a.memory))[0] ?? { memory: [] };
 }

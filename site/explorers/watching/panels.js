@@ -23,7 +23,6 @@ export function details(go) {
     const { name, start, end, own, parent, shapes, bytes, thread, kind } = call;
     const all = profile.rows.find((one) => one.name === name);
     const links = linksOf(profile, at);
-    const inside = (i) => { while (i > at) i = profile.calls[i].parent; return i === at; };
     const linked = (pairs, label, side) => (pairs.length ? row(label, pairs.slice(0, MOST_LINKS).map((pair) => [to(profile, pair[side]), " "]), pairs.length > MOST_LINKS ? `and ${pairs.length - MOST_LINKS} more` : null) : null);
     const frame = profile.python?.findLast((one) => one.thread === thread && one.start <= start && one.end >= end && !/torch\/|^<built-in/.test(one.name));
     put(body, h("h2", {}, name), h("dl", { class: "ut-facts" },
@@ -34,8 +33,8 @@ export function details(go) {
       bytes ? row("memory", `${bytes > 0 ? "takes" : "gives back"} ${bytesText(Math.abs(bytes))} itself`) : null,
       parent >= 0 ? row("inside of", to(profile, parent)) : null,
       frame ? row("Python", frame.name) : null,
-      linked(links.filter(([back]) => inside(back)), "its forward", 1),
-      linked(links.filter(([, front]) => inside(front)), "its backward", 0)));
+      linked(links.filter(([, , mine]) => mine), "its forward", 1),
+      linked(links.filter(([, , mine]) => !mine), "its backward", 0)));
   }
   return { element, show };
 }

@@ -49,10 +49,10 @@ export function profileOf({ calls: given, memory, arrows, threads, ...rest }) {
 
   const at = (where) => (typeof where === "number" ? where : innermost(calls, lanes[where.thread], where.time));
   const curve = [];
-  let held = 0;
-  let peak = null;
+  let [held, lowest, peak] = [0, 0, null];
   for (const [time, thread, bytes] of memory) {
     held += bytes;
+    lowest = Math.min(lowest, held);
     const call = at({ thread, time });
     curve.push({ time, bytes, held, call });
     if (!peak || held > peak.held) peak = curve.at(-1);
@@ -62,7 +62,7 @@ export function profileOf({ calls: given, memory, arrows, threads, ...rest }) {
   }
   const links = new Map(arrows.map(([from, to]) => [at(to), at(from)]).filter((ends) => !ends.includes(-1)));
   const whole = calls.reduce((sum, { own }) => sum + own, 0);
-  return { ...rest, calls, lanes, rows: [...rows.values()], memory: curve, peak, links, end, whole };
+  return { ...rest, calls, lanes, rows: [...rows.values()], memory: curve, peak, lowest, links, end, whole };
 }
 
 /** The innermost call of a lane that is running at a time, or -1. One that ends then is not running. */
@@ -92,15 +92,13 @@ export function slowest(profile) {
 
 export const longest = ({ calls }, row) => row.calls.reduce((a, b) => (calls[b].end - calls[b].start > calls[a].end - calls[a].start ? b : a));
 
-const within = ({ calls }, outer) => (i) => {
-  while (i > outer) i = calls[i].parent;
-  return i === outer;
-};
-
-/** Links that a call, or one inside it, is an end of: [backward, forward]. */
-export function linksOf(profile, call) {
-  const inside = within(profile, call);
-  return [...profile.links].filter(([back, front]) => inside(back) !== inside(front));
+/** Links that a call, or one inside it, is one end of: backward, forward, and whether the backward is it. */
+export function linksOf({ calls, links }, outer) {
+  const inside = (i) => {
+    while (i > outer) i = calls[i].parent;
+    return i === outer;
+  };
+  return [...links].map(([back, front]) => [back, front, inside(back)]).filter(([, front, mine]) => mine !== inside(front));
 }
 
 /** The outermost call around one: in the recorded traces, the line of the program. */

@@ -19,7 +19,7 @@ export const plural = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 export const percent = (part) => (part > 0 && part < 0.01 ? "< 1 %" : `${Math.round(100 * part)} %`);
 
 /** What a bar has room for. */
-export const short = (name) => name.replace(/^aten::|^autograd::engine::evaluate_function: (torch::autograd::)?|^torch::autograd::/, "");
+export const short = (name) => name.replace(/^aten::|^autograd::engine::evaluate_function: (torch::autograd::)?|^torch::autograd::/, "").replace(/^enumerate\(DataLoader\)#.*\./, "DataLoader ");
 
 /** One sentence about a call. */
 export function callText({ calls, links }, i) {
