@@ -216,7 +216,7 @@ def _nests(trace: dict[str, Any], thread: int) -> list[tuple[int, str, str]]:
 # ── Files of any kind ────────────────────────────────────────────────────────
 
 
-def bar(name: str, start: str, took: str, tid: int = 1, **more: Any) -> dict[str, Any]:
+def bar(name: str, start: str, took: str, tid: int | str = 1, **more: Any) -> dict[str, Any]:
     return {"ph": "X", "name": name, "pid": 1, "tid": tid, "ts": f"@{start}@", "dur": f"@{took}@", **more}  # fmt: skip
 
 

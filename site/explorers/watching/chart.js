@@ -102,7 +102,7 @@ export function chart(look) {
   function move(event) {
     // A button may have been let go elsewhere.
     if (event.pointerType === "mouse" && !event.buttons) fingers.clear();
-    if (!fingers.has(event.pointerId)) return point(found(event));
+    if (!fingers.has(event.pointerId)) return heldAt(event) ?? point(found(event));
     fingers.set(event.pointerId, event);
     if (Math.abs(event.clientX - held.x) > 4 && !held.moved) {
       held.moved = true;
@@ -143,6 +143,14 @@ export function chart(look) {
     const far = (i) => Math.max(profile.calls[i].start - time, time - profile.calls[i].end, 0);
     const near = row.reduce((best, i) => (best < 0 || far(i) < far(best) ? i : best), -1);
     return far(near) <= reach ? near : -1;
+  }
+  /** Over the curve of memory: tell what is held there. */
+  function heldAt(event) {
+    const y = event.clientY - drawing.getBoundingClientRect().top;
+    if (!profile.memory.length || y < bottom - MEMORY || y > bottom) return null;
+    const time = timeAt(event);
+    point(-1);
+    return put(pointed, `After ${timeText(Math.max(time, 0))}, ${bytesText(profile.memory.findLast((one) => one.time <= time)?.held ?? 0)} are held.`);
   }
   function point(i) {
     put(pointed, i >= 0 ? callText(profile, i) : state.at >= 0 ? callText(profile, state.at) : "Point at a bar, or select one.");

@@ -22,10 +22,10 @@ export const percent = (part) => (part > 0 && part < 0.01 ? "< 1 %" : `${Math.ro
 export const short = (name) => name.replace(/^aten::|^autograd::engine::evaluate_function: (torch::autograd::)?|^torch::autograd::/, "").replace(/^enumerate\(DataLoader\)#.*\./, "DataLoader ");
 
 /** One sentence about a call. */
-export function callText({ calls, links }, i) {
+export function callText({ calls, links, lanes }, i) {
   const { name, start, end, own, thread } = calls[i];
   const front = links.get(i);
-  return `${name}: ${timeText(end - start)}, of which ${timeText(own)} its own${front === undefined ? "" : `; the backward of ${calls[front].name}`}. Thread ${thread + 1}, after ${timeText(start)}.`;
+  return `${name}: ${timeText(end - start)}, of which ${timeText(own)} its own${front === undefined ? "" : `; the backward of ${calls[front].name}`}. ${lanes.length > 1 ? `On ${lanes[thread].name}, after` : "After"} ${timeText(start)}.`;
 }
 
 /** Questions to ask of a trace, in the order of a story: id, words, and for a profile what to look at: { said, at, by } or null. */
