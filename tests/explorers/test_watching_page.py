@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from tests.explorers import golden_watching
 from tests.explorers.harness import Watch, address, assert_every_state_fits, fragment, tab_to, turn
-from tests.explorers.test_watching import TRACES, as_file, bar
+from tests.explorers.test_watching import TABLES, TRACES, as_file, bar
 
 PAGE = "explorers/watching.html"
 IDS = [trace["id"] for trace in TRACES]
@@ -207,7 +207,11 @@ def test_the_table_is_sorted_and_the_lines_are_pressed(watch: Watch, site: str) 
     expect(first).to_contain_text(re.compile("aten::mm|loss.backward"))
     page.get_by_text("memory", exact=True).click()
     expect(page.locator(".wt-table thead")).to_contain_text("itself")
-    page.get_by_text("own time", exact=True).click()
+    took = [name for name, (_, _, _, size) in TABLES["step"].items() if size and name != "[memory]"]
+    assert sorted(page.locator(".wt-table tbody button").all_text_contents()) == sorted(took)
+    turn(page, "trace=threads&sort=bytes")
+    expect(first.locator("td").last).to_have_text("3.36 ms")  # no memory to sort by
+    turn(page, "trace=step")
     first.get_by_role("button").press("Enter")
     expect(first).to_have_attribute("aria-current", "true")
     expect(first.get_by_role("button")).to_be_focused()

@@ -2,7 +2,7 @@
 
 import { choice, h, put } from "../explorer.js";
 import { linksOf, longest, outermost, sorted } from "./profile.js";
-import { bytesText, linesOf, percent, plural, timeText } from "./words.js";
+import { bytesText, linesOf, percent, plural, timeText, whenText } from "./words.js";
 
 const MOST_NAMES = 80;
 const MOST_LINKS = 6;
@@ -26,7 +26,7 @@ export function details(go) {
     const linked = (pairs, label, side) => (pairs.length ? row(label, pairs.slice(0, MOST_LINKS).map((pair) => [to(profile, pair[side]), " "]), pairs.length > MOST_LINKS ? `and ${pairs.length - MOST_LINKS} more` : null) : null);
     const frame = profile.python?.findLast((one) => one.thread === thread && one.start <= start && one.end >= end && !/torch\/|^<built-in/.test(one.name));
     put(body, h("h2", {}, name), h("dl", { class: "ut-facts" },
-      row("total time", h("b", {}, timeText(end - start)), `, after ${timeText(start)} on ${profile.lanes[thread].name}`),
+      row("total time", h("b", {}, timeText(end - start)), `, ${whenText(start)}, on ${profile.lanes[thread].name}`),
       row("own time", h("b", {}, timeText(own)), own === end - start ? ", all of it" : ` without the calls inside it`, kind === "wait" ? ": it waits" : null),
       all.calls.length > 1 ? row("calls", `${all.calls.indexOf(at) + 1} of ${all.calls.length}, together ${timeText(all.total)}, own ${timeText(all.own)}`) : null,
       shapes ? row("shapes", shapes) : null,
@@ -54,8 +54,8 @@ export function table(sort, go) {
     if (drawn?.profile !== profile || drawn.key !== key) {
       drawn = { profile, key };
       scroll.scrollTop = 0;
-      const all = sorted(profile, key);
-      const first = Math.max(Math.abs(all[0][key]), 1);
+      const all = sorted(profile, key).filter((row) => key !== "bytes" || row.bytes);
+      const first = Math.max(all[0]?.[key] ?? 0, 1);
       shown = all.slice(0, MOST_NAMES);
       put(rows, shown.map((row) => h("tr", {}, h("th", { scope: "row" },
         h("button", { type: "button", onclick: () => go(longest(profile, row)) }, row.name), h("i", { style: `width:${Math.max(0, row[key]) / first * 100}%` })),

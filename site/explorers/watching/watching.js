@@ -105,7 +105,7 @@ class WatchingExplorer extends Explorer {
     this.chart.show(state, profile);
     this.lines.show(profile, state.at);
     this.details.show(profile, state.at);
-    this.table.show(profile, state.at, state.sort);
+    this.table.show(profile, state.at, profile.memory.length || state.sort !== "bytes" ? state.sort : "own");
   }
 
   say({ trace, ask, at }) {

@@ -21,11 +21,13 @@ export const percent = (part) => (part > 0 && part < 0.01 ? "< 1 %" : `${Math.ro
 /** What a bar has room for. */
 export const short = (name) => name.replace(/^aten::|^autograd::engine::evaluate_function: (torch::autograd::)?|^torch::autograd::/, "").replace(/^enumerate\(DataLoader\)#.*\./, "DataLoader ");
 
+export const whenText = (time) => (time ? `after ${timeText(time)}` : "at the begin of the trace");
+
 /** One sentence about a call. */
 export function callText({ calls, links, lanes }, i) {
   const { name, start, end, own, thread } = calls[i];
   const front = links.get(i);
-  return `${name}: ${timeText(end - start)}, of which ${timeText(own)} its own${front === undefined ? "" : `; the backward of ${calls[front].name}`}. ${lanes.length > 1 ? `On ${lanes[thread].name}, after` : "After"} ${timeText(start)}.`;
+  return `${name}: ${timeText(end - start)}, ${own === end - start ? "all of it" : `of which ${timeText(own)}`} its own${front === undefined ? "" : `; the backward of ${calls[front].name}`}. It begins ${whenText(start)}${lanes.length > 1 ? `, on ${lanes[thread].name}` : ""}.`;
 }
 
 /** Questions to ask of a trace, in the order of a story: id, words, and for a profile what to look at: { said, at, by } or null. */
