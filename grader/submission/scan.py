@@ -74,15 +74,14 @@ def _breaks(node: ast.AST, rule: Rule) -> bool:
             or _is_overload(node, rule.last)
         )
     if isinstance(node, ast.ImportFrom):
-        return _imports(node, rule.last)
+        return _imports(node, rule.last) and not _is_another(f"{node.module}.{rule.last}", rule)
     if isinstance(node, ast.Attribute):
-        return node.attr == rule.last and not _is_another(node, rule)
+        return node.attr == rule.last and not _is_another(ast.unparse(node), rule)
     return _is_getattr(node, rule.last)
 
 
-def _is_another(node: ast.Attribute, rule: Rule) -> bool:
+def _is_another(dotted: str, rule: Rule) -> bool:
     """`torch.tensor` is not the module `torch.distributed.tensor`, nor is `torch.nn` one of its namesakes."""
-    dotted = ast.unparse(node)
     if dotted == rule.name or not dotted.startswith("torch.") or not _is_module(rule.name):
         return False
     try:
