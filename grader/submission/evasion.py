@@ -143,6 +143,9 @@ _USUAL = {
 _LONGEST_CHAIN = 64
 """Parts of a dotted name that are followed: text may be made to be slow to read."""
 
+_READ_BITS = frozenset({"struct", "array"})
+"""Modules that read bits as a number. Where a card forbids them, the cast of a `memoryview` does, too."""
+
 _PARTED = frozenset({"torch", "gc", "sys", "os", "inspect", "builtins", "ctypes", "threading"})
 """Modules whose names a program should say when it asks for them."""
 
@@ -249,6 +252,9 @@ class _Look:
                 yield Reason.MEMORY
         elif name == "loads" and any(map(_holds_bytes, node.args)):
             yield Reason.CODE
+        elif name == "cast" and self._modules & _READ_BITS:
+            if not self._names.dotted(node.func).startswith("typing."):
+                yield Reason.BITS
 
     def _of_fetched(self, module: str | None) -> Iterator[Reason]:
         """Yield why a module that is fetched by its name as text is a reason; None: the text does not say which."""
