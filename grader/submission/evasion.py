@@ -252,9 +252,8 @@ class _Look:
                 yield Reason.MEMORY
         elif name == "loads" and any(map(_holds_bytes, node.args)):
             yield Reason.CODE
-        elif name == "cast" and self._modules & _READ_BITS:
-            if not self._names.dotted(node.func).startswith("typing."):
-                yield Reason.BITS
+        elif name == "cast" and self._modules & _READ_BITS and not self._is_typing(node.func):
+            yield Reason.BITS
 
     def _of_fetched(self, module: str | None) -> Iterator[Reason]:
         """Yield why a module that is fetched by its name as text is a reason; None: the text does not say which."""
@@ -313,6 +312,9 @@ class _Look:
             self._constant(term) is not None or (depth > 0 and self._made_up(term, depth - 1))
             for term in _terms(node)
         )
+
+    def _is_typing(self, function: ast.expr) -> bool:
+        return self._names.dotted(function).startswith("typing.")
 
     def _points_to_a_tensor(self, node: ast.expr) -> bool:
         values = self._values.get(node.id, []) if isinstance(node, ast.Name) else [node]
