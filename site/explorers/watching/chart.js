@@ -21,7 +21,7 @@ export function chart(look) {
   const pointed = h("p", { class: "wt-pointed" });
   const button = (text, label, act) => h("button", { type: "button", class: "ut-button", "aria-label": label, title: label, onclick: act }, text);
   const knobs = h("p", { class: "wt-knobs", role: "group", "aria-label": "Move in the drawing" },
-    button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)), button("◀", "Earlier", () => pan(-0.5)), button("▶", "Later", () => pan(0.5)), button("all", "Show all of it", () => show_(null, null)),
+    button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)), button("◀", "Earlier", () => pan(-0.5)), button("▶", "Later", () => pan(0.5)), button("all", "Show all of it", () => frame(null, null)),
     h("span", {}), button("⇤", "Call before", () => walk("ArrowLeft")), button("⇥", "Next call", () => walk("ArrowRight")), button("↥", "The call around it", () => walk("ArrowUp")), button("↧", "The first call inside it", () => walk("ArrowDown")));
   const keys = h("p", { class: "ut-soft ut-hint", id: "wt-keys" }, "Arrow keys go from call to call, up to the call around it and down into it. + and − zoom, 0 shows all, Shift with an arrow moves on, page up and down go to another thread. Drag or pinch; Ctrl with the wheel zooms.");
   const legend = h("p", { class: "ut-soft wt-legend" }, KINDS.map(([kind, text]) => h("span", {}, h("i", { class: kind }), text)));
@@ -30,7 +30,7 @@ export function chart(look) {
   const x = (time) => { const [from, to] = span(); return (time - from) / (to - from) * width; };
   const timeAt = (event) => { const [from, to] = span(); return from + (event.clientX - drawing.getBoundingClientRect().left) / width * (to - from); };
 
-  function show_(from, to, at = state.at) {
+  function frame(from, to, at = state.at) {
     if (from === null) return look({ from: null, to: null, at });
     const size = Math.max(LEAST, Math.min(to - from, profile.end));
     const begin = Math.round(Math.min(Math.max(0, from - (size - (to - from)) / 2), profile.end - size));
@@ -41,23 +41,23 @@ export function chart(look) {
     const call = profile.calls[state.at];
     const chosen = call && call.start < to && call.end > from ? (Math.max(call.start, from) + Math.min(call.end, to)) / 2 : (from + to) / 2;
     const around = middle ?? chosen;
-    show_(around - (around - from) * by, around + (to - around) * by);
+    frame(around - (around - from) * by, around + (to - around) * by);
   }
   function pan(by) {
     const [from, to] = span();
     const step = Math.max(-from, Math.min(by * (to - from), profile.end - to));
-    if (step) show_(from + step, to + step);
+    if (step) frame(from + step, to + step);
   }
   function into(i) {
     const call = profile.calls[i];
-    if (call) show_(call.start - (call.end - call.start) * 0.04, call.end + (call.end - call.start) * 0.04, i);
+    if (call) frame(call.start - (call.end - call.start) * 0.04, call.end + (call.end - call.start) * 0.04, i);
   }
   /** Select a call; where it is out of sight, what is in sight moves. */
   function select(i) {
     const [from, to] = span();
     const { start, end } = profile.calls[i];
     if (end > from && start < to) look({ ...state, at: i });
-    else show_(start + (end - start) / 2 - (to - from) / 2, start + (end - start) / 2 + (to - from) / 2, i);
+    else frame(start + (end - start) / 2 - (to - from) / 2, start + (end - start) / 2 + (to - from) / 2, i);
   }
 
   function walk(name) {
@@ -77,7 +77,7 @@ export function chart(look) {
   function key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const acts = {
-      "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: () => show_(null, null), Enter: () => into(state.at),
+      "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: () => frame(null, null), Enter: () => into(state.at),
       Escape: () => look({ ...state, at: -1 }),
     };
     const pans = event.shiftKey ? { ArrowLeft: -0.25, ArrowRight: 0.25 }[event.key] : undefined;
@@ -111,10 +111,10 @@ export function chart(look) {
     const [from, to] = held.from;
     if (fingers.size > 1) {
       const middle = (from + to) / 2, half = (to - from) / 2 * held.spread / spread();
-      show_(middle - half, middle + half);
+      frame(middle - half, middle + half);
     } else if (held.moved && to - from < profile.end) {
       const by = Math.max(-from, Math.min((held.x - event.clientX) / width * (to - from), profile.end - to));
-      show_(from + by, to + by);
+      frame(from + by, to + by);
     }
     return undefined;
   }

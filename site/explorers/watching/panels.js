@@ -24,7 +24,7 @@ export function details(go) {
     const all = profile.rows.find((one) => one.name === name);
     const links = linksOf(profile, at);
     const linked = (pairs, label, side) => (pairs.length ? row(label, pairs.slice(0, MOST_LINKS).map((pair) => [to(profile, pair[side]), " "]), pairs.length > MOST_LINKS ? `and ${pairs.length - MOST_LINKS} more` : null) : null);
-    const frame = profile.python?.findLast((one) => one.thread === thread && one.start <= start && one.end >= end && !/torch\/|^<built-in/.test(one.name));
+    const frame = profile.python?.findLast((one) => one.thread === thread && one.start <= start && one.end >= end && /^(?!.*\btorch[\\/]).*\(\d+\): /.test(one.name));
     put(body, h("h2", {}, name), h("dl", { class: "ut-facts" },
       row("total time", h("b", {}, timeText(end - start)), `, ${whenText(start)}, on ${profile.lanes[thread].name}`),
       row("own time", h("b", {}, timeText(own)), own === end - start ? ", all of it" : ` without the calls inside it`, kind === "wait" ? ": it waits" : null),
