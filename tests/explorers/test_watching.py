@@ -242,7 +242,7 @@ def test_no_digit_is_lost(laboratory: Page, base: int) -> None:
 def test_trees_drawn_at_random_are_nested_as_they_were_drawn(laboratory: Page) -> None:
     rng = random.Random(11)
     texts, wanted = [], []
-    for _ in range(150):
+    for _ in range(60):
         rows: list[tuple[str, int, int, int, int]] = []  # name, thread, start, end, own
 
         def draw(thread: int, start: int, depth: int, rows: list[Any] = rows) -> int:
@@ -267,6 +267,17 @@ def test_trees_drawn_at_random_are_nested_as_they_were_drawn(laboratory: Page) -
         texts.append(as_file(*rng.sample(bars, len(bars))))
     for found, want in zip(opened(laboratory, *texts), wanted, strict=True):
         assert sorted((one["name"], one["start"], one["end"], one["own"]) for one in found["calls"]) == want  # fmt: skip
+
+
+def test_who_begins_is_running_and_who_ends_is_not(laboratory: Page) -> None:
+    moved = [
+        {"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": at, "args": {"Bytes": size, "Device Type": 0}}
+        for at, size in ((10, -1), (0, 2), (5, 4), (2, 8), (7, -6), (8, 6))
+    ]  # fmt: skip
+    (found,) = opened(laboratory, as_file(bar("a", "0", "10"), bar("b", "2", "3"), *moved))
+    assert found["memory"] == [[0, 2, 0], [2000, 10, 1], [5000, 14, 0], [7000, 8, 0], [8000, 14, 0], [10000, 13, -1]]  # fmt: skip
+    assert found["peak"] == [5000, 14], "the first of two"
+    assert found["rows"] == {"a": [1, 7000, 10000, 6], "b": [1, 3000, 3000, 8]}
 
 
 def test_traces_that_others_write_are_read(laboratory: Page) -> None:
