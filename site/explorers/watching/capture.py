@@ -256,8 +256,8 @@ def main() -> None:
         f"// What torch.profiler recorded. Written by capture.py; do not edit.\n\nexport const TRACES = [\n{rows}];\n",
         encoding="utf-8",
     )
-    told = {trace["id"]: rows for trace, rows in made}
-    tables.write_text(json.dumps(told, indent=0) + "\n", encoding="utf-8")
+    told = ",\n".join(f"{json.dumps(trace['id'])}: {json.dumps(rows)}" for trace, rows in made)
+    tables.write_text(f"{{\n{told}\n}}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
