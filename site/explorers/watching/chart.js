@@ -96,7 +96,8 @@ export function chart(look) {
     if (event.button > 0) return;
     element.focus({ preventScroll: true });
     fingers.set(event.pointerId, event);
-    held = { from: span(), moved: fingers.size > 1, x: event.clientX, spread: spread() };
+    const times = [...fingers.values()].map(timeAt);
+    held = { from: span(), moved: fingers.size > 1, x: event.clientX, spread: spread(), middle: (times[0] + times.at(-1)) / 2 };
   }
   const spread = () => { const [a, b] = [...fingers.values()]; return b ? Math.max(20, Math.abs(a.clientX - b.clientX)) : 0; };
   function move(event) {
@@ -110,8 +111,8 @@ export function chart(look) {
     }
     const [from, to] = held.from;
     if (fingers.size > 1) {
-      const middle = (from + to) / 2, half = (to - from) / 2 * held.spread / spread();
-      frame(middle - half, middle + half);
+      const by = held.spread / spread();
+      frame(held.middle - (held.middle - from) * by, held.middle + (to - held.middle) * by);
     } else if (held.moved && to - from < profile.end) {
       const by = Math.max(-from, Math.min((held.x - event.clientX) / width * (to - from), profile.end - to));
       frame(from + by, to + by);
