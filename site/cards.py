@@ -46,6 +46,7 @@ PICTURES = {
     "ddp": "div > section:last-child, div > section:nth-last-child(2)",
     "dispatch": ".dp-call, .dp-lanes",
     "sharding": ".sh-ranks",
+    "watching": ".wt-chart",
 }
 
 LOOK = """

@@ -26,6 +26,7 @@ EXPLORERS = {
     "ddp": ("DDP", "What hides behind backward"),
     "dispatch": ("Dispatch", "Which kernel gets the call"),
     "sharding": ("Sharding", "Where is each number now?"),
+    "watching": ("Watching", "Where did the time go?"),
 }
 _ENTRY = re.compile(r"^(\[\*\*[^\]]+\*\*\]\((\w+)\.md\)\n:   )", re.MULTILINE)
 
@@ -260,6 +261,33 @@ def _sharding() -> list[str]:
     return parts
 
 
+def _watching() -> list[str]:
+    bars = [
+        (14, 0, 104, "e"),
+        (120, 0, 92, "e"),
+        (14, 1, 62, "m"),
+        (80, 1, 34, "m"),
+        (120, 1, 50, "s"),
+        (172, 1, 40, "s"),
+        (14, 2, 58, "m full"),
+        (122, 2, 44, "s"),
+    ]
+    parts = [_box(left, 10 + 20 * row, wide, 16, kind) for left, row, wide, kind in bars]
+    steps = [
+        (14, 94),
+        (30, 94),
+        (30, 84),
+        (84, 84),
+        (84, 78),
+        (136, 78),
+        (136, 72),
+        (176, 72),
+        (176, 90),
+        (212, 90),
+    ]
+    return [*parts, _line("e line", *steps)]
+
+
 _PICTURES = {
     "formats": _formats,
     "strides": _strides,
@@ -271,4 +299,5 @@ _PICTURES = {
     "ddp": _ddp,
     "dispatch": _dispatch,
     "sharding": _sharding,
+    "watching": _watching,
 }

@@ -47,6 +47,7 @@ SOLUTIONS = {
         "tight": "strategy=fsdp&ranks=4&width=8&hidden=16&blocks=3",
         "empty": "strategy=fsdp&ranks=4&width=8&hidden=6&blocks=1",
     },
+    "watching": {"own": "trace=checkpoint&at=2", "waits": "trace=threads&at=10"},
 }  # fmt: skip
 MOVES = {
     "strides": "",
@@ -58,6 +59,7 @@ MOVES = {
     "ddp": "panel=ring&n=2&step=0",
     "dispatch": "call=add&x=plain",
     "sharding": "strategy=ddp&ranks=2&width=2&hidden=2&blocks=1&at=3",
+    "watching": "",
 }
 """The explorers in which something moves in steps, with a state that has few of them."""
 
@@ -167,7 +169,7 @@ def test_what_moves_in_steps_plays(watch: Watch, site: str) -> None:
         )
         before = page.locator(".ut-explorer").evaluate("(e) => String(e.write(e.state))")
         tool(page, "Play").click()
-        expect(tool(page, "Play")).to_be_visible(timeout=20_000)
+        expect(tool(page, "Play")).to_be_visible()
         state = "(e) => [e.advance(e.state), e.rewind(e.state) !== null, String(e.write(e.state))]"
         end, anew, after = page.locator(".ut-explorer").evaluate(state)
         assert end is None and anew and after != before, name
