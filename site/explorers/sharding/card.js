@@ -1,7 +1,7 @@
 // A card per rank: of each layer's weight, gradient and Adam state, the part that is there now.
 
 import { h, put } from "../explorer.js";
-import { PARTS, groupsOf, isFresh, layersOf, meshOf, ownersOf, paddingOf, pieceOf, placeOf, total } from "./moments.js";
+import { PARTS, groupsOf, hasAdam, hasBucket, isFresh, layersOf, meshOf, paddingOf, pieceOf, placeOf, total } from "./moments.js";
 import { bytes } from "./words.js";
 
 const LABELS = { weights: "weights", gathered: "gathered", gradients: "gradients", adam: "Adam, 2 ×", buffers: "buffers" };
@@ -14,16 +14,15 @@ const place = ({ rows: [a, b], cols: [c, d] }, { rows, cols }) =>
   `left:${100 * a / rows}%;width:${100 * (b - a) / rows}%;top:${100 * c / cols}%;height:${100 * (d - c) / cols}%`;
 
 /** What of layer i a rank has in a part just now: [kind, which piece], or null. */
-function found(state, moment, rank, part, i, owners) {
-  const bucket = ["ddp", "zero1"].includes(state.strategy);
+function found(state, moment, rank, part, i) {
   switch (part) {
     case "weights": return [isFresh(state, moment, i, rank) ? "fresh" : "weights", "own"];
     case "gathered": return moment.gathered.includes(i) ? ["gathered", "whole"] : null;
     case "gradients":
       if (moment.own.includes(i)) return ["own", "whole"];
       if (moment.partial.includes(i)) return ["partial", "own"];
-      return moment.reduced.includes(i) ? ["ready", "own"] : bucket ? ["room", "own"] : null;
-    case "adam": return !owners || owners[i] === rank ? ["adam", "own"] : null;
+      return moment.reduced.includes(i) ? ["ready", "own"] : hasBucket(state) ? ["room", "own"] : null;
+    case "adam": return hasAdam(state, i, rank) ? ["adam", "own"] : null;
     default: return moment.buffers.some(({ layers }) => layers.includes(i)) ? ["buffers", "whole"] : null;
   }
 }
@@ -46,10 +45,9 @@ export function ranksPanel() {
     const moment = moments[state.at];
     const layers = layersOf(state);
     const mesh = meshOf(state);
-    const owners = state.strategy === "zero1" ? ownersOf(layers, state.ranks) : null;
     // A row is there if the step ever fills it, so that nothing jumps.
     const parts = PARTS.filter((part) => all.some((step) => step.some((held) => held[part])));
-    const seen = new Set(moments.flatMap((one) => parts.flatMap((part) => layers.map((_, i) => found(state, one, 0, part, i, owners)?.[0]))));
+    const seen = new Set(moments.flatMap((one) => parts.flatMap((part) => layers.map((_, i) => found(state, one, 0, part, i)?.[0]))));
     const padded = all.map((_, rank) => [rank, paddingOf(state, rank)]).filter(([, size]) => size);
     const talk = moment.what ? groupsOf(state, moment.dim) : [];
 
@@ -65,7 +63,7 @@ export function ranksPanel() {
         h("p", { class: "sh-row sh-names", "aria-hidden": "true" }, h("span", {}), h("span", { class: "sh-cells" }, layers.map(({ name }, i) => h("span", { class: moment.layers.includes(i) ? "now" : null }, name.slice(0, -1), h("span", {}, name.slice(-1))))), h("span", {})),
         parts.map((part) => {
           const cells = layers.map((layer, i) => {
-            const what = found(state, moment, rank, part, i, owners);
+            const what = found(state, moment, rank, part, i);
             const box = what && pieceOf(state, layer, rank)[what[1]];
             const fresh = part === "gradients" ? [...(moment.made.own ?? []), ...(moment.made.reduced ?? [])] : part === "buffers" ? (moment.made.buffers ?? []).flatMap((one) => one.layers) : [];
             return { what, box, said: box && `${layer.name} ${words(box, layer)}`, made: fresh.includes(i) };

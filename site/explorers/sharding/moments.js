@@ -12,6 +12,8 @@ export const PER_PARAMETER = 16;
 const FLOAT = 4;
 
 export const gathers = (strategy) => ["zero2", "fsdp", "hsdp", "fsdp_tp"].includes(strategy);
+/** Whether gradients lie in a bucket of DDP, which stays. */
+export const hasBucket = ({ strategy }) => strategy === "ddp" || strategy === "zero1";
 /** Two dims of ranks want an even number of them, and more than one along each. Tensor parallel wants a unit for each rank:
  * where fewer are hidden, DTensor leaves gradients whole and Adam refuses them. */
 export const fits = ({ strategy, ranks, hidden }) =>
@@ -77,18 +79,11 @@ export function pieceOf(state, layer, rank) {
   return { whole, own, padded, full: padded * mesh.shards };
 }
 
-/** ZeroRedundancyOptimizer gives each weight, the largest first, to the rank that has least. */
-export function ownersOf(layers, ranks) {
-  const load = Array(ranks).fill(0);
-  const owners = [];
-  const size = (i) => layers[i].rows * layers[i].cols;
-  for (const i of [...layers.keys()].sort((a, b) => size(b) - size(a))) {
-    const rank = load.indexOf(Math.min(...load));
-    load[rank] += size(i);
-    owners[i] = rank;
-  }
-  return owners;
-}
+/** ZeroRedundancyOptimizer gives each weight to the rank that has least. Here all are of one size, so that it goes round. */
+export const ownerOf = (i, ranks) => i % ranks;
+
+/** Whether a rank keeps Adam's averages of its part of a layer. */
+export const hasAdam = ({ strategy, ranks }, i, rank) => strategy !== "zero1" || ownerOf(i, ranks) === rank;
 
 /**
  * The moments of a step. Each has
@@ -174,12 +169,10 @@ export function timeline(state) {
     add("all_reduce", all, { what: "gradients", dim: "replica" });
   }
   if (strategy === "zero1") {
-    const owners = ownersOf(layersOf(state), ranks);
     set({ stepped: true });
     add("step", all);
     for (let rank = 0; rank < ranks; rank += 1) {
-      const own = all.filter((i) => owners[i] === rank).sort((a, b) => order(state, a, b));
-      for (const i of own) {
+      for (const i of all.filter((one) => ownerOf(one, ranks) === rank)) {
         plus("fresh", [i]);
         add("broadcast", [i], { what: "weights", dim: "replica", from: rank });
       }
@@ -193,12 +186,6 @@ export function timeline(state) {
   return moments;
 }
 
-/** In the order in which an owner got them: the largest first. */
-const order = (state, a, b) => {
-  const layers = layersOf(state);
-  return layers[b].rows * layers[b].cols - layers[a].rows * layers[a].cols || a - b;
-};
-
 /** What this rank brings to a collective, in bytes; of a broadcast, what goes round. */
 export function broughtBy(state, { kind, layers, what }, rank) {
   const sum = (name) => layers.reduce((total, i) => total + pieceOf(state, layersOf(state)[i], rank)[name], 0);
@@ -209,7 +196,7 @@ export function broughtBy(state, { kind, layers, what }, rank) {
 
 /** Whether a rank has a layer's weights as the optimizer left them. */
 export function isFresh(state, moment, i, rank) {
-  return moment.fresh.includes(i) || (moment.stepped && ownersOf(layersOf(state), state.ranks)[i] === rank);
+  return moment.fresh.includes(i) || (moment.stepped && ownerOf(i, state.ranks) === rank);
 }
 
 export const PARTS = ["weights", "gathered", "gradients", "adam", "buffers"];
@@ -223,8 +210,6 @@ export function paddingOf(state, rank, which = [...layersOf(state).keys()]) {
 /** The bytes of a rank at a moment, by part. */
 export function bytesOf(state, moment, rank) {
   const layers = layersOf(state);
-  const owners = state.strategy === "zero1" ? ownersOf(layers, state.ranks) : null;
-  // Gradients of DDP lie in its bucket, which stays.
   const bucket = hasBucket(state);
   const found = Object.fromEntries(PARTS.map((part) => [part, 0]));
   layers.forEach((layer, i) => {
@@ -233,13 +218,11 @@ export function bytesOf(state, moment, rank) {
     if (moment.gathered.includes(i)) found.gathered += full;
     if (moment.own.includes(i) && !bucket) found.gradients += area(whole);
     if (bucket || moment.reduced.includes(i) || moment.partial.includes(i)) found.gradients += shardBytes(state, { own, padded });
-    if (!owners || owners[i] === rank) found.adam += 2 * area(own);
+    if (hasAdam(state, i, rank)) found.adam += 2 * area(own);
     for (const { layers: held } of moment.buffers) if (held.includes(i)) found.buffers += full;
   });
   return found;
 }
-
-const hasBucket = ({ strategy }) => !gathers(strategy) && strategy !== "tp";
 
 /** A gradient that is ready: as a collective left it, padding included; under tensor parallel as it was computed. */
 const shardBytes = ({ strategy }, { own, padded }) => (strategy === "tp" ? area(own) : padded);

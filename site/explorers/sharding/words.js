@@ -1,6 +1,6 @@
 // What a choice and a moment are, in words. No DOM.
 
-import { BATCH, broughtBy, gathers, groupsOf, layersOf, meshOf, paddingOf } from "./moments.js";
+import { BATCH, broughtBy, gathers, groupsOf, hasBucket, layersOf, meshOf, paddingOf } from "./moments.js";
 
 export const NAMES = { ddp: "DDP", zero1: "ZeRO-1", zero2: "ZeRO-2", fsdp: "FSDP (ZeRO-3)", hsdp: "HSDP", tp: "tensor parallel", fsdp_tp: "FSDP × tensor parallel" };
 
@@ -42,7 +42,7 @@ export function tell(state, moment) {
       ? "The rows were copied from the buffer into weights, and the layer runs with its own. The buffer stays until forward is done." : "The rows were copied from the buffer into a weight, and the layer runs with it. The buffer stays until the next has come."];
     case "free": return [`Let go: ${some}`, state.wrap === "model" ? "Forward is done: the gathered weights are freed." : "The layer has run, and its gathered weight is freed."];
     case "loss": return ["The loss", "Forward is done, and backward begins."];
-    case "backward": return [`Backward: ${some}`, state.strategy === "tp" ? "The gradient of this rank's part. All ranks had the same batch, so that it is ready." : state.strategy === "ddp" || state.strategy === "zero1"
+    case "backward": return [`Backward: ${some}`, state.strategy === "tp" ? "The gradient of this rank's part. All ranks had the same batch, so that it is ready." : hasBucket(state)
       ? "The gradient of this rank's own batch, in its place in DDP's bucket." : `The gradient of this rank's own batch, as large as ${part}.`];
     case "reduce_scatter": return [`reduce_scatter: the ${layers.length > 1 ? "gradients" : "gradient"} of ${some}`,
       `Each rank brings ${layers.length > 1 ? "its gradients" : "its gradient"}, copied into a buffer of ${size}, and gets the mean of its own rows. The gathered ${layers.length > 1 ? "weights are" : "weight is"} freed.${among(state, dim)}`];
@@ -54,7 +54,7 @@ export function tell(state, moment) {
     }[what];
     case "broadcast": return [`broadcast: the new weight of ${some}`, `Rank ${from} has changed ${it}, and sends ${it} to all: ${size}.`];
     case "step": return ["optimizer.step()", state.strategy === "zero1" ? "Each rank changes the weights of which it has Adam's averages." : flat && !split ? "Every rank makes the same change to all weights." : "Each rank changes what it keeps. Nothing is sent."];
-    default: return ["optimizer.zero_grad()", state.strategy === "ddp" || state.strategy === "zero1" ? "The gradients are forgotten. DDP's bucket, in which they lie, stays." : "The gradients are freed."];
+    default: return ["optimizer.zero_grad()", hasBucket(state) ? "The gradients are forgotten. DDP's bucket, in which they lie, stays." : "The gradients are freed."];
   }
 }
 
