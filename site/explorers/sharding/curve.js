@@ -45,7 +45,7 @@ export function momentPanel(go) {
       bars.style.setProperty("--alone", `${100 * alone(state) / top}%`);
       put(most, h("b", {}, `At most ${bytes(peak.bytes)}`), ` on rank ${peak.rank}: ${percent(peak.bytes / alone(state))} of the ${bytes(alone(state))} that one rank would need alone (the dashed line).`);
       const calls = sent(state, moments, 0);
-      put(sums, `Dots are collectives. Rank 0 brings, in the whole step: ${calls.map(([kind, n, size]) => `${n} × ${kind}, ${bytes(size)}`).join("; ")}.`);
+      put(sums, "Dots are collectives. Rank 0 brings, in the whole step: ", calls.map(([kind, n, size], i) => [i ? "; " : "", h("span", { class: "sh-call" }, `${n} × ${kind}, ${bytes(size)}`)]), ".");
     }
     [...bars.children].forEach((bar, i) => bar.classList.toggle("here", i === at));
   }
