@@ -25,7 +25,7 @@ SOLUTIONS = "solutions"
 """The name of a chapter's page of solutions."""
 
 _STATEMENT = re.compile(r"^(?=\*\*Write)", re.MULTILINE)
-_PREDICTION = re.compile(r"^(?=\*\*Predict\.\*\*)", re.MULTILINE)
+_PREDICTION = re.compile(r"(?=\*\*Predict\.\*\*)")
 _WRITTEN = re.compile(r"^if written\(.*\):\n((?:(?: {4}.*)?\n?)+)", re.MULTILINE)
 _FORBIDDEN = re.compile(r"^\*Off limits:\*.*$", re.MULTILINE)
 

@@ -94,6 +94,12 @@ print(f"{type(operator._schema).__name__:>16}: {operator._schema}")
 # A `Scalar` is a number of any kind: `int`, `float`, `bool` or `complex`. Other types that you will
 # meet: `SymInt`, an `int` that may be a symbol while a graph is traced; `Tensor?`, a tensor or `None`;
 # `Tensor[]`, a list of tensors; `int[2]`, a list of two numbers, for which one number may stand.
+#
+# Draw: show_bars({f"`{kind}`": sum(re.search(r"[( ]" + re.escape(kind) + r" \w",
+# re.sub(r"(?<=Tensor)\([^)]*\)", "", str(torch._C._get_schema(*(f"{name}.".split(".")[:2]))))) is
+# not None for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")) for kind
+# in ("Scalar", "Tensor[]", "Tensor?", "SymInt", "int[2]")}, "operators") | How many of ATen's
+# 3,110 operators have an argument of each of these types.
 
 # %% [markdown]
 # ## From a line of YAML to what you call
@@ -185,6 +191,11 @@ for schema in scripted:
         print("  TorchScript alone:", schema)
 
 # %% [markdown]
+# Draw: show_bars({name: sum(("out" in one.partition(".")[2]) == has for one in dispatched if
+# one.startswith("aten::") and one.removeprefix("aten::") not in {entry.partition("(")[0] for entry
+# in entries}) for name, has in (("forms with `out`", True), ("others", False))}, "operators") |
+# What the dispatcher has and the yaml file has not.
+#
 # The dispatcher's 526 others were generated too, most of them: forms with `out=` of operators for which
 # nobody wrote one. `torch.ops.aten.add` looks into TorchScript's list. So its packet has 16 overloads,
 # and the one called `str` adds strings.
@@ -246,6 +257,10 @@ def shares_memory():
 predict(..., shares_memory)
 
 # %% [markdown]
+# Draw: (lambda x: show_storage(x=x, flat=x.reshape(6),
+# turned_flat=x.t().reshape(6)))(torch.arange(6).view(2, 3)) | One schema, and both happens:
+# `x.reshape(6)` is a view, `x.t().reshape(6)` has storage of its own.
+#
 # Your reader is to return these two classes. Their comments say what goes where.
 
 
@@ -750,6 +765,14 @@ for kind in TYPES:
     print(f"{kind:>10}", *(f"{'yes' if one else '·':>6}" for one in row))
 
 # %% [markdown]
+# Draw: show_cells({f"`{kind}`": [str(got[-1]) if chosen([f"pick({kind} x) -> ()"], value) and
+# (library.define(f"got_{at}_{kind}({kind} x) -> ()"), library.impl(f"got_{at}_{kind}", got.append,
+# "CompositeExplicitAutograd"), getattr(torch.ops.shelf, f"got_{at}_{kind}")(value)) else False for
+# at, value in enumerate(given)] for scope in [_scoped_library("shelf", "FRAGMENT")] for library in
+# [scope.__enter__()] for got in [[]] for given in [[None, True, 1.5, torch.tensor(2.5)]] for kind
+# in ("int", "float", "bool")}, ["None", "True", "1.5", "tensor(2.5)"]) | What arrives in the
+# kernel, where it fits at all.
+#
 # Some of this is surprising. A `bool` takes whatever has a truth value, `None` as well, but no string and no
 # list. A `Scalar` takes no tensor, and an `int` does. A `Tensor` may be `None`. The length of `int[2]` is
 # not looked at: it says only that one `int` will do for the list. That number must be of the very kind: `1`
@@ -1074,6 +1097,10 @@ for key in KEYS:
     print(f"{key:22}{marks[0]:12}{marks[1]:10}{marks[2]:10}{marks[3]:10}{FALLBACKS.get(key, '')}")
 
 # %% [markdown]
+# Draw: show_bars({name: len(keys) for name, keys in zip(("NonFunctional", "Explicit", "Implicit",
+# "Autograd"), STANDS_FOR.values())}, "keys") | For how many keys a kernel at each of the alias
+# keys may stand.
+#
 # The "NonFunctional" alias key is for kernels that are made of operators that write. It does not stand
 # for sparse tensors, nor for XLA and Lazy, which are not in this table.
 #
@@ -1879,6 +1906,10 @@ for data in ([True, False], [True, 1], [1, True, 2.5], [2.5, 1j], []):
 # %% [markdown]
 # `torch.Tensor` is another matter. It is the class, its dtype is the default one whatever the numbers
 # are, and a single whole number is a *size*. `float32` holds whole numbers exactly up to 2 to the 24th.
+#
+# Draw: show_curves({"`torch.Tensor([n])`": [(n, torch.Tensor([2**24 + n]).item() - 2**24) for n in
+# range(-6, 13)], "`n`": [(-6, -6), (12, 12)]}, "n − 2^24", "") | What becomes of a whole number in
+# `float32`, around 2 to the 24th: beyond, only every second one is there.
 
 # %%
 print("tensor(3):          ", tuple(torch.tensor(3).shape), torch.tensor(3).dtype)
@@ -2098,6 +2129,11 @@ print("row + y:                   ", (row + y).stride())
 # result and for all operands, its stride is that loop's step times its rounds: then going on is the
 # same as starting the next row. Two plain matrices of a thousand rows and a thousand columns are added
 # in *one* loop of a million rounds.
+#
+# Draw: show_cells({f"strides {strides}": [(str(cell), turn // 3) for turn, cell in
+# enumerate(torch.arange(7).as_strided((2, 3), strides).flatten().tolist())] for strides in ((3,
+# 1), (4, 1), (0, 1))}) | Where a size of (2, 3) is read, with three strides; the second row has
+# its own colour. Only the first goes on after the row as within it.
 #
 # The innermost loop is the one that runs fast: vector instructions work along it. All others call it
 # again and again, so the fewer the better.
@@ -2500,6 +2536,9 @@ if written("structured") and written("result_dtype"):
 # The table of the dispatcher has a row `Python`. A tensor has that key if its class has a
 # `__torch_dispatch__`, and the key comes after autograd and before every backend: each operator on such
 # a tensor is handed to this method, with the arguments, and what it returns is the result.
+#
+# Look: dispatch/keys#call=add&x=subclass | `x + 1` for a tensor of such a class. Step through its
+# stops: `Python` comes after autograd and before `CPU`.
 #
 # So a tensor need not have memory. `_make_wrapper_subclass` makes one that has a shape, strides and a
 # dtype, and nothing else. What it stands for is your affair. Here is one that stands for a range of
@@ -3569,6 +3608,12 @@ address = chip.malloc(8)
 print(address, chip.block(address))
 
 # %% [markdown]
+# Draw: show_cells({f"address {address}": [address in blocks for blocks in after] for after in
+# [[sorted(chip.blocks) for chip in [Chip()] for call in (lambda: chip.malloc(8), lambda:
+# chip.malloc(8), lambda: chip.free(100), lambda: chip.malloc(8)) if [call()]]] for address in
+# (100, 101)}, ["malloc", "malloc", "free 100", "malloc"], bare=True) | Which blocks there are
+# after each of four calls. The last one gets an address that was free again.
+#
 # So each tensor needs an address. Where should it be written down? The first idea is an attribute of the
 # tensor: `x.address = 100`. PyTorch's own test of such a device does this. Here is what becomes of an
 # attribute when autograd saves a result for the backward, on a CPU:
@@ -3709,6 +3754,10 @@ predict(..., who_converts)
 # %% [markdown]
 # One call of `_copy_from` has to do it all: the way to the device or back, the dtype, the strides of both
 # sides, and broadcasting.
+#
+# Draw: show_storage(source=torch.arange(3).expand(2, 3), target=torch.zeros(3, 2,
+# dtype=torch.int64).t()) | A copy that has to do it: the source repeats three cells, the target
+# lies column by column.
 #
 # Three helpers are given. In the last one is a trap that is worth knowing: `Tensor.numpy()` forbids its
 # storage ever to grow, even after the array is gone. `np.from_dlpack` does not.
@@ -3956,6 +4005,12 @@ for text, call in calls.items():
     print(f"{text:22}", asked_without_memory(call))
 
 # %% [markdown]
+# Draw: show_cells({f"`{text}`": [names_of(lambda: call(*(torch.ones(3, 3) for _ in
+# range(2))))[-1], asked_without_memory(call).removeprefix("aten::")] for text, call in (("x + y",
+# lambda x, y: x + y), ("x.add_(y)", lambda x, y: x.add_(y)), ("torch.add(x, y, out=x)", lambda x,
+# y: torch.add(x, y, out=x)), ("x.relu()", lambda x, y: x.relu()))}, ["the operator", "the kernel
+# asked for"]) | Three operators of one kernel, and one that asks for itself.
+#
 # `add` is a structured operator: one shape rule, and one loop that writes into an `out` that is there
 # already. `x + y`, `x.add_(y)` and `torch.add(..., out=z)` all end in `add.out`, with an `out` of the right
 # size and dtype. It is new, or `x` itself. So one kernel serves three operators, and it need not think about
@@ -4200,6 +4255,13 @@ grade("Abacus")
 
 # %% [markdown]
 # ## A network on a device that does not exist
+#
+# Draw: show_bars({part: len(names_of(run)) for network in [nn.Sequential(nn.Linear(4, 8),
+# nn.Tanh(), nn.Linear(8, 2))] for optimizer in [torch.optim.Adam(network.parameters(),
+# foreach=False)] for losses in [[]] for part, run in (("the network and its loss", lambda:
+# losses.append(nn.functional.mse_loss(network(torch.ones(16, 4)), torch.ones(16, 2)))),
+# ("backward", lambda: losses[0].backward()), ("a step of Adam", optimizer.step))}, "operators") |
+# What one round of training calls.
 #
 # Nothing below was written for the abacus: modules, losses and optimisers are PyTorch's.
 
