@@ -969,9 +969,9 @@ for key in some:
     print(f"{key:16}{nothing:17}{cpu:17}{explicit:23}{implicit}")
 
 # %% [markdown]
-# Draw: show_cells({" ".join(registered) or "nothing": list(table_of(registered, some).values())
-# for registered in [[], ["CPU"], ["CompositeExplicitAutograd"], ["CompositeImplicitAutograd"]]},
-# some) | The four tables side by side, a row for each.
+# Draw: show_cells({name: [entry != "missing" and entry for entry in entries.values()] for name,
+# entries in zip(("nothing", "`CPU`", "`…Explicit…`", "`…Implicit…`"), entries_of)}, some) | The
+# same side by side, a row for each registration, a colour for each kind of entry.
 #
 # Without any registration, some keys have an entry all the same: a **backend fallback**, one kernel for
 # all operators that have none of their own there. That of `AutogradCPU` hands the call on, and backward
