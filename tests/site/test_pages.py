@@ -85,7 +85,7 @@ LAYOUT = """(desk) => {
     if (cell.clientWidth && cell.clientWidth < 80 && cell.clientHeight > 160 && cell.textContent.length > 24) wrong.push(`a column of ${cell.clientWidth} px: ${cell.textContent.slice(0, 60)}`);
   }
   const screens = document.querySelector(".md-content").offsetHeight / 900;
-  if (desk && document.querySelector(".ut-answer")) {
+  if (desk && document.querySelector(".md-content__inner > .ut-answer")) {
     if (screens > 12.5) wrong.push(`${screens.toFixed(1)} screens`);
     const { top, bottom } = document.querySelector(".md-content__inner").getBoundingClientRect();
     let [seen, longest] = [top, 0];
