@@ -969,9 +969,10 @@ for key in some:
     print(f"{key:16}{nothing:17}{cpu:17}{explicit:23}{implicit}")
 
 # %% [markdown]
-# Draw: show_cells({name: [entry != "missing" and entry for entry in entries.values()] for name,
-# entries in zip(("nothing", "`CPU`", "`…Explicit…`", "`…Implicit…`"), entries_of)}, some) | The
-# same side by side, a row for each registration, a colour for each kind of entry.
+# Draw: show_cells({name: [entry != "missing" and (entry, "own" if entry in ("kernel", "default
+# backend kernel") else entry) for entry in entries.values()] for name, entries in zip(("nothing",
+# "`CPU`", "`Explicit`", "`Implicit`"), entries_of)}, some) | The same side by side, a row for each
+# registration. Plain kernels, implicit composites, fallbacks and fallthroughs have a colour each.
 #
 # Without any registration, some keys have an entry all the same: a **backend fallback**, one kernel for
 # all operators that have none of their own there. That of `AutogradCPU` hands the call on, and backward
@@ -3756,8 +3757,8 @@ predict(..., who_converts)
 # sides, and broadcasting.
 #
 # Draw: show_storage(source=torch.arange(3).expand(2, 3), target=torch.zeros(3, 2,
-# dtype=torch.int64).t()) | A copy that has to do it: the source repeats three cells, the target
-# lies column by column.
+# dtype=torch.int64).t()) | One such copy: the source repeats three cells, the target lies column
+# by column.
 #
 # Three helpers are given. In the last one is a trap that is worth knowing: `Tensor.numpy()` forbids its
 # storage ever to grow, even after the array is gone. `np.from_dlpack` does not.
