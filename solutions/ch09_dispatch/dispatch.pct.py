@@ -971,8 +971,8 @@ for key in some:
 # %% [markdown]
 # Draw: show_cells({name: [entry != "missing" and (entry, "own" if entry in ("kernel", "default
 # backend kernel") else entry) for entry in entries.values()] for name, entries in zip(("nothing",
-# "`CPU`", "`Explicit`", "`Implicit`"), entries_of)}, some) | The same side by side, a row for each
-# registration. Plain kernels, implicit composites, fallbacks and fallthroughs have a colour each.
+# "`CPU`", "`Explicit`", "`Implicit`"), entries_of)}, some) | The same, a row for each
+# registration, a colour for each kind of entry.
 #
 # Without any registration, some keys have an entry all the same: a **backend fallback**, one kernel for
 # all operators that have none of their own there. That of `AutogradCPU` hands the call on, and backward
