@@ -4006,11 +4006,12 @@ for text, call in calls.items():
     print(f"{text:22}", asked_without_memory(call))
 
 # %% [markdown]
-# Draw: show_cells({f"`{text}`": [names_of(lambda: call(*(torch.ones(3, 3) for _ in
-# range(2))))[-1], asked_without_memory(call).removeprefix("aten::")] for text, call in (("x + y",
-# lambda x, y: x + y), ("x.add_(y)", lambda x, y: x.add_(y)), ("torch.add(x, y, out=x)", lambda x,
-# y: torch.add(x, y, out=x)), ("x.relu()", lambda x, y: x.relu()))}, ["the operator", "the kernel
-# asked for"]) | Three operators of one kernel, and one that asks for itself.
+# Draw: show_cells({f"`{text}`": [(name, name.startswith("add.out") and "asked for") for name in
+# (names_of(lambda: call(*(torch.ones(3, 3) for _ in range(2))))[-1],
+# asked_without_memory(call).removeprefix("aten::"))] for text, call in (("x + y", lambda x, y: x +
+# y), ("x.add_(y)", lambda x, y: x.add_(y)), ("torch.add, out=x", lambda x, y: torch.add(x, y,
+# out=x)), ("x.relu()", lambda x, y: x.relu()))}, ["operator", "kernel asked for"]) | Three
+# operators of one kernel, and one that asks for itself.
 #
 # `add` is a structured operator: one shape rule, and one loop that writes into an `out` that is there
 # already. `x + y`, `x.add_(y)` and `torch.add(..., out=z)` all end in `add.out`, with an `out` of the right
