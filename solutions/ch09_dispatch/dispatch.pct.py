@@ -528,9 +528,9 @@ with _scoped_library("shelf", "FRAGMENT") as library:
 # - The schema's text is `str(operator._schema)`, and your `read_schema` reads it. (Python cannot see the
 #   letters of lists otherwise: `alias_info.before_set` is empty for `Tensor(a)[]`.)
 # - What may happen need not: a `!` without a write and a letter without sharing are kept promises.
-# - Lists: an argument `Tensor[]` is written if one of its tensors is, and shares if one of them does. A
-#   result `Tensor[]` shares if one of its tensors does. Whether it "is" something is asked of single tensors
-#   alone.
+# - Lists: an argument `Tensor[]`, for which a list or a tuple is given, is written if one of its tensors is,
+#   and shares if one of them does. A result `Tensor[]` shares if one of its tensors does. Whether it "is"
+#   something is asked of single tensors alone.
 # - Several arguments may lie in one storage; in `x.add_(x)` they are even one object. What one of them
 #   may, all of them may: a write to memory that belongs to an argument with `!` is promised, and so is
 #   sharing with memory of an argument that the result may share with.
@@ -3103,7 +3103,7 @@ grade("vmap")
 # leaves out: >-
 #   autograd, `out=`, random numbers, operators that return several views (`split`, `unbind`), writes
 #   that change a shape or strides (`t_`, `resize_`, and `squeeze_`, which a vector times a matrix
-#   contains), and strides of results.
+#   contains), and strides of results and of what the function makes that is not contiguous.
 # off limits: [torch.func.functionalize, torch._to_functional_tensor, torch._subclasses.functional_tensor.FunctionalTensorMode, torch.fx.experimental.proxy_tensor.make_fx, torch.compile, functorch.compile.aot_function, torch.export.export, "aten:as_strided", "aten:as_strided_scatter"]
 # forbids: "PyTorch's own functionalization and capture; `as_strided`"
 
