@@ -2702,8 +2702,8 @@ if written("Affine8"):
 #   functions that know nothing of batches can be nested.
 # leaves out: >-
 #   autograd, `randomness`, empty batches, writes through views, mixed dtypes (a number for each example
-#   has a dimension in the batch, and then it counts for the result's dtype), `t` and `transpose` of a
-#   number, and a vector times a matrix, in which `matmul` removes a dimension in place.
+#   has a dimension in the batch, and then it counts for the result's dtype), `t` and `transpose` of
+#   examples without dimensions, and a vector times a matrix, in which `matmul` removes a dimension in place.
 # off limits: [torch.vmap, torch.func.vmap, torch._functorch.vmap.vmap_impl, torch._functorch.apis.vmap, torch._C._functorch._add_batch_dim, torch.func.jacrev, torch.func.jacfwd]
 # forbids: "PyTorch's own vmap, and what is made of it"
 
@@ -4077,8 +4077,9 @@ for name in SIXTEEN:
 # <details><summary>Hint 1: kernels</summary>
 #
 # `array(out)[...] = …` writes in place, broadcasts and converts. NumPy computes the right side before, so
-# `out` may be an input. `np.asarray(x).astype(dtype)` takes arrays and numbers. `mse_loss_backward` has no `out`: make one with `torch.empty_like`. Arguments that
-# the schema has defaults for need them in your functions, too.
+# `out` may be an input. `np.asarray(x).astype(dtype)` takes arrays and numbers. `mse_loss_backward` has no
+# `out`: make one with `torch.empty_like`. Arguments that the schema has defaults for need them in your
+# functions, too.
 #
 # </details>
 # <details><summary>Hint 2: there and back</summary>
