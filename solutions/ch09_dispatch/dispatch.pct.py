@@ -543,9 +543,9 @@ with _scoped_library("shelf", "FRAGMENT") as library:
 # - The schema's text is `str(operator._schema)`, and your `read_schema` reads it. (Python cannot see the
 #   letters of lists otherwise: `alias_info.before_set` is empty for `Tensor(a)[]`.)
 # - What may happen need not: a `!` without a write and a letter without sharing are kept promises.
-# - Lists: an argument `Tensor[]` is written if one of its tensors is, and shares if one of them does. A
-#   result `Tensor[]` shares if one of its tensors does. Whether it "is" something is asked of single tensors
-#   alone.
+# - Lists: an argument `Tensor[]`, for which a list or a tuple is given, is written if one of its tensors is,
+#   and shares if one of them does. A result `Tensor[]` shares if one of its tensors does. Whether it "is"
+#   something is asked of single tensors alone.
 # - Several arguments may lie in one storage; in `x.add_(x)` they are even one object. What one of them
 #   may, all of them may: a write to memory that belongs to an argument with `!` is promised, and so is
 #   sharing with memory of an argument that the result may share with.
@@ -1107,8 +1107,9 @@ for key in KEYS:
 #
 # **Write `table_entry(registered, key)`.** `registered` is a `dict` from keys and alias keys to the
 # names of the kernels that an operator has there. Return what stands at `key`, which is one of `KEYS`:
-# a kernel's name, or `"fallback"`, `"fallthrough"`, `"ambiguous"` or `"missing"`. Any key may be
-# registered, and any alias key of `STANDS_FOR`. The rules:
+# a kernel's name, or `"fallback"`, `"fallthrough"`, `"ambiguous"` or `"missing"`. Any key but `Undefined`
+# may be registered, and any alias key of `STANDS_FOR`. (What is registered at `Undefined`, PyTorch takes for
+# the implicit kernel.) The rules:
 #
 # - What was registered for `key` itself, it gets.
 # - Otherwise an alias key that stands for `key` may give it its kernel: first the two explicit ones,
@@ -1852,7 +1853,7 @@ grade("result_dtype")
 # leaves out: >-
 #   items that are tensors, arrays or numbers of NumPy; numbers that do not fit into 64 bits; devices
 #   and gradients.
-# off limits: ["aten:lift_fresh", torch.tensor, torch.as_tensor, torch.asarray, torch.from_numpy, torch.frombuffer, "import:numpy"]
+# off limits: ["aten:lift_fresh", torch.tensor, torch.as_tensor, torch.asarray, torch.from_numpy, torch.frombuffer, torch.UntypedStorage, "import:numpy"]
 # forbids: "whatever makes a tensor of Python's numbers, an assignment like `x[0] = 5` too; NumPy"
 
 # %% [markdown]
@@ -2104,7 +2105,7 @@ print("row + y:                   ", (row + y).stride())
 #
 # `TensorIterator` plans in three steps. Here they are, for operands that have been broadcast: each has
 # a stride for every dimension of the common size, and where it repeats itself this is 0. Dimensions of
-# size 1 need no loop. Leave them out.
+# size 1 need no loop, and their strides mean nothing. Leave them out of all three steps.
 #
 # **1. The order.** Begin with the last dimension innermost and the first one outermost, as in row-major
 # order. Two dimensions are **compared** by asking the operands, one after the other. One that has a
@@ -2741,8 +2742,8 @@ if written("Affine8"):
 #   functions that know nothing of batches can be nested.
 # leaves out: >-
 #   autograd, `randomness`, empty batches, writes through views, mixed dtypes (a number for each example
-#   has a dimension in the batch, and then it counts for the result's dtype), and a vector times a
-#   matrix, in which `matmul` removes a dimension in place.
+#   has a dimension in the batch, and then it counts for the result's dtype), `t` and `transpose` of
+#   examples without dimensions, and a vector times a matrix, in which `matmul` removes a dimension in place.
 # off limits: [torch.vmap, torch.func.vmap, torch._functorch.vmap.vmap_impl, torch._functorch.apis.vmap, torch._C._functorch._add_batch_dim, torch.func.jacrev, torch.func.jacfwd]
 # forbids: "PyTorch's own vmap, and what is made of it"
 
@@ -3037,6 +3038,8 @@ def transpose(func, level, x, first, second):
 
 
 def reduction(func, level, x, dims=(), *args, **kwargs):
+    if not x.dim():  # -1 would be the batch: give an example a dimension to reduce
+        return func(x.value.unsqueeze(1), [1], **kwargs)
     # No dimension stands for all. All but the batch, here: they have to be named.
     dims = moved(dims) if dims else list(range(1, x.value.dim()))
     return func(x.value, dims, *args, **kwargs)
@@ -3140,7 +3143,7 @@ grade("vmap")
 # leaves out: >-
 #   autograd, `out=`, random numbers, operators that return several views (`split`, `unbind`), writes
 #   that change a shape or strides (`t_`, `resize_`, and `squeeze_`, which a vector times a matrix
-#   contains), and strides of results.
+#   contains), and strides of results and of what the function makes that is not contiguous.
 # off limits: [torch.func.functionalize, torch._to_functional_tensor, torch._subclasses.functional_tensor.FunctionalTensorMode, torch.fx.experimental.proxy_tensor.make_fx, torch.compile, functorch.compile.aot_function, torch.export.export, "aten:as_strided", "aten:as_strided_scatter"]
 # forbids: "PyTorch's own functionalization and capture; `as_strided`"
 
@@ -3318,6 +3321,8 @@ print(torch.diagonal_scatter(whole, torch.ones(2)))
 #   argument is this argument, and a result that is a view of one is a view of it, also after the
 #   `copy_`.
 # - To read through a view copies nothing.
+# - A twin may lay its result out in another way than what is written: that of `x.t().tril_()` does. What a
+#   contiguous tensor contains stays contiguous, so that `x.view(-1)` still works.
 # - Arguments are contiguous and do not require grad. No two share memory; one may come twice.
 #
 # <details><summary>Hint 1: the book</summary>
@@ -3414,7 +3419,9 @@ class Book(TorchDispatchMode):
         if new.shape != written.shape or not torch.can_cast(new.dtype, written.dtype):
             raise RuntimeError(f"{func}: the result does not fit what is written into")
         memory, steps = self.place(written)
-        memory.content = put_back(memory.content, steps, new.to(written.dtype))
+        content = put_back(memory.content, steps, new.to(written.dtype))
+        # A twin may lay its result out in another way, and a later `view` goes by strides.
+        memory.content = content.contiguous() if memory.content.is_contiguous() else content
         return written
 
 
@@ -4109,6 +4116,8 @@ for name in SIXTEEN:
 #   the right size. It may be one of the inputs.
 # - Inputs broadcast, have any strides, and may differ in dtype. In place of one there may be a tensor without
 #   dimensions on the CPU, and for `other` in `add`, `mul` and `div` a Python number.
+# - What is computed has the dtype of what is written, whatever NumPy makes of the inputs' dtypes. The root of an
+#   `int8` is a `float32`, where NumPy gives a half; `uint8` plus 300 is a `uint8`, where NumPy raises.
 # - `reduction` is 0 for none, 1 for the mean and 2 for the sum. `dim` in `sum` may be `None` or empty: all
 #   dimensions.
 #
@@ -4125,8 +4134,9 @@ for name in SIXTEEN:
 # <details><summary>Hint 1: kernels</summary>
 #
 # `array(out)[...] = …` writes in place, broadcasts and converts. NumPy computes the right side before, so
-# `out` may be an input. `mse_loss_backward` has no `out`: make one with `torch.empty_like`. Arguments that
-# the schema has defaults for need them in your functions, too.
+# `out` may be an input. `np.asarray(x).astype(dtype)` takes arrays and numbers. `mse_loss_backward` has no
+# `out`: make one with `torch.empty_like`. Arguments that the schema has defaults for need them in your
+# functions, too.
 #
 # </details>
 # <details><summary>Hint 2: there and back</summary>
@@ -4156,56 +4166,60 @@ class Abacus:
     def kernels(self) -> dict[str, Callable]:
         """Return the device's own kernels, by operator."""
 
-        def array(x):
-            return self.array(x) if isinstance(x, torch.Tensor) else x  # a number
+        def array(x, out):
+            """Return the values of a tensor or a number in the dtype of `out`."""
+            values = self.array(x) if isinstance(x, torch.Tensor) else np.asarray(x)
+            return values.astype(self.array(out).dtype)  # NumPy's own choice may be another
 
         def store(result, out):
-            array(out)[...] = result  # in place, with the dtype and the strides of `out`
+            self.array(out)[...] = result  # in place, with the strides of `out`
             return out
 
         def add(x, y, *, alpha=1, out):
-            return store(array(x) + alpha * array(y), out)
+            return store(array(x, out) + alpha * array(y, out), out)
 
         def lerp(x, end, weight, *, out):
-            return store(array(x) + weight * (array(end) - array(x)), out)
+            x = array(x, out)
+            return store(x + weight * (array(end, out) - x), out)
 
         def addcmul(x, y, z, *, value=1, out):
-            return store(array(x) + value * array(y) * array(z), out)
+            return store(array(x, out) + value * array(y, out) * array(z, out), out)
 
         def addcdiv(x, y, z, *, value=1, out):
-            return store(array(x) + value * array(y) / array(z), out)
+            return store(array(x, out) + value * array(y, out) / array(z, out), out)
 
         def addmm(x, a, b, *, beta=1, alpha=1, out):
-            return store(beta * array(x) + alpha * (array(a) @ array(b)), out)
+            return store(beta * array(x, out) + alpha * (array(a, out) @ array(b, out)), out)
 
         def tanh_backward(grad, result, *, grad_input):
-            return store(array(grad) * (1 - array(result) ** 2), grad_input)
+            slope = 1 - array(result, grad_input) ** 2
+            return store(array(grad, grad_input) * slope, grad_input)
 
         def total(x, dim, keepdim=False, *, dtype=None, out):
             axes = tuple(dim) if dim else None  # no dimension: all of them
-            into = array(out).dtype  # whole numbers are summed as int64
-            return store(array(x).sum(axes, dtype=into, keepdims=keepdim), out)
+            return store(array(x, out).sum(axes, keepdims=keepdim), out)
 
         def mse_loss(x, target, reduction=1, *, out):
-            squares = (array(x) - array(target)) ** 2
+            squares = (array(x, out) - array(target, out)) ** 2
             return store({0: lambda: squares, 1: squares.mean, 2: squares.sum}[reduction](), out)
 
         def mse_loss_backward(grad, x, target, reduction):
+            result = torch.empty_like(x)
             count = x.numel() if reduction == 1 else 1
-            slope = 2 * (array(x) - array(target)) / count
-            return store(array(grad) * slope, torch.empty_like(x))
+            slope = 2 * (array(x, result) - array(target, result)) / count
+            return store(array(grad, result) * slope, result)
 
         return {
             "add.out": add,
-            "mul.out": lambda x, y, *, out: store(array(x) * array(y), out),
-            "div.out": lambda x, y, *, out: store(array(x) / array(y), out),
-            "sqrt.out": lambda x, *, out: store(np.sqrt(array(x)), out),
-            "tanh.out": lambda x, *, out: store(np.tanh(array(x)), out),
+            "mul.out": lambda x, y, *, out: store(array(x, out) * array(y, out), out),
+            "div.out": lambda x, y, *, out: store(array(x, out) / array(y, out), out),
+            "sqrt.out": lambda x, *, out: store(np.sqrt(array(x, out)), out),
+            "tanh.out": lambda x, *, out: store(np.tanh(array(x, out)), out),
             "tanh_backward.grad_input": tanh_backward,
             "lerp.Scalar_out": lerp,
             "addcmul.out": addcmul,
             "addcdiv.out": addcdiv,
-            "mm.out": lambda x, y, *, out: store(array(x) @ array(y), out),
+            "mm.out": lambda x, y, *, out: store(array(x, out) @ array(y, out), out),
             "addmm.out": addmm,
             "sum.IntList_out": total,
             "fill_.Scalar": lambda x, value: store(value, x),
