@@ -10,7 +10,7 @@ from torch.utils._pytree import tree_map_only
 from grader import on_ranks, pause, probe, watch_memory
 
 TRAINING_SECONDS = 12.0
-"""Longest life of ranks here: a right run of five steps takes 1 s, and three times that on a busy machine."""
+"""Longest life of ranks here: a right run of four steps takes 1 s, and five times that on a busy machine."""
 
 
 class GivenJob:
@@ -83,14 +83,15 @@ class GivenStore:
 def trained(student, sizes, full, inputs, targets, runs):
     """Return what came of each run: by rank the losses and the most bytes held; the puts.
 
-    runs: per run the mesh's shape, and which of the first run's puts are left: a share of them, or all but
-    so many (a negative number); None: all, and those of the run before. A run that goes on and raises
-    has the words.
+    runs: per run the mesh's shape, which of the first run's puts are left, and the steps to take: a share
+    of the puts, or all but so many (a negative number); None: all, and those of the run before. A run
+    that goes on and raises has the words.
     """
-    job, found = GivenJob(sizes, full, inputs, targets), []
+    found = []
     with tempfile.TemporaryDirectory() as folder:
         log, first = Log(folder), []
-        for shape, left in runs:
+        for shape, left, steps in runs:
+            job = GivenJob({**sizes, "steps": steps}, full, inputs, targets)
             if found and left is not None:
                 log.keep(first[: int(left) if left < 0 else round(left * len(first))])
             found.append(run(student, job, tuple(shape), log, first=not found))
