@@ -289,6 +289,9 @@ predict(..., lambda: 3 * (2 * 2) * 4)
 # On CPU, DTensor gathers all of it there and throws most away: 192 bytes received. On your way nothing
 # is received that is not kept.
 #
+# Draw: show_bars({"gathered, then cut": 3 * 16 * 4, "each part to whom it belongs": 3 * (2 * 2) * 4},
+# "bytes") | What one of four ranks receives where 64 numbers go from dim to dim.
+#
 # `dist.all_to_all_single(out, x, out_sizes, in_sizes)` cuts `x` along dim 0 into one piece for each rank, sends
 # piece `r` to rank `r`, and puts what comes from rank `r` into piece `r` of `out`. The sizes may differ, and
 # may be 0:
@@ -450,6 +453,10 @@ grade("redistribute")
 # | `down` | (features, hidden) | some columns | shard 1 |
 # | `h @ down.T` | (batch, features) | a term | partial |
 # | the output | (batch, features) | the sum | replicate |
+#
+# Draw: show_cells({name: [f"rank {part}" for part in range(4)] for name in ("rows of `up`",
+# "columns of `h`", "columns of `down`")}) | Hidden features keep their rank from the first matrix to the
+# second: nothing has to be sent in between.
 #
 # One all-reduce, at the end, however many hidden features there are. Now backward. Every rank has the whole
 # output and computes the same loss of it. Before you write it, look at what autograd makes of a collective:
@@ -711,6 +718,10 @@ def masks(rank):
 print("different masks on four shards:", len({str(mask) for mask in on_ranks(4, masks)}))
 
 # %% [markdown]
+# Draw: show_bars({"`mlp` behind a norm": 32 * (4 + 2) + 3 * 32 * 4, "rows cut as well": 32 * (4 + 2) + 3 * 8 *
+# 4}, "numbers") | What a rank may keep for backward, of 32 rows of 4 features on four ranks, with one hidden feature
+# each. What belongs to the norm is a quarter; the layers want all rows.
+#
 # **Write `sequence_block(x, rows, norm_w, norm_b, up, down, group=None)`.** It computes
 # `F.linear(F.gelu(F.linear(F.layer_norm(x, (features,), norm_w, norm_b), up)), down)` of `rows` rows and some hidden
 # features, both of them shared out over `group`.
@@ -813,11 +824,12 @@ def sequence_block(
 # %% grade="sequence_block"
 grade("sequence_block")
 
-# %% [markdown] sitting="vocabulary"
-# question: How do ranks agree on a loss that none of them can see?
+# %% [markdown] sitting="one-answer"
+# question: How do ranks agree on a number that none of them can see?
 # reached: >-
-#   By three numbers for each token: the greatest logit, the sum of all exponentials, and the logit of
-#   the target. No rank ever holds a row of logits.
+#   They add up what is a sum, before whatever is not linear: exponentials of a row of logits that no
+#   rank holds, squares of gradients that nobody has as a whole. What several have copies of counts once.
+#   Then all hear the same, and no rank decides by itself.
 
 # %% [markdown] exercise="vocab_loss"
 # title: A cross-entropy that nobody gathers
@@ -884,6 +896,10 @@ print(*(f"{what} {size}" if size else what for what, size in on_ranks(4, by_loss
 predict(..., lambda: 3 * 8192 * 4 // 1024)
 
 # %% [markdown]
+# Draw: show_bars({"a rank's logits": 8192 * 128000 // 8 * 4 / 2**20, "three numbers for each token": 3 * 8192 * 4 /
+# 2**20}, "MiB") | 8,192 tokens and 128,000 words on eight ranks: what a rank would bring to an all-gather of
+# logits, and what it brings. The second bar is there, and too short to see.
+#
 # Backward needs no message for the logits at all: the gradient of $z_w$ is its softmax, less one where $w$ is the
 # target. Every rank has what it takes, the greatest logit and the sum of all. Only where the tokens' hidden vectors
 # come in there is a sum over ranks, as in `mlp`.
@@ -984,6 +1000,137 @@ def vocab_loss(
 # %% grade="vocab_loss"
 grade("vocab_loss")
 
+# %% [markdown] exercise="clip"
+# title: Clip what nobody has as a whole
+# minutes: 30
+# difficulty: 4
+# points: 8
+# prerequisites: []
+# teaches: >-
+#   what a norm over shards, copies and partial sums is: each number counted once, and every rank led
+#   to the same answer.
+# leaves out: other norms than the second, gradients that are missing.
+# off limits: [sharding, torch.nn.utils.clip_grad_norm_, torch.nn.utils.clip_grads_with_norm_, torch.nn.utils.get_total_norm]
+# forbids: "PyTorch's own clipping and sharding"
+
+# %% [markdown]
+# Clipping asks for the norm of **all** gradients, as if they were one long vector. On a mesh no rank has
+# that vector. Let the mesh be `(2, 2)`. Along its first dimension weights are sharded as in ZeRO 3 of chapter 8, along the
+# second the layers are cut, as above.
+# Then a gradient has a placement for each dimension, and they differ from one gradient to the next:
+#
+# | gradient of | along dimension 0 | along dimension 1 |
+# |---|---|---|
+# | a layer cut by columns and sharded | `("shard", 0)` | `("shard", 1)` |
+# | a norm's weight, sharded | `("shard", 0)` | `"replicate"` |
+# | a norm's weight that saw a part of the tokens | `("shard", 0)` | `"partial"` |
+# | a router's bias, whole everywhere | `"replicate"` | `"replicate"` |
+#
+# The first one has four different parts. Their squares add up. Of the second, two ranks have the same
+# part: summed over all ranks, it counts twice. The third is not there yet at all: the sum of two ranks'
+# tensors is what has to be squared.
+#
+# **Predict.** A gradient of 2, 3, 6 has the norm 7. Four ranks have copies of it, and each adds up its
+# squares over all ranks. What do they take the norm to be?
+
+# %%
+predict(..., lambda: math.sqrt(4 * (2**2 + 3**2 + 6**2)))
+
+# %% [markdown]
+# Twice too large: all gradients are clipped to half of what was asked for. Nothing breaks. The model learns
+# more slowly, and how much more depends on how many ranks there are.
+#
+# A partial sum is worse, since the error has no sign. Two ranks have 3 and -3: the gradient is 0.
+
+# %%
+parts = torch.tensor([[3.0, 1.0], [-3.0, 1.0]])
+print("norm of the sum:", parts.sum(0).norm().item())
+print("root of the sum of squares:", round(parts.square().sum().sqrt().item(), 3))
+
+# %% [markdown]
+# Draw: show_cells({"cut and sharded": [f"part {part}" for part in range(4)], "sharded only": ["part 0", "", "part 1", ""],
+# "whole everywhere": ["part 0", "", "", ""]}, [f"rank {rank}" for rank in range(4)]) | Who brings which squares into the
+# sum: of two ranks with the same part, one.
+#
+# And a rank must not decide by itself. If one says "my part is small enough" and leaves out the
+# all-reduce, the others wait for ever. If one has a NaN, all have to hear of it.
+#
+# **Write `clip(grads, placements, groups, limit)`.** Every rank of the mesh calls it. `grads` is a list of
+# this rank's tensors. `placements` has for each of them one placement per dimension of the mesh: `"replicate"`,
+# `"partial"` or `("shard", dim)`, the same on all ranks. `groups` is this rank's process group along each
+# dimension, as `coordinates` of chapter 8 returned them.
+#
+# - Gradients that are partial are summed along that dimension, in place. Afterwards they are whole along it.
+# - Return the norm of all gradients, a `float`, with the same bits on every rank. Add up squares in `float64`:
+#   in `float16` the square of 300 is infinite.
+# - If it is larger than `limit`, multiply every gradient, in place, by `limit` over the norm. If it is not
+#   finite, leave the gradients as they are.
+# - Besides the sums of partial gradients, one `all_reduce` for each dimension along which a gradient is
+#   sharded, none along others, and 64 bytes each at most. No other collective.
+# - A shard may be empty, and a dimension of the mesh may be of size 1.
+#
+# <details><summary>Hint 1: count once</summary>
+#
+# Along a dimension that some gradients are sharded along, the squares are summed. A gradient that is a copy
+# along this dimension must come in once: from the rank that is 0 in the dimension's group.
+#
+# </details>
+# <details><summary>Hint 2: a dimension without shards</summary>
+#
+# Along it, after partial sums are summed, all ranks have the same numbers. There is nothing to add up, so
+# everybody counts.
+#
+# </details>
+# <details><summary>Hint 3: one tensor</summary>
+#
+# A tensor of one `float64` gathers the squares of all gradients, `all_reduce` sums it in each group that
+# needs it, and one `item()` at the end brings it to Python. Decide by that number only.
+#
+# </details>
+
+
+# %% solution="clip"
+def clip(
+    grads: list[torch.Tensor],
+    placements: list[tuple[str | tuple[str, int], ...]],
+    groups: list[dist.ProcessGroup],
+    limit: float,
+) -> float:
+    """Sum what is partial, scale all gradients to a norm of at most `limit`; return the norm.
+
+    placements: for each gradient, how it lies along each dimension of the mesh
+    groups: this rank's process group along each dimension
+    """
+    ### BEGIN SOLUTION
+    cut = [
+        any(isinstance(where[dimension], tuple) for where in placements)
+        for dimension in range(len(groups))
+    ]
+    squares = torch.zeros(1, dtype=torch.float64)
+    for grad, where in zip(grads, placements, strict=True):
+        counted = True
+        for placement, group, summed in zip(where, groups, cut, strict=True):
+            if placement == "partial":
+                dist.all_reduce(grad, group=group)
+            # what is not sharded is the same along the dimension: one rank brings it into the sum
+            if summed and not isinstance(placement, tuple) and dist.get_rank(group) != 0:
+                counted = False
+        if counted:
+            squares += grad.double().square().sum()
+    for group, summed in zip(groups, cut, strict=True):
+        if summed:
+            dist.all_reduce(squares, group=group)
+    norm = squares.sqrt().item()
+    if limit < norm < math.inf:
+        for grad in grads:
+            grad.mul_(limit / norm)
+    return norm
+    ### END SOLUTION
+
+
+# %% grade="clip"
+grade("clip")
+
 # %% [markdown] sitting="unit"
 # question: How can a rank compute with a model that it does not hold?
 # reached: >-
@@ -1041,7 +1188,7 @@ print(*(f"{what} {size};" if size else what for what, size in on_ranks(4, by_fsd
 
 
 # %%
-def alive(drop):
+def grown(drop):
     layers = [torch.ones(64, 64, requires_grad=True) for _ in range(6)]
     x = torch.ones(1, 64, requires_grad=True)
     with watch_memory() as memory:
@@ -1050,13 +1197,22 @@ def alive(drop):
             x = x @ whole
             drop(whole)
             del whole
-    return memory.live_bytes // 1024
+            yield memory.live_bytes // 1024
+
+
+def alive(drop):
+    return list(grown(drop))[-1]
 
 
 print("KiB alive, references dropped:", alive(lambda whole: None))
 print("KiB alive, memory let go:     ", alive(lambda whole: whole.untyped_storage().resize_(0)))
 
 # %% [markdown]
+# Draw: show_curves({name: [(0, 0.0)] + [(done, float(kib)) for done, kib in enumerate(grown(drop), 1)] for name, drop in
+# (("references dropped", lambda whole: None), ("memory let go", lambda whole: whole.untyped_storage().resize_(0)))},
+# "layers done", "KiB alive") | What is alive after each of six layers. The upper line is the model that was to
+# be nowhere as a whole.
+#
 # `untyped_storage().resize_(0)` gives the memory back under autograd's nose. The tensor is still there, with its shape and
 # strides, and its storage has no bytes. Whoever touches it now gets an error. `resize_` to the old size makes room
 # again, and what is written into it is what autograd will find.
@@ -1311,6 +1467,10 @@ print("blocks by rank:", [blocks((2 * rank, 2 * rank + 1)) for rank in range(4)]
 predict(..., lambda: [blocks((rank, 7 - rank)) for rank in range(4)])
 
 # %% [markdown]
+# Draw: show_cells({f"query chunk {i}": [("", "")  if j > i else (str(min(i, 7 - i)),) * 2 for j in range(8)] for i in
+# range(8)}, [f"key {j}" for j in range(8)]) | The rank that computes each block. What is empty nobody computes. Count a
+# rank's blocks: nine.
+#
 # Backward goes the same way round. The rank that has the queries can compute what they add to the gradients
 # of a part's keys and values, but these belong to another rank. So gradients travel **with** their keys and
 # values, grow at each station, and need one hop more than they did to be home.
@@ -1455,138 +1615,6 @@ def ring_attention(
 # %% grade="ring_attention"
 grade("ring_attention")
 
-# %% [markdown] sitting="one-answer"
-# question: How do all ranks come to one answer?
-# reached: >-
-#   Each number is counted once, whoever has copies of it, and sums come before whatever is not linear.
-#   Then all ranks hear the same, and no rank decides by itself.
-
-# %% [markdown] exercise="clip"
-# title: Clip what nobody has as a whole
-# minutes: 35
-# difficulty: 4
-# points: 8
-# prerequisites: []
-# teaches: >-
-#   what a norm over shards, copies and partial sums is: each number counted once, and every rank led
-#   to the same answer.
-# leaves out: other norms than the second, gradients that are missing.
-# off limits: [sharding, torch.nn.utils.clip_grad_norm_, torch.nn.utils.clip_grads_with_norm_, torch.nn.utils.get_total_norm]
-# forbids: "PyTorch's own clipping and sharding"
-
-# %% [markdown]
-# Clipping asks for the norm of **all** gradients, as if they were one long vector. On a mesh no rank has
-# that vector. Let the mesh be `(2, 2)`, the first dimension for FSDP, the second for tensor parallelism.
-# Then a gradient has a placement for each dimension, and they differ from one gradient to the next:
-#
-# | gradient of | along dimension 0 | along dimension 1 |
-# |---|---|---|
-# | a layer cut by columns and sharded | `("shard", 0)` | `("shard", 1)` |
-# | a norm's weight, sharded | `("shard", 0)` | `"replicate"` |
-# | a norm's weight that saw a part of the tokens | `("shard", 0)` | `"partial"` |
-# | a router's bias, whole everywhere | `"replicate"` | `"replicate"` |
-#
-# The first one has four different parts. Their squares add up. Of the second, two ranks have the same
-# part: summed over all ranks, it counts twice. The third is not there yet at all: the sum of two ranks'
-# tensors is what has to be squared.
-#
-# **Predict.** A gradient of 2, 3, 6 has the norm 7. Four ranks have copies of it, and each adds up its
-# squares over all ranks. What do they take the norm to be?
-
-# %%
-predict(..., lambda: math.sqrt(4 * (2**2 + 3**2 + 6**2)))
-
-# %% [markdown]
-# Twice too large: all gradients are clipped to half of what was asked for. Nothing breaks. The model learns
-# more slowly, and how much more depends on how many ranks there are.
-#
-# A partial sum is worse, since the error has no sign. Two ranks have 3 and -3: the gradient is 0.
-
-# %%
-parts = torch.tensor([[3.0, 1.0], [-3.0, 1.0]])
-print("norm of the sum:", parts.sum(0).norm().item())
-print("root of the sum of squares:", round(parts.square().sum().sqrt().item(), 3))
-
-# %% [markdown]
-# And a rank must not decide by itself. If one says "my part is small enough" and leaves out the
-# all-reduce, the others wait for ever. If one has a NaN, all have to hear of it.
-#
-# **Write `clip(grads, placements, groups, limit)`.** Every rank of the mesh calls it. `grads` is a list of
-# this rank's tensors. `placements` has for each of them one placement per dimension of the mesh: `"replicate"`,
-# `"partial"` or `("shard", dim)`, the same on all ranks. `groups` is this rank's process group along each
-# dimension, as `coordinates` of chapter 8 returned them.
-#
-# - Gradients that are partial are summed along that dimension, in place. Afterwards they are whole along it.
-# - Return the norm of all gradients, a `float`, with the same bits on every rank. Add up squares in `float64`:
-#   in `float16` the square of 300 is infinite.
-# - If it is larger than `limit`, multiply every gradient, in place, by `limit` over the norm. If it is not
-#   finite, leave the gradients as they are.
-# - Besides the sums of partial gradients, one `all_reduce` for each dimension along which a gradient is
-#   sharded, none along others, and 64 bytes each at most. No other collective.
-# - A shard may be empty, and a dimension of the mesh may be of size 1.
-#
-# <details><summary>Hint 1: count once</summary>
-#
-# Along a dimension that some gradients are sharded along, the squares are summed. A gradient that is a copy
-# along this dimension must come in once: from the rank that is 0 in the dimension's group.
-#
-# </details>
-# <details><summary>Hint 2: a dimension without shards</summary>
-#
-# Along it, after partial sums are summed, all ranks have the same numbers. There is nothing to add up, so
-# everybody counts.
-#
-# </details>
-# <details><summary>Hint 3: one tensor</summary>
-#
-# A tensor of one `float64` gathers the squares of all gradients, `all_reduce` sums it in each group that
-# needs it, and one `item()` at the end brings it to Python. Decide by that number only.
-#
-# </details>
-
-
-# %% solution="clip"
-def clip(
-    grads: list[torch.Tensor],
-    placements: list[tuple[str | tuple[str, int], ...]],
-    groups: list[dist.ProcessGroup],
-    limit: float,
-) -> float:
-    """Sum what is partial, scale all gradients to a norm of at most `limit`; return the norm.
-
-    placements: for each gradient, how it lies along each dimension of the mesh
-    groups: this rank's process group along each dimension
-    """
-    ### BEGIN SOLUTION
-    cut = [
-        any(isinstance(where[dimension], tuple) for where in placements)
-        for dimension in range(len(groups))
-    ]
-    squares = torch.zeros(1, dtype=torch.float64)
-    for grad, where in zip(grads, placements, strict=True):
-        counted = True
-        for placement, group, summed in zip(where, groups, cut, strict=True):
-            if placement == "partial":
-                dist.all_reduce(grad, group=group)
-            # what is not sharded is the same along the dimension: one rank brings it into the sum
-            if summed and not isinstance(placement, tuple) and dist.get_rank(group) != 0:
-                counted = False
-        if counted:
-            squares += grad.double().square().sum()
-    for group, summed in zip(groups, cut, strict=True):
-        if summed:
-            dist.all_reduce(squares, group=group)
-    norm = squares.sqrt().item()
-    if limit < norm < math.inf:
-        for grad in grads:
-            grad.mul_(limit / norm)
-    return norm
-    ### END SOLUTION
-
-
-# %% grade="clip"
-grade("clip")
-
 # %% [markdown] sitting="promise"
 # question: How do you train a model that no rank can hold, and go on after a crash on fewer ranks?
 # reached: >-
@@ -1627,6 +1655,10 @@ grade("clip")
 # |---|---|---|
 # | **rows, part 0** | rank 0 | rank 1 |
 # | **rows, part 1** | rank 2 | rank 3 |
+#
+# Draw: show_cells({f"row {i}": [(f"{2 * (i // 3) + j // 3} → {i // 2}", 2 * (i // 3) + j // 3) for j in range(5)] for i
+# in range(6)}, [f"column {j}" for j in range(5)]) | A weight of 6 rows and 5 columns: the rank that has each place on a
+# mesh (2, 2), and the one that wants it on (3, 1). The middle rank gets something from all four.
 #
 # Here is what you are given: parts by the rule of `torch.chunk`, the groups of a mesh, what a run is to
 # do, and a store for checkpoints. What is `put` there is there as a whole or not at all, however the run
@@ -1941,6 +1973,10 @@ if written("train"):
     print("three ranks:", [(step, round(loss, 4)) for step, loss in then[0]])
 
 # %% [markdown]
+# Draw: show_curves({"one process": [(step, loss) for step, loss in enumerate(alone(small_job()), 1)], "four ranks, then
+# three": [*first[0][:2], *then[0]]}, "step", "loss") | Two lines, of which you see one. Step 3 belongs to four ranks in
+# the run that was killed, and to three in the one that went on.
+#
 # PyTorch's own way is `fully_shard` on one dimension of a mesh, `parallelize_module` on the other, and
 # `torch.distributed.checkpoint` for the boxes: its index is a list of offsets and sizes, and loading
 # computes what they have in common with those of the new mesh (`torch/distributed/checkpoint/planner_helpers.py`).
