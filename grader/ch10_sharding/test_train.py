@@ -49,16 +49,18 @@ def targets(rng, sizes):
 def runs():
     """Meshes, how much of the first run's puts is left, and the steps of the job.
 
-    The first run; one that was killed in its second save; the end of that one; one that was killed
-    before the last put of its second save; one that was killed in its first save. Adam's moments show
-    in the second step after a save: a step costs 50 messages.
+    The first run; one that was killed in its second save, and its end; one that was killed before the
+    last put of its second save, and its end; one that was killed in its first save, and its end. Adam's
+    moments show in the second step after a save. A step costs 50 messages.
     """
     return [
         [FIRST, None, 4],
         [THREE, 0.75, 4],
         [(1, 1), None, 5],
         [(1, 2), -1, 4],
+        [(1, 1), None, 5],
         [(1, 1), 0.25, 2],
+        [(1, 1), None, 3],
     ]
 
 
@@ -138,12 +140,14 @@ def test_three_ranks(trained, sizes, full, inputs, targets):
 
 
 def test_any_moment(trained, sizes, full, inputs, targets):
-    """Killed before the last `put` of a save, or in the first save."""
+    """Killed before the last `put` of a save, or in the first save; and the runs that go on from those."""
     right, found = alone(sizes, full, inputs, targets), trained.value
     words = f"after a run on {FIRST} that was killed"
     last = f"{words} before the last `put` of its second save"
     compare(found[3], right, 3, 4, f"a mesh (1, 2), {last}")
-    compare(found[4], right, 1, 2, f"one rank, {words} in the middle of its first save")
+    compare(found[4], right, 5, 5, "one rank, after a run on (1, 2) that saved step 4")
+    compare(found[5], right, 1, 2, f"one rank, {words} in the middle of its first save")
+    compare(found[6], right, 3, 3, "one rank, after a run on one rank that saved step 2")
 
 
 @claimed

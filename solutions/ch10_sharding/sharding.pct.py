@@ -1131,6 +1131,33 @@ def clip(
 # %% grade="clip"
 grade("clip")
 
+# %% [markdown]
+# ## What a framework promises
+#
+# The same question comes up when a model is evaluated. A sampler gives all ranks as many samples, because
+# each batch has collectives in it that all must call. Where they do not come out even, it begins again at the
+# front. Ten samples on four ranks, of which a model has the first two wrong:
+
+# %%
+from torch.utils.data import DistributedSampler
+
+shares = [list(DistributedSampler(range(10), 4, rank, shuffle=False)) for rank in range(4)]
+gathered = [sample for row in zip(*shares, strict=True) for sample in row]
+print("by rank:", *shares)
+for name, samples in (("all that was gathered", gathered), ("the first ten of it", gathered[:10])):
+    print(f"right, of {name}: {sum(sample >= 2 for sample in samples)} of {len(samples)}")
+
+# %% [markdown]
+# Hugging Face's Accelerate, and the Trainer that stands on it, have a word for each such thing. Read these words
+# as contracts: what they do you have built, or can check. Two ranks and accelerate 1.15.0 did this:
+#
+# | you write | it does | and so |
+# |---|---|---|
+# | `prepare(loader)` | deals batches out to ranks, and begins again at the front where they do not come out even | 10 samples in batches of 4: `gather` brings 16 |
+# | `gather_for_metrics(x)` | gathers, and cuts off what came twice | 10. A mean over tokens still wants sums and counts: the ranks' means do not weigh the same |
+# | `accumulate(model)` | leaves the all-reduce out, but for every k-th batch and the last one of the loader | 5 batches by two: the fifth is a group by itself, and its loss is still halved |
+# | `prepare(scheduler)` | steps it once for each rank | after 3 steps it stands at 6 |
+
 # %% [markdown] sitting="unit"
 # question: How can a rank compute with a model that it does not hold?
 # reached: >-
@@ -1775,6 +1802,10 @@ def small_job(**changed: int) -> Job:
 print([round(loss, 4) for loss in alone(small_job())])
 
 # %% [markdown]
+# Draw: show_cells({"epoch": ["1", "1", "1", "2", "2"], "samples": ["4", "4", "3", "4", "4"], "a save behind it": [False,
+# True, False, True, False]}, [f"step {step}" for step in range(1, 6)]) | What `small_job()` does: eleven samples in
+# batches of four, and a save after every second step. Each save falls into the middle of an epoch.
+#
 # **Predict.** A run of 11 samples in batches of 4 was saved after step 2 and goes on in a new process: weights and
 # Adam's moments are loaded, the generator is seeded as at the beginning. Which of the 11 samples, by their
 # place in the first order, does step 3 take: the last three, or the first four?
