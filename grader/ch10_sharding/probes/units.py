@@ -5,7 +5,7 @@ from itertools import pairwise
 import torch
 from torch import nn
 
-from grader import on_ranks, probe, watch_collectives, watch_memory
+from grader import on_ranks, pause, probe, watch_collectives, watch_memory
 
 from .layers import group_of
 from .waiting import SECONDS
@@ -113,18 +113,27 @@ def units_alive(student, width, count, ranks):
         # one watch for all: a storage that is empty when it is first seen, and filled later, counts as old
         with watch_memory(meta=False) as memory:
 
+            def settled(base):
+                # gloo's threads let go of a tensor a moment after the call that it was given to
+                for _ in range(10):
+                    if memory.live_bytes - base > width * width * 2:
+                        pause(0.01)
+
             def since(base):
+                settled(base)
                 most, memory.peak_bytes = memory.peak_bytes, memory.live_bytes
                 return most - base, memory.live_bytes - base
 
             made = [nn.Linear(width, width, bias=False) for _ in range(count)]
             units = [student.Unit(module) for module in made]
             del made
-            _, base = since(0)
+            base = memory.live_bytes
             found = {"made": base}
+            memory.peak_bytes = base
             x = torch.ones(1, width)
             for unit in units:
                 x = unit(x)
+                settled(base)
             total = x.sum()
             found["forward"], found["between"] = since(base)
             total.backward()
