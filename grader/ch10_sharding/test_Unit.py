@@ -64,6 +64,20 @@ def count():
     return COUNT
 
 
+@pytest.fixture
+def limits():
+    """The most bytes that may be alive, by the moment."""
+    shards = COUNT * -(-WIDTH * WIDTH // WORLD) * 4
+    return {
+        "made": shards + SLACK,
+        "forward": 2 * UNIT_BYTES + SLACK,
+        "between": SLACK,
+        "backward": 5 * UNIT_BYTES + SLACK,
+        "after": SLACK,
+        "quiet": SLACK,
+    }
+
+
 def shards_of(tensors, ranks):
     """Return each rank's part of tensors one behind the other, padded with zeros."""
     flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
@@ -201,29 +215,30 @@ def test_messages(units_trained, kind, seed, batches, ranks):
         assert_holds(not more, f"Rank {rank} gathers too often in backward.", *shown)
 
 
-def assert_alive(found, name, most, words):
+def assert_alive(found, name, limits, words):
+    most = limits[name]
     for rank, mine in enumerate(found):
         limit = ("expected", f"{most} bytes at most")
-        got = ("alive", f"{mine[name]} bytes")
+        got = ("alive", f"{mine[name]} bytes, in halves of a unit")
         size = ("a unit's parameters", f"{UNIT_BYTES} bytes; {COUNT} units on {WORLD} ranks")
         assert_holds(mine[name] <= most, f"{words} on rank {rank}.", limit, got, size)
 
 
 @claimed
-def test_alive_in_forward(units_alive):
+def test_alive_in_forward(units_alive, limits):
     """Made units hold shards; in forward two units' parameters are alive, and none after it."""
-    shards = COUNT * -(-WIDTH * WIDTH // WORLD) * 4
     found = units_alive.value
-    assert_alive(found, "made", shards + SLACK, "What is alive when units have been made,")
-    assert_alive(found, "forward", 2 * UNIT_BYTES + SLACK, "The most that is alive in forward")
-    assert_alive(found, "between", SLACK, "What is alive between forward and backward")
-    assert_alive(found, "quiet", SLACK, "What is alive after a forward without gradients")
+    assert_alive(found, "made", limits, "What is alive when units have been made,")
+    assert_alive(found, "forward", limits, "The most that is alive in forward")
+    assert_alive(found, "between", limits, "What is alive between forward and backward")
+    assert_alive(found, "quiet", limits, "What is alive after a forward without gradients")
 
 
 @claimed
-def test_alive_in_backward(units_alive):
+def test_alive_in_backward(units_alive, limits):
     """In backward five times a unit's parameters are alive, and after it none."""
     found = units_alive.value
     words = "The most that is alive in backward, gradients of shards aside,"
-    assert_alive(found, "backward", 5 * UNIT_BYTES + SLACK, words)
-    assert_alive(found, "after", SLACK, "What is alive after backward, gradients of shards aside,")
+    assert_alive(found, "backward", limits, words)
+    words = "What is alive after backward, gradients of shards aside,"
+    assert_alive(found, "after", limits, words)

@@ -64,6 +64,12 @@ def runs():
     ]
 
 
+@pytest.fixture
+def most(full):
+    """The bytes that a rank may hold: 45 % of all weights, gradients and moments."""
+    return int(SHARE * state_bytes(full))
+
+
 STEPS = 5
 """The most that a run takes."""
 
@@ -152,21 +158,20 @@ def test_any_moment(trained, sizes, full, inputs, targets):
 
 @claimed
 @points(2)
-def test_memory(trained, sizes, full, inputs, targets):
+def test_memory(trained, sizes, full, inputs, targets, most):
     """No rank ever holds 45 % of all weights, gradients and moments."""
     right, found = alone(sizes, full, inputs, targets), trained.value
     compare(found[0], right, 1, 4, f"a mesh {FIRST}, from the start")
     compare(found[1], right, 3, 4, f"a mesh {THREE}, after a run on {FIRST} that was {KILLED}")
-    most = int(SHARE * state_bytes(full))
     for shape, run in zip((FIRST, THREE), found, strict=False):
         for rank, got in enumerate(run["ranks"]):
             share = f"{got['peak']} bytes, {100 * got['peak'] / state_bytes(full):.0f} %"
             rows = (
                 ("on", f"a mesh {shape}"),
-                ("expected", f"less than {most} bytes, 45 %"),
+                ("expected", f"{most} bytes at most, 45 %"),
                 ("got", share),
             )
-            assert_holds(got["peak"] < most, f"What rank {rank} held at once.", *rows)
+            assert_holds(got["peak"] <= most, f"What rank {rank} held at once.", *rows)
 
 
 @claimed

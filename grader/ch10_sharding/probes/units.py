@@ -104,9 +104,12 @@ def units_trained(student, kind, seed, batches, ranks, members):
 
 
 @probe
-def units_alive(student, width, count, ranks):
+def units_alive(student, width, count, ranks, limits):
     """Return by rank bytes: alive when units are made; most in forward, alive after it; the same of
     backward, the gradients aside; and alive after a forward without gradients.
+
+    limits: the most that each may be. What is within its limit is told as the limit, and what is not in
+    halves of a unit: gloo's threads let go of a tensor when they come to it, at another moment each time.
     """
 
     def body(rank):
@@ -114,7 +117,7 @@ def units_alive(student, width, count, ranks):
         with watch_memory(meta=False) as memory:
 
             def settled(base):
-                # gloo's threads let go of a tensor a moment after the call that it was given to
+                # a moment after the call that the tensor was given to
                 for _ in range(10):
                     if memory.live_bytes - base > width * width * 2:
                         pause(0.01)
@@ -145,6 +148,10 @@ def units_alive(student, width, count, ranks):
                 for unit in units:
                     x = unit(x)
             _, found["quiet"] = since(base + grads)
-        return found
+        half = width * width * 2
+        return {
+            name: most if found[name] <= most else -(-found[name] // half) * half
+            for name, most in limits.items()
+        }
 
     return on_ranks(ranks, body, seconds=SECONDS)
