@@ -45,6 +45,7 @@ PICTURES = {
     "compile": ".cp-two",
     "ddp": "div > section:last-child, div > section:nth-last-child(2)",
     "dispatch": ".dp-call, .dp-lanes",
+    "watching": ".wt-chart",
 }
 
 LOOK = """

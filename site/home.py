@@ -25,6 +25,7 @@ EXPLORERS = {
     "compile": ("Compile", "Where the graph breaks"),
     "ddp": ("DDP", "What hides behind backward"),
     "dispatch": ("Dispatch", "Which kernel gets the call"),
+    "watching": ("Watching", "Where did the time go?"),
 }
 _ENTRY = re.compile(r"^(\[\*\*[^\]]+\*\*\]\((\w+)\.md\)\n:   )", re.MULTILINE)
 
@@ -249,6 +250,33 @@ def _dispatch() -> list[str]:
     ]
 
 
+def _watching() -> list[str]:
+    bars = [
+        (14, 0, 104, "e"),
+        (120, 0, 92, "e"),
+        (14, 1, 62, "m"),
+        (80, 1, 34, "m"),
+        (120, 1, 50, "s"),
+        (172, 1, 40, "s"),
+        (14, 2, 58, "m full"),
+        (122, 2, 44, "s"),
+    ]
+    parts = [_box(left, 10 + 20 * row, wide, 16, kind) for left, row, wide, kind in bars]
+    steps = [
+        (14, 94),
+        (30, 94),
+        (30, 84),
+        (84, 84),
+        (84, 78),
+        (136, 78),
+        (136, 72),
+        (176, 72),
+        (176, 90),
+        (212, 90),
+    ]
+    return [*parts, _line("e line", *steps)]
+
+
 _PICTURES = {
     "formats": _formats,
     "strides": _strides,
@@ -259,4 +287,5 @@ _PICTURES = {
     "compile": _compile,
     "ddp": _ddp,
     "dispatch": _dispatch,
+    "watching": _watching,
 }

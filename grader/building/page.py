@@ -25,8 +25,9 @@ SOLUTIONS = "solutions"
 """The name of a chapter's page of solutions."""
 
 _STATEMENT = re.compile(r"^(?=\*\*Write)", re.MULTILINE)
-_PREDICTION = re.compile(r"^(?=\*\*Predict\.\*\*)", re.MULTILINE)
+_PREDICTION = re.compile(r"(?=\*\*Predict\.\*\*)")
 _WRITTEN = re.compile(r"^if written\(.*\):\n((?:(?: {4}.*)?\n?)+)", re.MULTILINE)
+_APART = re.compile(r"\n{3,}(?=\S)")
 _FORBIDDEN = re.compile(r"^\*Off limits:\*.*$", re.MULTILINE)
 
 
@@ -150,8 +151,9 @@ def _shown(source: str) -> str:
 
 
 def code(source: str) -> str:
-    """Return a block of Python."""
-    return f"```python\n{source.strip(chr(10))}\n```"
+    """Return a block of Python. One blank line parts definitions where one reads."""
+    closer = _APART.sub("\n\n", source.strip("\n"))
+    return f"```python\n{closer}\n```"
 
 
 def _output(output: NotebookNode) -> str:

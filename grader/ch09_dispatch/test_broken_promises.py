@@ -65,6 +65,7 @@ def test_writes(promises, x, y):
             Case("(Tensor x, *, Tensor y) -> ()", "y.add_(1)", [x], [["writes", "y"]], {"y": y}),
             Case("(Tensor x, Tensor[] ys) -> ()", "ys[-1].add_(1)", [x, [y, x + 1]], [["writes", "ys"]]),
             Case("(Tensor(a!)[] ys, Tensor x) -> ()", "ys[0].add_(1); x.add_(1)", [[y], x], [["writes", "x"]]),
+            Case("(Tensor x, Tensor[] ys) -> ()", "ys[1].add_(1)", [x, (x + 1, y)], [["writes", "ys"]], of="ys is a tuple"),
         ],
     )  # fmt: skip
 

@@ -136,6 +136,8 @@ def views():
         "x.view(2, 6)",
         "x.unsqueeze(1)",
         "x[None].squeeze(0)",
+        "x[None, :, None].squeeze((0, 2))",
+        "x.squeeze(1)",
         "x.diagonal()",
         "x.diagonal(1, 1, 0)",
         "x.detach()",
@@ -177,12 +179,14 @@ def test_random_programs(functionalized, rng, inputs):
 
 @claimed
 def test_dtype_stays(functionalized, inputs):
-    """What is written into keeps its dtype and shape, or a RuntimeError says that it cannot."""
+    """What is written into keeps its dtype, shape and order, or a RuntimeError says that it cannot."""
     for lines in (
         ["x.add_(y.double().sum())", "return x"],
         ["t = x.half()", "t.mul_(y.double()[:, :1])", "x.copy_(t + 1)", "return t"],
         ["x.gt_(5)", "return x * 2"],
         ["t = y.long()", "t.mul_(y > 1)", "y.copy_(t + t)", "return t"],
+        ["y.t().tril_()", "return y.view(9) * 2"],
+        ["t = x * 2", "t.t().cumsum_(0)", "t.view(2, 6)[1].add_(1)", "return t"],
     ):
         same_as_eager(functionalized, lines, inputs)
     for lines in (

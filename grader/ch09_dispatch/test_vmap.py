@@ -125,6 +125,8 @@ def test_dimensions(mapped, example):
         "x[None].permute(2, 0, 1), x[None].permute(-1, 0, -2), x.permute(1, 0)",
         "x.view(-1), x.view(2, 6), x.t().reshape(-1), x.flatten(), x[None].view(3, 2, 2)",
         "y.expand(2, 4), y.expand(3, -1), x[None].expand(2, 3, 4), y.sum().expand(2, 2)",
+        "y[0].sum(-1), y[0].mean(0), y[0].amax(-1, keepdim=True), y[0].amax(), y[0].sum(())",
+        "x.sum(dtype=torch.float64), x.mean(0, dtype=torch.float64), y[0].sum(0, dtype=torch.float64)",
     ):
         same_as_torch(mapped, [f"return {expression}"], example)
 

@@ -308,7 +308,13 @@ def prove(
     mutants, another output, or with `--check` a proof that is not of today, 2 no such exercise.
     """
     from grader.proving.digest import notebook_digest
-    from grader.proving.ledger import stale_of, withdraw_row, write_notebook_digest, write_rows
+    from grader.proving.ledger import (
+        read_ledger,
+        stale_of,
+        withdraw_row,
+        write_notebook_digest,
+        write_rows,
+    )
     from grader.proving.prove import prove_exercises, row_of, run_notebooks
     from grader.proving.trial_page import write_page
     from grader.verdict.known import made_on, write_known
@@ -325,6 +331,8 @@ def prove(
             out.print(f"{name}: {known[name]}", markup=False)
         out.print("Run: make prove" if chosen or notebooks else "Every proof is of today.")
         raise typer.Exit(1 if chosen or notebooks else 0)
+    for chapter in {chapter.id: chapter for chapter, _ in chosen}.values():
+        read_ledger(chapter)  # what is no ledger is told before the work and not after it
     for proof, tried, marks in prove_exercises(chosen, seed, jobs):
         lines = [str(problem) for problem in proof.problems]
         lines += [f"survived: {mutant.id}" for mutant in tried.survivors]

@@ -1830,6 +1830,12 @@ predict(..., lambda: bf16_unit(torch.tensor([[1024.5]]).bfloat16(), one).item())
 # The way out needs no new hardware. Round $x$ to `bfloat16` and call it $x_1$. What is left over,
 # $x - x_1$, is exact in `float32`, because the leading bits cancel. Round that to $x_2$, and what
 # is left over then to $x_3$. Each piece holds eight bits, a `float32` has 24:
+#
+# Draw: show_cells({name: [bool(int(value.item() * 2**place) % 2) for place in range(24)] for x in
+# [torch.tensor(2.0).sqrt()] for first in [x.bfloat16().float()] for second in [(x -
+# first).bfloat16().float()] for name, value in (("√2", x), ("piece 1", first), ("piece 2",
+# second), ("piece 3", x - first - second))}, bare=True) | The 24 bits of √2 in float32, coloured
+# where they are 1, and which piece has which.
 
 # %%
 rest = torch.tensor(1 / 3)

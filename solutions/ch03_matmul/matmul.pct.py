@@ -1295,6 +1295,11 @@ print(row.as_strided((2, 3), (1, 2)).tolist(), "dilation 2")
 # $O \cdot C$ windows of weights but $O \cdot C / \text{groups}$: weights and work are both divided by the
 # number of groups. With `groups` equal to $C$ each channel is filtered by
 # itself: a **depthwise** convolution.
+#
+# Draw: show_cells({f"output {to}": row for to, row in enumerate(F.conv2d(torch.eye(6)[:, :, None,
+# None], torch.ones(6, 3, 1, 1), groups=2)[..., 0, 0].T.bool().tolist())}, [f"input {at}" for at in
+# range(6)], bare=True) | Six channels in, six out, two groups: coloured is which input channel an
+# output channel sees. Half of the weights are not there.
 
 # %%
 image = torch.randn(1, 8, 10, 10)

@@ -886,6 +886,10 @@ grade("MiniModule")
 # %% [markdown]
 # ## A tour of the layers
 #
+# Look: modules/walk#model=conv-Conv2d-3-8-3*norm-BatchNorm2d-8*act-ReLU&call=state_dict |
+# What layers bring along: a convolution a weight and a bias, a batch norm two parameters and three
+# buffers, a ReLU nothing.
+#
 # All of `torch.nn` is modules of this kind. Here is what goes in and what comes out, family by family.
 
 
@@ -922,10 +926,6 @@ shapes(nn.TransformerDecoderLayer(4, 2, 8, batch_first=True), words, words)
 # %% [markdown]
 # `Conv1d` wants the channels second. `words` has its time there, so it took five time steps for five
 # channels, and nothing complained.
-#
-# Look: modules/walk#model=conv-Conv2d-3-8-3*norm-BatchNorm2d-8*act-ReLU&call=state_dict |
-# What layers bring along: a convolution a weight and a bias, a batch norm two parameters and three
-# buffers, a ReLU nothing.
 #
 # A recurrent layer gives the outputs of all steps *and* its last state; an LSTM has two states, `h`
 # and `c`, one pair per layer. A layer of a GRU has three times the matrices of an `RNN`, one of an LSTM

@@ -2107,6 +2107,12 @@ print(next(loader).tolist())
 del loader
 
 # %% [markdown]
+# Draw: show_cells({f"worker {one}": [("LookupError" if 3 in batch else str(batch)) if worker ==
+# one else False for worker, batch in made] for made in [list(DataLoader(range(6), batch_size=2,
+# num_workers=2, collate_fn=lambda batch: (torch.utils.data.get_worker_info().id, batch),
+# **WORKERS))] for one in range(2)}, ["batch 0", "batch 1", "batch 2"]) | Who makes which batch.
+# The error takes the place of its batch, and the other worker knows nothing of it.
+#
 # The type is the worker's, and the message holds the worker's whole traceback, as text: a traceback
 # itself cannot travel. The batch after it still comes.
 #

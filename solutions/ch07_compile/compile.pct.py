@@ -1638,6 +1638,11 @@ for node in captured.graph.nodes:
         print(node.target, "inputs:", node.all_input_nodes, "random:", random)
 
 # %% [markdown]
+# Draw: show_cells({name: [f"noise {rows.index(row) + 1}" for row in rows] for name, add in (("as
+# captured", captured), ("folded", lambda x, noise=captured(torch.zeros(3)): x + noise)) for rows
+# in [[add(torch.zeros(3)).tolist() for _ in range(4)]]}, [f"call {call}" for call in range(1, 5)])
+# | What four calls add: a new noise each, or one that was drawn before the first.
+#
 # Fold it and every call adds the same "noise". You have seen a capture do that.
 #
 # What is a constant, then? An attribute of the module that stays what it is. A **parameter** does
@@ -1965,6 +1970,11 @@ print("compiled:  ", torch.compile(two_zeros, backend="aot_eager")(x).item())
 
 # %% [markdown]
 # Infinity minus infinity is a NaN. The two products became one, and the sum is infinite.
+#
+# Draw: show_graph(**{name: change(make_fx(two_zeros)(torch.ones(1)).graph) for name, change in
+# (("as captured", lambda graph: graph), ("after fx_graph_cse",
+# __import__("torch._functorch.compile_utils", fromlist=["fx_graph_cse"]).fx_graph_cse))}) | Both
+# graphs. To the pass a factor of 0.0 and one of -0.0 are the same factor.
 
 # %% [markdown] exercise="simplify"
 # title: Find the calls that change nothing
@@ -3320,9 +3330,16 @@ if written("partition", "min_cut"):
 
 # %% [markdown]
 # PyTorch saves more than it must, on purpose. It has rules that forbid some recomputation because it
-# would take too long: reductions, such as the sum over rows in `shrinking`, and long chains of pointwise
-# operators. Switch these rules off, and its cut has as many bytes as yours. (The switches are part of
-# PyTorch's inside. These are their names in torch 2.13.0.)
+# would take too long: of reductions, of long chains of pointwise operators, and of what backward would
+# have to write to memory first, for an operator that does not fuse. In `shrinking` the last one counts.
+# Switch these rules off, and its cut has as many bytes as yours. (The switches are part of PyTorch's
+# inside. These are their names in torch 2.13.0.)
+#
+# Draw: show_bars({rule: functorch_config.patch({f"ban_recompute_{rule.replace(' ', '_')}":
+# False})(costs_of)(shrinking, min_cut_rematerialization_partition, *examples[2][1])["saved bytes"]
+# for rule in ("reductions", "used far apart", "long fusible chains", "materialized backward", "not
+# in allowlist")}, "bytes") | What PyTorch saves of `shrinking`, each time without one of its
+# rules.
 
 # %%
 rules = {

@@ -94,6 +94,12 @@ print(f"{type(operator._schema).__name__:>16}: {operator._schema}")
 # A `Scalar` is a number of any kind: `int`, `float`, `bool` or `complex`. Other types that you will
 # meet: `SymInt`, an `int` that may be a symbol while a graph is traced; `Tensor?`, a tensor or `None`;
 # `Tensor[]`, a list of tensors; `int[2]`, a list of two numbers, for which one number may stand.
+#
+# Draw: show_bars({f"`{kind}`": sum(re.search(r"[( ]" + re.escape(kind) + r" \w",
+# re.sub(r"(?<=Tensor)\([^)]*\)", "", str(torch._C._get_schema(*(f"{name}.".split(".")[:2]))))) is
+# not None for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")) for kind
+# in ("Scalar", "Tensor[]", "Tensor?", "SymInt", "int[2]")}, "operators") | How many of ATen's
+# 3,110 operators have an argument of each of these types.
 
 # %% [markdown]
 # ## From a line of YAML to what you call
@@ -185,6 +191,11 @@ for schema in scripted:
         print("  TorchScript alone:", schema)
 
 # %% [markdown]
+# Draw: show_bars({name: sum(("out" in one.partition(".")[2]) == has for one in dispatched if
+# one.startswith("aten::") and one.removeprefix("aten::") not in {entry.partition("(")[0] for entry
+# in entries}) for name, has in (("forms with `out`", True), ("others", False))}, "operators") |
+# What the dispatcher has and the yaml file has not.
+#
 # The dispatcher's 526 others were generated too, most of them: forms with `out=` of operators for which
 # nobody wrote one. `torch.ops.aten.add` looks into TorchScript's list. So its packet has 16 overloads,
 # and the one called `str` adds strings.
@@ -246,6 +257,10 @@ def shares_memory():
 predict(..., shares_memory)
 
 # %% [markdown]
+# Draw: (lambda x: show_storage(x=x, flat=x.reshape(6),
+# turned_flat=x.t().reshape(6)))(torch.arange(6).view(2, 3)) | One schema, and both happens:
+# `x.reshape(6)` is a view, `x.t().reshape(6)` has storage of its own.
+#
 # Your reader is to return these two classes. Their comments say what goes where.
 
 
@@ -528,9 +543,9 @@ with _scoped_library("shelf", "FRAGMENT") as library:
 # - The schema's text is `str(operator._schema)`, and your `read_schema` reads it. (Python cannot see the
 #   letters of lists otherwise: `alias_info.before_set` is empty for `Tensor(a)[]`.)
 # - What may happen need not: a `!` without a write and a letter without sharing are kept promises.
-# - Lists: an argument `Tensor[]` is written if one of its tensors is, and shares if one of them does. A
-#   result `Tensor[]` shares if one of its tensors does. Whether it "is" something is asked of single tensors
-#   alone.
+# - Lists: an argument `Tensor[]`, for which a list or a tuple is given, is written if one of its tensors is,
+#   and shares if one of them does. A result `Tensor[]` shares if one of its tensors does. Whether it "is"
+#   something is asked of single tensors alone.
 # - Several arguments may lie in one storage; in `x.add_(x)` they are even one object. What one of them
 #   may, all of them may: a write to memory that belongs to an argument with `!` is promised, and so is
 #   sharing with memory of an argument that the result may share with.
@@ -750,6 +765,14 @@ for kind in TYPES:
     print(f"{kind:>10}", *(f"{'yes' if one else '·':>6}" for one in row))
 
 # %% [markdown]
+# Draw: show_cells({f"`{kind}`": [str(got[-1]) if chosen([f"pick({kind} x) -> ()"], value) and
+# (library.define(f"got_{at}_{kind}({kind} x) -> ()"), library.impl(f"got_{at}_{kind}", got.append,
+# "CompositeExplicitAutograd"), getattr(torch.ops.shelf, f"got_{at}_{kind}")(value)) else False for
+# at, value in enumerate(given)] for scope in [_scoped_library("shelf", "FRAGMENT")] for library in
+# [scope.__enter__()] for got in [[]] for given in [[None, True, 1.5, torch.tensor(2.5)]] for kind
+# in ("int", "float", "bool")}, ["None", "True", "1.5", "tensor(2.5)"]) | What arrives in the
+# kernel, where it fits at all.
+#
 # Some of this is surprising. A `bool` takes whatever has a truth value, `None` as well, but no string and no
 # list. A `Scalar` takes no tensor, and an `int` does. A `Tensor` may be `None`. The length of `int[2]` is
 # not looked at: it says only that one `int` will do for the list. That number must be of the very kind: `1`
@@ -946,9 +969,10 @@ for key in some:
     print(f"{key:16}{nothing:17}{cpu:17}{explicit:23}{implicit}")
 
 # %% [markdown]
-# Draw: show_cells({" ".join(registered) or "nothing": list(table_of(registered, some).values())
-# for registered in [[], ["CPU"], ["CompositeExplicitAutograd"], ["CompositeImplicitAutograd"]]},
-# some) | The four tables side by side, a row for each.
+# Draw: show_cells({name: [entry != "missing" and (entry, "own" if entry in ("kernel", "default
+# backend kernel") else entry) for entry in entries.values()] for name, entries in zip(("nothing",
+# "`CPU`", "`Explicit`", "`Implicit`"), entries_of)}, some) | The same, a row for each
+# registration, a colour for each kind of entry.
 #
 # Without any registration, some keys have an entry all the same: a **backend fallback**, one kernel for
 # all operators that have none of their own there. That of `AutogradCPU` hands the call on, and backward
@@ -1074,13 +1098,18 @@ for key in KEYS:
     print(f"{key:22}{marks[0]:12}{marks[1]:10}{marks[2]:10}{marks[3]:10}{FALLBACKS.get(key, '')}")
 
 # %% [markdown]
+# Draw: show_bars({name: len(keys) for name, keys in zip(("NonFunctional", "Explicit", "Implicit",
+# "Autograd"), STANDS_FOR.values())}, "keys") | For how many keys a kernel at each of the alias
+# keys may stand.
+#
 # The "NonFunctional" alias key is for kernels that are made of operators that write. It does not stand
 # for sparse tensors, nor for XLA and Lazy, which are not in this table.
 #
 # **Write `table_entry(registered, key)`.** `registered` is a `dict` from keys and alias keys to the
 # names of the kernels that an operator has there. Return what stands at `key`, which is one of `KEYS`:
-# a kernel's name, or `"fallback"`, `"fallthrough"`, `"ambiguous"` or `"missing"`. Any key may be
-# registered, and any alias key of `STANDS_FOR`. The rules:
+# a kernel's name, or `"fallback"`, `"fallthrough"`, `"ambiguous"` or `"missing"`. Any key but `Undefined`
+# may be registered, and any alias key of `STANDS_FOR`. (What is registered at `Undefined`, PyTorch takes for
+# the implicit kernel.) The rules:
 #
 # - What was registered for `key` itself, it gets.
 # - Otherwise an alias key that stands for `key` may give it its kernel: first the two explicit ones,
@@ -1824,7 +1853,7 @@ grade("result_dtype")
 # leaves out: >-
 #   items that are tensors, arrays or numbers of NumPy; numbers that do not fit into 64 bits; devices
 #   and gradients.
-# off limits: ["aten:lift_fresh", torch.tensor, torch.as_tensor, torch.asarray, torch.from_numpy, torch.frombuffer, "import:numpy"]
+# off limits: ["aten:lift_fresh", torch.tensor, torch.as_tensor, torch.asarray, torch.from_numpy, torch.frombuffer, torch.UntypedStorage, "import:numpy"]
 # forbids: "whatever makes a tensor of Python's numbers, an assignment like `x[0] = 5` too; NumPy"
 
 # %% [markdown]
@@ -1879,6 +1908,10 @@ for data in ([True, False], [True, 1], [1, True, 2.5], [2.5, 1j], []):
 # %% [markdown]
 # `torch.Tensor` is another matter. It is the class, its dtype is the default one whatever the numbers
 # are, and a single whole number is a *size*. `float32` holds whole numbers exactly up to 2 to the 24th.
+#
+# Draw: show_curves({"`torch.Tensor([n])`": [(n, torch.Tensor([2**24 + n]).item() - 2**24) for n in
+# range(-6, 13)], "`n`": [(-6, -6), (12, 12)]}, "n − 2^24", "") | What becomes of a whole number in
+# `float32`, around 2 to the 24th: beyond, only every second one is there.
 
 # %%
 print("tensor(3):          ", tuple(torch.tensor(3).shape), torch.tensor(3).dtype)
@@ -2072,7 +2105,7 @@ print("row + y:                   ", (row + y).stride())
 #
 # `TensorIterator` plans in three steps. Here they are, for operands that have been broadcast: each has
 # a stride for every dimension of the common size, and where it repeats itself this is 0. Dimensions of
-# size 1 need no loop. Leave them out.
+# size 1 need no loop, and their strides mean nothing. Leave them out of all three steps.
 #
 # **1. The order.** Begin with the last dimension innermost and the first one outermost, as in row-major
 # order. Two dimensions are **compared** by asking the operands, one after the other. One that has a
@@ -2098,6 +2131,11 @@ print("row + y:                   ", (row + y).stride())
 # result and for all operands, its stride is that loop's step times its rounds: then going on is the
 # same as starting the next row. Two plain matrices of a thousand rows and a thousand columns are added
 # in *one* loop of a million rounds.
+#
+# Draw: show_cells({f"strides {strides}": [(str(cell), turn // 3) for turn, cell in
+# enumerate(torch.arange(7).as_strided((2, 3), strides).flatten().tolist())] for strides in ((3,
+# 1), (4, 1), (0, 1))}) | Where a size of (2, 3) is read, with three strides; the second row has
+# its own colour. Only the first goes on after the row as within it.
 #
 # The innermost loop is the one that runs fast: vector instructions work along it. All others call it
 # again and again, so the fewer the better.
@@ -2501,6 +2539,9 @@ if written("structured") and written("result_dtype"):
 # `__torch_dispatch__`, and the key comes after autograd and before every backend: each operator on such
 # a tensor is handed to this method, with the arguments, and what it returns is the result.
 #
+# Look: dispatch/keys#call=add&x=subclass | `x + 1` for a tensor of such a class. Step through its
+# stops: `Python` comes after autograd and before `CPU`.
+#
 # So a tensor need not have memory. `_make_wrapper_subclass` makes one that has a shape, strides and a
 # dtype, and nothing else. What it stands for is your affair. Here is one that stands for a range of
 # numbers:
@@ -2701,8 +2742,8 @@ if written("Affine8"):
 #   functions that know nothing of batches can be nested.
 # leaves out: >-
 #   autograd, `randomness`, empty batches, writes through views, mixed dtypes (a number for each example
-#   has a dimension in the batch, and then it counts for the result's dtype), and a vector times a
-#   matrix, in which `matmul` removes a dimension in place.
+#   has a dimension in the batch, and then it counts for the result's dtype), `t` and `transpose` of
+#   examples without dimensions, and a vector times a matrix, in which `matmul` removes a dimension in place.
 # off limits: [torch.vmap, torch.func.vmap, torch._functorch.vmap.vmap_impl, torch._functorch.apis.vmap, torch._C._functorch._add_batch_dim, torch.func.jacrev, torch.func.jacfwd]
 # forbids: "PyTorch's own vmap, and what is made of it"
 
@@ -2997,6 +3038,8 @@ def transpose(func, level, x, first, second):
 
 
 def reduction(func, level, x, dims=(), *args, **kwargs):
+    if not x.dim():  # -1 would be the batch: give an example a dimension to reduce
+        return func(x.value.unsqueeze(1), [1], **kwargs)
     # No dimension stands for all. All but the batch, here: they have to be named.
     dims = moved(dims) if dims else list(range(1, x.value.dim()))
     return func(x.value, dims, *args, **kwargs)
@@ -3100,7 +3143,7 @@ grade("vmap")
 # leaves out: >-
 #   autograd, `out=`, random numbers, operators that return several views (`split`, `unbind`), writes
 #   that change a shape or strides (`t_`, `resize_`, and `squeeze_`, which a vector times a matrix
-#   contains), and strides of results.
+#   contains), and strides of results and of what the function makes that is not contiguous.
 # off limits: [torch.func.functionalize, torch._to_functional_tensor, torch._subclasses.functional_tensor.FunctionalTensorMode, torch.fx.experimental.proxy_tensor.make_fx, torch.compile, functorch.compile.aot_function, torch.export.export, "aten:as_strided", "aten:as_strided_scatter"]
 # forbids: "PyTorch's own functionalization and capture; `as_strided`"
 
@@ -3278,6 +3321,8 @@ print(torch.diagonal_scatter(whole, torch.ones(2)))
 #   argument is this argument, and a result that is a view of one is a view of it, also after the
 #   `copy_`.
 # - To read through a view copies nothing.
+# - A twin may lay its result out in another way than what is written: that of `x.t().tril_()` does. What a
+#   contiguous tensor contains stays contiguous, so that `x.view(-1)` still works.
 # - Arguments are contiguous and do not require grad. No two share memory; one may come twice.
 #
 # <details><summary>Hint 1: the book</summary>
@@ -3374,7 +3419,9 @@ class Book(TorchDispatchMode):
         if new.shape != written.shape or not torch.can_cast(new.dtype, written.dtype):
             raise RuntimeError(f"{func}: the result does not fit what is written into")
         memory, steps = self.place(written)
-        memory.content = put_back(memory.content, steps, new.to(written.dtype))
+        content = put_back(memory.content, steps, new.to(written.dtype))
+        # A twin may lay its result out in another way, and a later `view` goes by strides.
+        memory.content = content.contiguous() if memory.content.is_contiguous() else content
         return written
 
 
@@ -3569,6 +3616,12 @@ address = chip.malloc(8)
 print(address, chip.block(address))
 
 # %% [markdown]
+# Draw: show_cells({f"address {address}": [address in blocks for blocks in after] for after in
+# [[sorted(chip.blocks) for chip in [Chip()] for call in (lambda: chip.malloc(8), lambda:
+# chip.malloc(8), lambda: chip.free(100), lambda: chip.malloc(8)) if [call()]]] for address in
+# (100, 101)}, ["malloc", "malloc", "free 100", "malloc"], bare=True) | Which blocks there are
+# after each of four calls. The last one gets an address that was free again.
+#
 # So each tensor needs an address. Where should it be written down? The first idea is an attribute of the
 # tensor: `x.address = 100`. PyTorch's own test of such a device does this. Here is what becomes of an
 # attribute when autograd saves a result for the backward, on a CPU:
@@ -3709,6 +3762,10 @@ predict(..., who_converts)
 # %% [markdown]
 # One call of `_copy_from` has to do it all: the way to the device or back, the dtype, the strides of both
 # sides, and broadcasting.
+#
+# Draw: show_storage(source=torch.arange(3).expand(2, 3), target=torch.zeros(3, 2,
+# dtype=torch.int64).t()) | One such copy: the source repeats three cells, the target lies column
+# by column.
 #
 # Three helpers are given. In the last one is a trap that is worth knowing: `Tensor.numpy()` forbids its
 # storage ever to grow, even after the array is gone. `np.from_dlpack` does not.
@@ -3956,6 +4013,13 @@ for text, call in calls.items():
     print(f"{text:22}", asked_without_memory(call))
 
 # %% [markdown]
+# Draw: show_cells({f"`{text}`": [(name, name.startswith("add.out") and "asked for") for name in
+# (names_of(lambda: call(*(torch.ones(3, 3) for _ in range(2))))[-1],
+# asked_without_memory(call).removeprefix("aten::"))] for text, call in (("x + y", lambda x, y: x +
+# y), ("x.add_(y)", lambda x, y: x.add_(y)), ("torch.add, out=x", lambda x, y: torch.add(x, y,
+# out=x)), ("x.relu()", lambda x, y: x.relu()))}, ["operator", "kernel asked for"]) | Three
+# operators of one kernel, and one that asks for itself.
+#
 # `add` is a structured operator: one shape rule, and one loop that writes into an `out` that is there
 # already. `x + y`, `x.add_(y)` and `torch.add(..., out=z)` all end in `add.out`, with an `out` of the right
 # size and dtype. It is new, or `x` itself. So one kernel serves three operators, and it need not think about
@@ -4052,6 +4116,8 @@ for name in SIXTEEN:
 #   the right size. It may be one of the inputs.
 # - Inputs broadcast, have any strides, and may differ in dtype. In place of one there may be a tensor without
 #   dimensions on the CPU, and for `other` in `add`, `mul` and `div` a Python number.
+# - What is computed has the dtype of what is written, whatever NumPy makes of the inputs' dtypes. The root of an
+#   `int8` is a `float32`, where NumPy gives a half; `uint8` plus 300 is a `uint8`, where NumPy raises.
 # - `reduction` is 0 for none, 1 for the mean and 2 for the sum. `dim` in `sum` may be `None` or empty: all
 #   dimensions.
 #
@@ -4068,8 +4134,9 @@ for name in SIXTEEN:
 # <details><summary>Hint 1: kernels</summary>
 #
 # `array(out)[...] = …` writes in place, broadcasts and converts. NumPy computes the right side before, so
-# `out` may be an input. `mse_loss_backward` has no `out`: make one with `torch.empty_like`. Arguments that
-# the schema has defaults for need them in your functions, too.
+# `out` may be an input. `np.asarray(x).astype(dtype)` takes arrays and numbers. `mse_loss_backward` has no
+# `out`: make one with `torch.empty_like`. Arguments that the schema has defaults for need them in your
+# functions, too.
 #
 # </details>
 # <details><summary>Hint 2: there and back</summary>
@@ -4099,56 +4166,60 @@ class Abacus:
     def kernels(self) -> dict[str, Callable]:
         """Return the device's own kernels, by operator."""
 
-        def array(x):
-            return self.array(x) if isinstance(x, torch.Tensor) else x  # a number
+        def array(x, out):
+            """Return the values of a tensor or a number in the dtype of `out`."""
+            values = self.array(x) if isinstance(x, torch.Tensor) else np.asarray(x)
+            return values.astype(self.array(out).dtype)  # NumPy's own choice may be another
 
         def store(result, out):
-            array(out)[...] = result  # in place, with the dtype and the strides of `out`
+            self.array(out)[...] = result  # in place, with the strides of `out`
             return out
 
         def add(x, y, *, alpha=1, out):
-            return store(array(x) + alpha * array(y), out)
+            return store(array(x, out) + alpha * array(y, out), out)
 
         def lerp(x, end, weight, *, out):
-            return store(array(x) + weight * (array(end) - array(x)), out)
+            x = array(x, out)
+            return store(x + weight * (array(end, out) - x), out)
 
         def addcmul(x, y, z, *, value=1, out):
-            return store(array(x) + value * array(y) * array(z), out)
+            return store(array(x, out) + value * array(y, out) * array(z, out), out)
 
         def addcdiv(x, y, z, *, value=1, out):
-            return store(array(x) + value * array(y) / array(z), out)
+            return store(array(x, out) + value * array(y, out) / array(z, out), out)
 
         def addmm(x, a, b, *, beta=1, alpha=1, out):
-            return store(beta * array(x) + alpha * (array(a) @ array(b)), out)
+            return store(beta * array(x, out) + alpha * (array(a, out) @ array(b, out)), out)
 
         def tanh_backward(grad, result, *, grad_input):
-            return store(array(grad) * (1 - array(result) ** 2), grad_input)
+            slope = 1 - array(result, grad_input) ** 2
+            return store(array(grad, grad_input) * slope, grad_input)
 
         def total(x, dim, keepdim=False, *, dtype=None, out):
             axes = tuple(dim) if dim else None  # no dimension: all of them
-            into = array(out).dtype  # whole numbers are summed as int64
-            return store(array(x).sum(axes, dtype=into, keepdims=keepdim), out)
+            return store(array(x, out).sum(axes, keepdims=keepdim), out)
 
         def mse_loss(x, target, reduction=1, *, out):
-            squares = (array(x) - array(target)) ** 2
+            squares = (array(x, out) - array(target, out)) ** 2
             return store({0: lambda: squares, 1: squares.mean, 2: squares.sum}[reduction](), out)
 
         def mse_loss_backward(grad, x, target, reduction):
+            result = torch.empty_like(x)
             count = x.numel() if reduction == 1 else 1
-            slope = 2 * (array(x) - array(target)) / count
-            return store(array(grad) * slope, torch.empty_like(x))
+            slope = 2 * (array(x, result) - array(target, result)) / count
+            return store(array(grad, result) * slope, result)
 
         return {
             "add.out": add,
-            "mul.out": lambda x, y, *, out: store(array(x) * array(y), out),
-            "div.out": lambda x, y, *, out: store(array(x) / array(y), out),
-            "sqrt.out": lambda x, *, out: store(np.sqrt(array(x)), out),
-            "tanh.out": lambda x, *, out: store(np.tanh(array(x)), out),
+            "mul.out": lambda x, y, *, out: store(array(x, out) * array(y, out), out),
+            "div.out": lambda x, y, *, out: store(array(x, out) / array(y, out), out),
+            "sqrt.out": lambda x, *, out: store(np.sqrt(array(x, out)), out),
+            "tanh.out": lambda x, *, out: store(np.tanh(array(x, out)), out),
             "tanh_backward.grad_input": tanh_backward,
             "lerp.Scalar_out": lerp,
             "addcmul.out": addcmul,
             "addcdiv.out": addcdiv,
-            "mm.out": lambda x, y, *, out: store(array(x) @ array(y), out),
+            "mm.out": lambda x, y, *, out: store(array(x, out) @ array(y, out), out),
             "addmm.out": addmm,
             "sum.IntList_out": total,
             "fill_.Scalar": lambda x, value: store(value, x),
@@ -4200,6 +4271,13 @@ grade("Abacus")
 
 # %% [markdown]
 # ## A network on a device that does not exist
+#
+# Draw: show_bars({part: len(names_of(run)) for network in [nn.Sequential(nn.Linear(4, 8),
+# nn.Tanh(), nn.Linear(8, 2))] for optimizer in [torch.optim.Adam(network.parameters(),
+# foreach=False)] for losses in [[]] for part, run in (("the network and its loss", lambda:
+# losses.append(nn.functional.mse_loss(network(torch.ones(16, 4)), torch.ones(16, 2)))),
+# ("backward", lambda: losses[0].backward()), ("a step of Adam", optimizer.step))}, "operators") |
+# What one round of training calls.
 #
 # Nothing below was written for the abacus: modules, losses and optimisers are PyTorch's.
 

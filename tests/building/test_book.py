@@ -116,6 +116,17 @@ def test_a_prediction_is_a_card_that_says_what_was_measured(course):
     assert never_run(build_chapter(course, source, run=False)) == measured_all + 1
 
 
+def test_a_prediction_in_the_middle_of_a_paragraph_begins_its_card_there(course):
+    source = source_of(course, CHAPTER)
+    source.write_text(
+        source.read_text().replace("prose.\n#\n# **Predict.**", "prose. **Predict.**")
+    )
+    page = built(course)[f"{CHAPTER}/parts.md"]
+    prose, _, card = page.partition('<div class="ut-predict"')
+    assert prose.rstrip().endswith("Some prose.")
+    assert "## Halves" in prose and "**Predict.** What is half of three?" in card
+
+
 def test_a_page_whose_sitting_is_gone_goes_too(course):
     built(course)
     source = source_of(course, CHAPTER)

@@ -21,6 +21,29 @@ MIB = 2**20
 Case = dict[str, Any]
 
 
+# ── Networks, as their sources have them ─────────────────────────────────────
+
+H200 = {
+    1 / 32: 3.15, 1 / 16: 6.16, 1 / 8: 12.46, 1 / 4: 24.68, 1 / 2: 48.15, 1: 74.57, 2: 96.26,
+    4: 145.14, 8: 196.56, 16: 255.90, 32: 301.25, 64: 368.86, 128: 414.54,
+}  # fmt: skip
+"""GB/s of bus bandwidth of eight ranks, by MiB: 2 · 7/8 of the bytes by the time. ml-engineering's
+network/benchmarks/README.md, "How the calls are timed", at 0cc3de50."""
+
+B200 = {1: 6.44, 2: 10.73, 4: 16.33, 8: 26.12, 16: 37.06, 32: 73.76, 64: 102.07, 128: 134.45}
+"""GB/s, bytes by the time, by MiB, of 32 ranks on four machines. The same page, "all_reduce benchmark"."""
+
+PUBLISHED: dict[str, dict[float, float]] = {
+    "node": {size: size * MIB * 7 / 4 / (rate * 1e6) for size, rate in H200.items()},
+    "nodes": {size: size * MIB / (rate * 1e6) for size, rate in B200.items()},
+    # rtx6kpro's hardware/pcie-bandwidth.md at 070506ff: NCCL's µs by bytes; 41.1 GB/s of bus bandwidth
+    "pcie": {2**-12: 0.0246, 2**-10: 0.0241, 2**-7: 0.0242, 2**-5: 0.0245, 2**-4: 0.0241,
+             64: 64 * MIB * 7 / 4 / 41.1e6},
+    "home": {1e-3: 0.354, 20e6 / MIB: 180.0},
+}  # fmt: skip
+"""Milliseconds of an all-reduce, by MiB."""
+
+
 # ── Buckets ──────────────────────────────────────────────────────────────────
 
 

@@ -101,6 +101,21 @@ def test_buckets_are_torchs(laboratory: Page) -> None:
     assert_right(ask(laboratory, "buckets", body, cases), 6_000)
 
 
+def test_networks_say_how_far_they_are_from_what_was_published(laboratory: Page) -> None:
+    """A percentage holds for each row of its source; two numbers from two tables, nearly."""
+    networks = {
+        name: (bandwidth, latency, how)
+        for name, _, bandwidth, latency, _, how, *_ in laboratory.evaluate(
+            "async () => (await import('/ddp/networks.js')).NETWORKS"
+        )
+    }
+    for name, times in golden.PUBLISHED.items():
+        bandwidth, latency, how = networks[name]
+        worst = max(abs((latency + size / bandwidth) / ms - 1) for size, ms in times.items())
+        promised = float(how.split()[1]) / 100 if how.startswith("within") else 0.12
+        assert worst <= promised, (name, worst)
+
+
 def test_caps_are_ddps(laboratory: Page) -> None:
     plans = ["default", "each", *(n / 97 for n in range(1, 3_000)), 25, 1000]
     cases = [{"plan": plan, "wanted": golden.limits(plan)} for plan in plans]

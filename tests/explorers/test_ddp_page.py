@@ -178,8 +178,27 @@ def test_the_keyboard_alone_turns_the_knobs(watch: Watch, site: str) -> None:
     assert address(page)["cap"] == "default"
     expect(page.get_by_role("status")).to_contain_text("2 buckets. Backward takes 30")
     tab_to(page, ".dd-buckets")
-    page.get_by_label("8 × H200, one machine").check()
-    assert (address(page)["bandwidth"], address(page)["latency"]) == ("190", "0.02")
+
+
+def test_a_network_brings_its_numbers_and_says_whose_they_are(watch: Watch, site: str) -> None:
+    page = watch.page
+    show(page, site)
+    source = page.locator(".dd-source")
+    expect(source).to_contain_text("yours")
+    networks = page.get_by_role("group", name="Network, as measured").get_by_role("radio")
+    expect(networks).to_have_count(6)
+    pairs, ends = set(), []
+    for network in networks.all():
+        network.check()
+        bandwidth, latency = address(page)["bandwidth"], address(page)["latency"]
+        expect(source).to_contain_text(f"{bandwidth} MiB per ms, {latency} ms per all-reduce: ")
+        for link in source.get_by_role("link").all():
+            assert (link.get_attribute("href") or "").startswith("https://")
+        expect(source.get_by_role("link").first).to_be_visible()
+        pairs.add((bandwidth, latency))
+        ends.append(page.locator(".dd-verdict:visible b").nth(1).inner_text())
+    assert len(pairs) == 6 and ("190", "0.02") in pairs
+    assert float(ends[0]) < 1 < 100 < float(ends[-1]), "24 MiB in a machine, and from home to home"
 
 
 def test_the_keyboard_alone_steps_around_the_ring(watch: Watch, site: str) -> None:

@@ -18,6 +18,8 @@ MORE = {
     "autograd": 31_000,
     # three ways to write a product, einsum's grammar, and torch's own words for every refusal
     "matmul": 28_000,
+    # four recordings of torch.profiler, to the nanosecond, and a reader of what others recorded
+    "watching": 26_500,
     # whatever views a tensor or copies it, chained and written as Python is, with torch's own rules
     "strides": 24_000,
 }

@@ -43,6 +43,7 @@ SOLUTIONS = {
         "below": "call=add&x=plain&around=inference_mode",
         "single": "panel=loops&size=3x4&a=1,3&b=1,3",
     },
+    "watching": {"own": "trace=checkpoint&at=2", "waits": "trace=threads&at=10"},
 }  # fmt: skip
 MOVES = {
     "strides": "",
@@ -53,6 +54,7 @@ MOVES = {
     "compile": "program=branch&stage=joint",
     "ddp": "panel=ring&n=2&step=0",
     "dispatch": "call=add&x=plain",
+    "watching": "",
 }
 """The explorers in which something moves in steps, with a state that has few of them."""
 
@@ -162,7 +164,7 @@ def test_what_moves_in_steps_plays(watch: Watch, site: str) -> None:
         )
         before = page.locator(".ut-explorer").evaluate("(e) => String(e.write(e.state))")
         tool(page, "Play").click()
-        expect(tool(page, "Play")).to_be_visible(timeout=20_000)
+        expect(tool(page, "Play")).to_be_visible()
         state = "(e) => [e.advance(e.state), e.rewind(e.state) !== null, String(e.write(e.state))]"
         end, anew, after = page.locator(".ut-explorer").evaluate(state)
         assert end is None and anew and after != before, name

@@ -6,6 +6,7 @@ is asked once more for just the states that a reader meets, by the element that 
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ from tests.explorers.harness import EXPLORERS, ROOT, Watch, assert_right, compar
 from tests.explorers.test_autograd import BODY
 from tests.explorers.test_compile import CAPTURES
 from tests.explorers.test_dispatch import recorded
+from tests.explorers.test_watching import TABLES, TRACES
 
 Given = dict[str, str]
 
@@ -103,6 +105,11 @@ SHOWN = {
       ? { code: m.CALLS[call][0], tensor, modes, error: m.route({ call, tensor, modes }).error,
         stops: m.route({ call, tensor, modes }).stops.map(({ depth, op, key, kind, keys }) => [depth, op, key, kind, m.names(keys)]) }
       : { size, a, b, result: m.plan([{ size, stride: a }, { size, stride: b }]).strides[0] }))(e.state)""",
+    "watching": """(({ trace, at }) => {
+      const profile = m.profileBy(trace);
+      const row = profile.rows.find(({ name }) => name === profile.calls[at]?.name);
+      return { selected: row ? [row.name, row.own, row.bytes] : null, slowest: m.slowest(profile).name, whole: profile.whole, peak: profile.peak?.held ?? null };
+    })(e.state)""",
 }
 MODULES = {
     "strides": ("layout", "ops"),
@@ -112,6 +119,7 @@ MODULES = {
     "compile": ("reading",),
     "ddp": ("buckets", "ring", "ledger"),
     "dispatch": ("road", "loops"),
+    "watching": ("profile",),
 }
 ASK = """async ([kind, modules, views, shown]) => {
   const every = await Promise.all([`${kind}`, ...modules].map((name) => import(`/${kind}/${name}.js`)));
@@ -283,6 +291,23 @@ def dispatch(_: Given, shown: Any) -> Any:
     return {**shown, "stops": stops, "error": shown["error"] if same else road["error"]}
 
 
+def watching(given: Given, shown: Any) -> Any:
+    (trace,) = [one for one in TRACES if one["id"] == given["trace"]]
+    table = TABLES[trace["id"]]
+    notes = {trace["names"][number] for number in trace["notes"]}
+    held = list(itertools.accumulate(trace["memory"][2]))
+    selected = None
+    if "at" in given:
+        name = trace["names"][trace["calls"][0][int(given["at"])]]
+        selected = [name, table[name][1], table[name][3]]
+    return {
+        "selected": selected,
+        "slowest": max(set(table) - notes, key=lambda name: table[name][1]),
+        "whole": sum(own for _, own, _, _ in table.values()),
+        "peak": max(held, default=None),
+    }
+
+
 def autograd(code: str) -> str:
     """What torch says of a program after each line, as `BODY` compares it."""
     lines = code.replace(";", "\n").split("\n")
@@ -301,6 +326,7 @@ def autograd(code: str) -> str:
 TORCH: dict[str, Callable[[Given, Any], Any]] = {
     "strides": strides, "formats": formats, "matmul": matmul, "modules": modules,
     "dataloader": dataloader, "compile": compiled, "ddp": ddp, "dispatch": dispatch,
+    "watching": watching,
 }  # fmt: skip
 
 

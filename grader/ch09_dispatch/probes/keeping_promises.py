@@ -17,6 +17,20 @@ def kernel_of(names, lines, calls):
     return scope["kernel"]
 
 
+def one_object_each(value, seen):
+    """Return a value in which tensors with the same elements of one storage are one object.
+
+    On their way here two names of a tensor become two tensors.
+    """
+    if isinstance(value, dict):
+        return {name: one_object_each(one, seen) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(one_object_each(one, seen) for one in value)
+    if not isinstance(value, torch.Tensor) or not value.numel():
+        return value
+    return seen.setdefault((value.data_ptr(), value.dtype, value.shape, value.stride()), value)
+
+
 def as_data(broken):
     """Return the tuples of a set as sorted lists."""
     return sorted((list(one) for one in broken), key=str)
@@ -26,6 +40,7 @@ def as_data(broken):
 def promises(student, schema, names, lines, arguments, keywords):
     """Define an operator, ask `broken_promises` about a call of it, take the operator away again."""
     space, calls = f"promised_{next(_NUMBERS)}", []
+    arguments, keywords = one_object_each([arguments, keywords], {})
     library = torch.library.Library(space, "DEF")
     try:
         library.define(schema)

@@ -2,18 +2,15 @@
 
 import { choice, h, put, svg } from "../explorer.js";
 import { MIB, MODELS, build, limitsOf, parseLayers, parseTimes, timeline } from "./buckets.js";
+import { NETWORKS } from "./networks.js";
 import { barRows, field, key, slider } from "./parts.js";
 import { bytes, count, time } from "./words.js";
 
 const PLANS = ["cap", "default", "each", "one"];
-const BANDWIDTHS = [0.25, 0.5, 1, 1.1, 2, 3, 4, 6, 8, 16, 32, 45, 64, 190];
-const LATENCIES = [0, 0.02, 0.07, 0.1, 0.2, 0.5, 1, 1.2, 2, 3, 5, 8];
-// As others measured them; the page's fine print says who, and how well a line through the times fits.
-const NETWORKS = [
-  ["node", "8 × H200, one machine", 190, 0.02],
-  ["nics", "2 × H100, two machines", 45, 0.07],
-  ["tcp", "2 × V100 over TCP", 1.1, 1.2],
-];
+const rising = (...values) => [...new Set(values)].sort((a, b) => a - b);
+const BANDWIDTHS = rising(0.25, 0.5, 1, 2, 3, 4, 6, 8, 16, 32, 64, ...NETWORKS.map(([, , bandwidth]) => bandwidth));
+const LATENCIES = rising(0, 0.1, 0.2, 0.5, 1, 2, 3, 5, 8, ...NETWORKS.map(([, , , latency]) => latency));
+const networkOf = (state) => NETWORKS.find(([, , bandwidth, latency]) => bandwidth === state.bandwidth && latency === state.latency);
 
 const planOf = ({ plan, cap }) => (plan === "cap" ? cap : plan);
 
@@ -25,6 +22,12 @@ function compute(state) {
   const runs = PLANS.map((plan) => timeline(layers, { ...state, plan: planOf({ ...state, plan }) }));
   return { layers, runs, run: runs[PLANS.indexOf(state.plan)] };
 }
+
+/** Where the two numbers of a network come from. */
+const sourced = ([, , bandwidth, latency, what, how, ...sources]) => [
+  `${bandwidth} MiB per ms, ${latency} ms per all-reduce: ${what} (${how}). Source: `,
+  sources.map(([who, href], at) => [at ? ", " : "", h("a", { href }, who)]), ".",
+];
 
 const verdict = ({ backward, busy, end, exposed, hidden }) => [
   "Backward takes ", h("b", {}, time(backward)), ", the all-reduces ", h("b", {}, time(busy)), ". Of those, ",
@@ -65,12 +68,13 @@ export function overlapPanel(change) {
     parse: (text) => (parseTimes(text, amountNow) ? text : null), give: (text) => change({ times: text }),
   });
   let amountNow = 1;
+  const source = h("p", { class: "ut-soft dd-source" });
   const said = h("p", { class: "dd-verdict" });
   const drawing = h("div", { class: "dd-time" });
   const list = h("ol", { class: "dd-buckets", tabindex: 0, "aria-label": "Buckets" });
   const element = h("div", {},
     h("section", { class: "ut-panel", "aria-label": "Model and network" }, models.element,
-      h("p", { class: "ut-soft" }, "Networks as measured. A unit of time is then a millisecond:"), networks.element,
+      h("p", { class: "ut-soft" }, "Networks as measured. A unit of time is then a millisecond:"), networks.element, source,
       h("div", { class: "dd-knobs" }, bandwidth.element, latency.element, h("label", { class: "dd-check" }, after, "no overlap: begin after backward")),
       h("details", { class: "dd-own" }, h("summary", {}, "The model's layers"),
         h("p", {}, h("label", { for: "dd-layers" }, "shapes of the parameters, first layer to last"), layers.input, layers.note),
@@ -85,7 +89,9 @@ export function overlapPanel(change) {
     amountNow = model.length;
     models.show(modelOf(state)?.[0]);
     cap.show(String(state.cap));
-    networks.show(NETWORKS.find(([, , ...own]) => String(own) === String([state.bandwidth, state.latency]))?.[0]);
+    const network = networkOf(state);
+    networks.show(network?.[0]);
+    put(source, network ? sourced(network) : "None of these: bandwidth and latency are yours.");
     bandwidth.show(state.bandwidth);
     latency.show(state.latency);
     after.checked = state.after;

@@ -18,6 +18,9 @@ function rove(element, across) {
   });
 }
 
+/** Words between the numbers that a button shows: with them its name is a sentence. */
+const said = (words = "") => h("span", { class: "ut-unseen" }, words);
+
 /** The colour of each value: the index along the first dimension of the first tensor that has two. */
 function tintsOf({ layout }) {
   const dim = Math.max(0, layout.size.findIndex((n) => n > 1));
@@ -89,13 +92,14 @@ export function memory(pick) {
     while (strip.children.length > values.length) strip.lastChild.remove();
     while (strip.children.length < values.length) strip.append(stripCell(strip.children.length));
     [...strip.children].forEach((button, cell) => {
-      const [number, box, order] = button.children;
+      const [, number, , box, seen, order, where] = button.children;
       const read = readers.get(cell) ?? [];
       number.textContent = cell;
       box.textContent = values[cell];
       box.className = `ut-cell ${read.length ? tints[values[cell]] ?? "" : "unread"} ${read.length > 1 ? "twice" : ""}`;
       order.textContent = read.length > 2 ? `×${read.length}` : read.join(",");
-      button.setAttribute("aria-label", `cell ${cell}, holds ${values[cell]}, ${read.length ? `read as ${some(read.map((place) => subscript(places[place])), 4)}` : "not read"}`);
+      seen.textContent = read.length > 2 ? "and is read" : read.length ? "and is read at" : "and is not read";
+      where.textContent = read.length ? `as ${some(read.map((place) => subscript(places[place])), 4)}` : "";
     });
   }
 
@@ -105,7 +109,7 @@ export function memory(pick) {
     return h("button", {
       type: "button", onfocus: choose, onclick: choose,
       onmouseenter: () => { if (first() !== undefined) mark(first()); },
-    }, h("small", {}), h("b", {}), h("small", {}));
+    }, said("cell"), h("small", {}), said("holds"), h("b", {}), said(), h("small", {}), said());
   }
 
   function showGrid() {
@@ -119,11 +123,11 @@ export function memory(pick) {
     }
     state.elements.forEach((button, place) => {
       const cell = cellOf[place];
-      const [value, where] = button.children;
+      const [index, value, , where] = button.children;
+      index.textContent = `${subscript(places[place])} holds`;
       value.textContent = values[cell];
       where.textContent = `@${cell}`;
       button.className = `ut-cell ${tints[values[cell]] ?? ""}`;
-      button.setAttribute("aria-label", `${subscript(places[place])}, cell ${cell}, holds ${values[cell]}`);
     });
   }
 
@@ -145,7 +149,7 @@ export function memory(pick) {
     const choose = () => { if (state.at !== place) pick(place); };
     return h("button", {
       type: "button", onfocus: choose, onclick: choose, onmouseenter: () => mark(place),
-    }, h("b", {}), h("small", {}));
+    }, said(), h("b", {}), said("in cell"), h("small", {}));
   }
 
   function showDims() {
