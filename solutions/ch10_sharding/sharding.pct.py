@@ -1284,6 +1284,11 @@ print(refilled(lambda whole: whole.data.copy_(torch.tensor([7.0, 7.0]))))
 predict(..., lambda: alive(lambda whole: whole.untyped_storage().resize_(0)) // 16)
 
 # %% [markdown]
+# Draw: show_spans({"says": [(name, at, at + 1) for name, at in zip("G0 G1 G2 G2 R2 G1 R1 G0 R0".split(), [0, 2, 4, 6, 8, 9,
+# 11, 12, 14])], **{f"unit {unit}": [(f"F{unit}", 2 * unit, 2 * unit + 2), (f"B{unit}", 12 - 3 * unit, 14 - 3 * unit)] for
+# unit in range(3)}}) | One step of three units. G gathers a unit, R scatters a gradient. A unit is there for the length of
+# its bars, once in forward and once in backward.
+#
 # **Write `Unit(module, group=None)`**, a module that is called as `module` is, with the same results.
 #
 # - Every rank has the same `module`, of parameters of one dtype. A parameter may be used at two places, or not at all. It
