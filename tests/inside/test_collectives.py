@@ -4,6 +4,9 @@ import torch
 import torch._dynamo  # DDP would import it in every rank, which takes seconds
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 from torch.nn.parallel import DistributedDataParallel
 
 from grader.inside.instruments.collectives import watch_collectives
@@ -63,3 +66,55 @@ def test_the_reducer_of_ddp_is_seen():
         return seen.events
 
     assert on_ranks(2, body) == [(("all_reduce", 32),)] * 2
+
+
+def on_a_mesh(do):
+    """Return what rank 0 of two says while it does `do(mesh)`."""
+
+    def body(rank):
+        with watch_collectives() as seen:
+            do(init_device_mesh("cpu", (2,)))
+        return seen.events
+
+    return on_ranks(2, body)[0]
+
+
+def test_what_a_dtensor_redistributes_is_seen():
+    def do(mesh):
+        torch.relu(DTensor.from_local(torch.ones(4, 4), mesh, [Partial()], run_check=False))
+        rows = DTensor.from_local(torch.ones(2, 4), mesh, [Shard(0)], run_check=False)
+        rows.redistribute(mesh, [Replicate()])
+
+    assert on_a_mesh(do)[-2:] == (("all_reduce", 64), ("all_gather_into_tensor", 32))
+
+
+def test_what_fsdp_says_is_seen():
+    def do(mesh):
+        layers = nn.Sequential(nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False))
+        for layer in layers:
+            fully_shard(layer, mesh=mesh, reshard_after_forward=True)
+        layers(torch.ones(1, 4)).sum().backward()
+
+    gather, scatter = ("all_gather_into_tensor", 32), ("reduce_scatter_tensor", 64)
+    said = [event for event in on_a_mesh(do) if event in (gather, scatter)]
+    assert said.count(gather) == 4 and said.count(scatter) == 2
+
+
+class Talkative(torch.Tensor):
+    """A subclass whose every operator is an all-reduce."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        dist.all_reduce(args[0].inner)
+        return args[0]
+
+
+def test_what_a_subclass_says_is_seen():
+    assert on_a_mesh(lambda mesh: Talkative(torch.ones(3)) * 2)[-1] == ("all_reduce", 12)

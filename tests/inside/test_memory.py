@@ -113,3 +113,14 @@ def test_the_meta_device_can_be_left_out():
         with watch_memory(meta=meta) as memory:
             torch.empty(8, 9, device="meta").t().contiguous().view(9, 8)
         assert memory.new_bytes == seen * 2
+
+
+def test_a_storage_that_is_emptied_and_filled_again():
+    with watch_memory() as memory:
+        x = torch.ones(100)
+        x.untyped_storage().resize_(0)
+        torch.ones(1)
+        assert memory.live_bytes == 0
+        x.untyped_storage().resize_(100 * FLOAT)
+        x.data.fill_(2)
+        assert memory.live_bytes == memory.peak_bytes == 100 * FLOAT
