@@ -429,6 +429,10 @@ def first_average():
 predict(..., first_average)
 
 # %% [markdown]
+# Draw: show_curves({name: [(k, 2 * (1 - 0.9**k) / (1 if name == "as it is" else 1 - 0.9**k)) for k
+# in range(1, 41)] for name in ("as it is", "divided")}, "step", "average") | Forty losses of 2. What
+# rises is the average's own beginning.
+#
 # And what does it cost to look? `total += loss.item()` makes the device wait in each step. `total += loss` does not,
 # and `total` requires grad: it holds the graph of every step. Between them lies a tensor without a graph:
 
@@ -595,6 +599,13 @@ log = [
 ]
 for kind, at, *rest in log:
     print(f"{at:4.1f}  {kind} {rest or ''}")
+
+# %% [markdown]
+# Draw: show_spans({"the loop": [("waits 1", 0, 1), ("hands over 1", 1, 2), ("waits 2", 4, 7),
+# ("hands over 2", 7, 8)], "the device": [("step 1", 1, 6), ("step 2", 7, 9)]}, "s") | The same log.
+# From 6 to 7 the device has nothing to do.
+#
+# Which part of these nine seconds is a rate over, then? It depends on where one begins to measure.
 
 # %% [markdown] exercise="throughput"
 # title: From a log to samples a second
@@ -830,8 +841,8 @@ grade("grad_norms")
 # %% [markdown] sitting="inside"
 # question: What went on inside the model while it trained?
 # reached: >-
-#   Hooks see what modules return, at the moment at which they return it; a dispatch mode sees every operator, forward
-#   and backward. Both compute a statistic at once, keep that and nothing else, and go again.
+#   Hooks see what modules return, at the moment at which they return it. They compute a statistic at
+#   once, keep that and nothing else, and go again. Which units are dead, only all of the data tell.
 
 # %% [markdown]
 # ## A hook that keeps
@@ -1029,6 +1040,11 @@ for count in (32, 100, 1000):
     print(f"silent on the first {count:>4} samples:", int((~fired[:count].any(0)).sum()))
 
 # %% [markdown]
+# Draw: show_cells({f"unit {unit}": fired[:, unit].view(10, 100).any(1).tolist() for unit in
+# fired.sum(0).argsort(stable=True)[:8].tolist()}, [f"{100 * part}…" for part in range(10)],
+# bare=True) | The eight most silent units: coloured where one fires for any of a hundred samples.
+# Which of them are dead?
+#
 # To ask over all data means to run the model over all data: in eval mode, lest dropout make zeros of its own and batch norm
 # move. And then to put the modes back. **All of them**: a model may have parts that stay in eval mode while the rest trains.
 #
@@ -1132,6 +1148,12 @@ def dead_units(
 # %% grade="dead_units"
 grade("dead_units")
 
+# %% [markdown] sitting="nonfinite"
+# question: Which operator made the first NaN?
+# reached: >-
+#   The first that had no NaN among its arguments and one in its result. A dispatch mode sees every
+#   operator, forward and backward, and which was the first can be counted without a read.
+
 # %% [markdown]
 # ## Where the first NaN was made
 #
@@ -1160,6 +1182,12 @@ print("what modules return is finite:", finite)
 # is a mistake. A mask for attention is made of $-\infty$ on purpose. `torch.empty` returns what was
 # in memory before, and that may be anything.
 #
+# Draw: show_cells({name: [(f"{value:.2g}", "NaN" if math.isnan(value) else "infinity" if
+# math.isinf(value) else "finite") for value in values.tolist()] for x in
+# [torch.tensor([-1.0, 0.0, 1.0])] for name, values in (("`x`", x), ("`x.log()`", x.log()),
+# ("`x.log().exp()`", x.log().exp()))}) | `log` made a NaN and an infinity. `exp` made neither: the
+# one it handed on, and the other it hid.
+#
 # **Predict.** Is a sum a good test? All elements of `x` are finite. Is `x.sum()`? Write `True` or `False`.
 
 
@@ -1182,7 +1210,7 @@ predict(..., sum_is_finite)
 
 # %% [markdown] exercise="first_nonfinite"
 # title: Find the operator that made the first NaN
-# minutes: 45
+# minutes: 60
 # difficulty: 4
 # points: 17
 # prerequisites: []
@@ -1377,6 +1405,11 @@ for (phase, category), event in sorted(kinds.items()):
 #                        ↑ [memory] +96                          belongs to the innermost
 # ```
 #
+# Draw: show_spans({"step": [("step", 0, 20)], "its calls": [("linear", 1, 9), ("relu", 9, 13),
+# ("backward", 14, 19)], "theirs": [("t", 2, 3), ("addmm", 3, 8), ("clamp_min", 10, 12)]}, "µs") |
+# A step of 20 µs with made-up times. Its calls take 8, 4 and 5 µs, so 3 are its own. Of `relu`, 2
+# are.
+#
 # A call's **own time** (`self_cpu_time_total` in PyTorch) is its duration without those of the calls directly inside it.
 #
 # **Predict.** Here are the durations of all calls, summed, divided by the step's. Is it 1, less than 1, or
@@ -1398,6 +1431,10 @@ predict(..., sum_of_durations)
 #
 # The clock of a trace may count from when the machine was started. A machine that has been up for two
 # months stands at 5 000 000 000 000 µs. With three decimals that is 16 digits, and a `float` has 15.95 of them.
+#
+# Draw: show_bars({name: round(math.ulp(days * 86_400e6) * 1000, 3) for name, days in (("a week", 7),
+# ("two months", 60), ("two years", 730))}, "ns") | How far apart neighbouring `float`s are, in
+# microseconds since the machine was started.
 #
 # **Predict.** A call begins at 4721002461840.854 and takes 7.141 µs; the next one begins when it ends, at
 # 4721002461847.995. In `float`s, is the end of the first the begin of the second?
@@ -1600,8 +1637,14 @@ if written("read_trace"):
 #
 # All have `name`, `pid` and `tid`. Times are microseconds.
 #
+# Draw: show_spans({"worker": [("load 0", 0, 4), ("load 1", 4, 8), ("load 2", 8, 12)], "main":
+# [("step 0", 4, 7), ("step 1", 8, 11), ("step 2", 12, 15)]}, "ms") | What such a file looks like
+# when it is drawn: a line for each thread. An arrow would lead from each `load` to its `step`.
+#
 # Such a file is opened when something went wrong. So it has to be there then: whatever was raised, and with what was still going
-# on. **Predict.** A training logs its loss into a trace with `json.dumps`, and the loss is NaN. What is
+# on.
+#
+# **Predict.** A training logs its loss into a trace with `json.dumps`, and the loss is NaN. What is
 # written, and is that JSON, by [the standard](https://www.rfc-editor.org/rfc/rfc8259#section-6)?
 
 
@@ -1805,6 +1848,11 @@ print(
 print("data:  ", WRITTEN_BY_TORCH[12:-4])
 
 # %% [markdown]
+# Draw: show_cells({f"from {row}": [(f"{byte:02x}", "length" if at < 8 else "data" if 12 <= at < 38
+# else "checksum") for at, byte in enumerate(WRITTEN_BY_TORCH) if at // 8 * 8 == row] for row in
+# range(0, 42, 8)}) | The record, eight bytes a line: its length, a checksum, the data, and a
+# checksum again.
+#
 # Why a checksum of the length alone? A reader that trusts a broken length takes a wild number of bytes
 # for data, and everything behind them is lost. With the first checksum it knows whether it may skip the
 # data to the next record.
@@ -1979,6 +2027,10 @@ predict(..., comes_back)
 # the numbers tells which ones count. So the second file says it: an event with a step and
 # `SessionLog(START)` means that everything from this step on, in what was read before, is void.
 # `SummaryWriter(purge_step=5)` writes it.
+#
+# Draw: show_cells({"first file": [(str(step), "counts" if step < 5 else "void") for step in
+# range(10)], "second file": [""] * 4 + [("START 5", "mark")] + [(str(step), "counts") for step in
+# range(5, 10)]}) | Ten steps in two files. The mark in the second makes five of the first void.
 
 # %% [markdown] exercise="EventWriter"
 # title: Write an event file
@@ -2131,12 +2183,24 @@ def calls_of_a_hook():
 
 predict(..., calls_of_a_hook)
 
+# %% [markdown]
+# What was computed again was not another call of the model. A hook on the model itself tells the two
+# apart: it runs when a call begins and when it ends, and backward is neither.
+#
+# And when does one read? Values wait on the device until some have come together. Eight steps with
+# `every=3` are three reads: after the third step, after the sixth, and at the end, for the two that
+# still wait.
+#
+# Draw: show_cells({"events that wait": [(str((step - 1) % 3 + 1), "waiting") for step in range(1,
+# 9)] + [("2", "waiting")], "one read": [step in (3, 6, 9) for step in range(1, 10)]}, [f"step
+# {step}" for step in range(1, 9)] + ["the end"]) | What waits at the end of each step, and when all
+# of it is read at once.
+
 # %% [markdown] exercise="recorder"
 # title: Build a flight recorder that cannot be noticed
 # minutes: 75
 # difficulty: 5
 # points: 15
-# short: true
 # prerequisites: [EventWriter, Tracer]
 # teaches: >-
 #   the observer's contract as a whole: record a run that you do not see, read seldom, keep nothing, leave nothing, go on where a
