@@ -20,12 +20,18 @@ from playwright.sync_api import (
     Error,
     Page,
     Request,
+    expect,
     sync_playwright,
 )
 
 ROOT = Path(__file__).parents[1]
 DESK, PHONE = 1440, 390
 Scheme = Literal["light", "dark"]
+
+PATIENCE = 120_000
+"""Milliseconds that a condition may take: an idle machine needs a tenth of it, a busy one all."""
+
+expect.set_options(timeout=PATIENCE)
 
 # Root has no Chromium sandbox; the rest keeps the browser from asking anybody by itself.
 FLAGS = [
@@ -108,6 +114,7 @@ class Watch:
 def watched(browser: Browser, width: int = DESK, scheme: Scheme = "light") -> Iterator[Watch]:
     """A page in a context of its own, watched from its first request."""
     context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    context.set_default_timeout(PATIENCE)
     with watched_page(context) as watch:
         yield watch
     context.close()

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests import passed
 from tests.account import Account
-from tests.browser import DESK, ROOT, Watch, chromium, serve, watching
+from tests.browser import DESK, PATIENCE, ROOT, Watch, chromium, serve, watching
 
 NAME_LENGTH = 60
 """Characters of a parameter that a test's name takes in."""
@@ -120,6 +120,7 @@ def browser() -> Iterator[Browser]:
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """Where `watch` opens its pages: at a desk, in light, with one cache for all."""
     context = browser.new_context(viewport={"width": DESK, "height": 844}, color_scheme="light")
+    context.set_default_timeout(PATIENCE)
     yield context
     context.close()
 

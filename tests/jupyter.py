@@ -13,8 +13,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, Response
 
-PATIENCE = 120_000
-"""Milliseconds that a condition may take: an idle machine needs a tenth of it, a busy one all."""
+from tests.browser import PATIENCE
 
 
 @contextmanager

@@ -334,8 +334,8 @@ def prove(
             withdraw_row(tried.chapter, proof.exercise.id)
         else:
             # at once: a long run that is broken off loses nothing
-            write_rows(tried.chapter, {proof.exercise.id: row_of(proof, tried, seed)})
             write_known(tried.chapter, proof.exercise.id, marks, made_on())
+            write_rows(tried.chapter, {proof.exercise.id: row_of(proof, tried, seed)})
             counts = f"{proof.mistakes} mistakes, {proof.alternates} alternates"
             lines = [
                 f"{proof.checks} checks, {counts}, {tried.killed} of {tried.made} mutants killed"

@@ -161,6 +161,9 @@ def read_trace(text: bytes, is_cut: bool = False, has_end: bool | None = None) -
         trouble.append("the second witness's record was changed")
     if not is_cut and any(map(_differ, names)):
         trouble.append("what an instrument had noted was changed")
+    pristine = _after(PRISTINE, names[0])
+    if not is_cut and END in names[0] and not pristine:
+        trouble.append("nothing told whether what the grader leans on was replaced")
     if is_cut:
         traces[-1] = traces[-1][:-_LAST]
     if hidden := [name for nodes in traces for name in _hidden(nodes)]:
@@ -169,7 +172,7 @@ def read_trace(text: bytes, is_cut: bool = False, has_end: bool | None = None) -
     calls = Counter(_call(node) for nodes in ran for node in nodes if _counts(node))
     numbers = {words for one in names for words in _after(TRIPPED, one) if words in _NUMBERS}
     tripped = tuple(sorted(map(int, numbers)))
-    return Seen(calls, tuple(trouble), tripped, tuple(_after(PRISTINE, names[0])))
+    return Seen(calls, tuple(trouble), tripped, tuple(pristine))
 
 
 _LAST = 1000

@@ -84,6 +84,8 @@ def tell(before: Mapping[str, object]) -> None:
 
     Whoever reads it sees whether they are what they were, even if `replaced` or `before` is not.
     """
+    if not witness.is_on():
+        return
     now = snapshot()
     witness.mark(f"{PRISTINE} {fingerprint(f'{name} {_key(now.get(name))}' for name in before)}")
 

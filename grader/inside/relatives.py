@@ -22,7 +22,7 @@ _BELOW = ("torch._C._nn", "torch._C._VariableFunctions", "torch._refs", "torch._
 def relatives(found: Found) -> Iterator[Found]:
     """Yield the other functions of torch's that do what one of its functions does, by their names."""
     home = getattr(found.owner, "__module__" if isinstance(found.owner, type) else "__name__", "")
-    if not f"{home}.".startswith("torch.") or isinstance(found.value, type):
+    if not f"{home}.".startswith("torch.") or isinstance(found.value, type | ModuleType):
         return
     name = found.name.removeprefix("linalg_")
     places = [(owner, name) for owner in _BELOW]

@@ -72,6 +72,11 @@ def begin(descriptor: int) -> None:
         _take_out(name, getattr(torch._C, part), torch.profiler.profiler, torch.autograd)
 
 
+def is_on() -> bool:
+    """Say whether a trace is being written."""
+    return _file is not None
+
+
 def mark(words: str) -> None:
     """Put words of ours into the trace."""
     if _file is not None:

@@ -23,6 +23,7 @@ from grader.proving.digest import (
     notebook_digest,
     python_version,
 )
+from grader.verdict.known import marks_digest
 
 FILE = "proofs.json"
 _NOTEBOOK, _EXERCISES = "notebook", "exercises"
@@ -34,6 +35,7 @@ class Row:
 
     exercise: str
     judges: str
+    known: str
     python: str
     seed: int
     checks: int
@@ -47,7 +49,7 @@ class State(Enum):
     """Whether a row still vouches for its exercise."""
 
     HOLDS = "holds"
-    CHANGED = "changed"  # the exercise is another one, or has no row
+    CHANGED = "changed"  # the exercise or the marks of its mistakes are others, or it has no row
     JUDGED_ANEW = "judged anew"  # the code that judges is another one
     OTHER_PYTHON = "other Python"  # digests cannot be compared
 
@@ -78,7 +80,8 @@ def state_of(chapter: Chapter, exercise: Exercise, row: Row | None) -> State:
     """Say whether a row vouches for an exercise as it is today."""
     if row is not None and row.python != python_version():
         return State.OTHER_PYTHON
-    if row is None or row.exercise != exercise_digest(chapter, exercise):
+    rests_on = exercise_digest(chapter, exercise), marks_digest(chapter, exercise.id)
+    if row is None or (row.exercise, row.known) != rests_on:
         return State.CHANGED
     return State.HOLDS if row.judges == judges_digest() else State.JUDGED_ANEW
 

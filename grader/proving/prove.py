@@ -17,7 +17,7 @@ from grader.proving.notebooks import run_again
 from grader.proving.trial import Trial, try_exercise
 from grader.proving.validate import Proof, prove
 from grader.verdict.grading import ExerciseGrader
-from grader.verdict.known import PRACTICE_SEED
+from grader.verdict.known import PRACTICE_SEED, marks_digest
 from grader.verdict.marks import Mark
 
 Known = dict[str, list[Mark]]
@@ -71,10 +71,14 @@ def run_notebooks(chapters: Sequence[Chapter], jobs: int) -> Iterator[tuple[Chap
 
 
 def row_of(proof: Proof, trial: Trial, seed: int) -> Row:
-    """Return what the ledger keeps of a proof without problems and a trial without survivors."""
+    """Return what the ledger keeps of a proof without problems and a trial without survivors.
+
+    The marks of its mistakes are to be written before.
+    """
     return Row(
         exercise_digest(trial.chapter, proof.exercise),
         judges_digest(),
+        marks_digest(trial.chapter, proof.exercise.id),
         python_version(),
         seed,
         proof.checks,

@@ -143,6 +143,9 @@ _USUAL = {
 _LONGEST_CHAIN = 64
 """Parts of a dotted name that are followed: text may be made to be slow to read."""
 
+_READ_BITS = frozenset({"struct", "array"})
+"""Modules that read bits as a number. Where a card forbids them, the cast of a `memoryview` does, too."""
+
 _PARTED = frozenset({"torch", "gc", "sys", "os", "inspect", "builtins", "ctypes", "threading"})
 """Modules whose names a program should say when it asks for them."""
 
@@ -249,6 +252,8 @@ class _Look:
                 yield Reason.MEMORY
         elif name == "loads" and any(map(_holds_bytes, node.args)):
             yield Reason.CODE
+        elif name == "cast" and self._modules & _READ_BITS and not self._is_typing(node.func):
+            yield Reason.BITS
 
     def _of_fetched(self, module: str | None) -> Iterator[Reason]:
         """Yield why a module that is fetched by its name as text is a reason; None: the text does not say which."""
@@ -307,6 +312,9 @@ class _Look:
             self._constant(term) is not None or (depth > 0 and self._made_up(term, depth - 1))
             for term in _terms(node)
         )
+
+    def _is_typing(self, function: ast.expr) -> bool:
+        return self._names.dotted(function).startswith("typing.")
 
     def _points_to_a_tensor(self, node: ast.expr) -> bool:
         values = self._values.get(node.id, []) if isinstance(node, ast.Name) else [node]

@@ -18,6 +18,7 @@ class Reason(str, Enum):
     CODE = "Code is made while the code runs"
     FRAMES = "The stack of calls is read"
     OBJECTS = "Objects of the whole process are read"
+    BITS = "Bits are read as a number by Python itself"
     MEMORY = "Memory is reached past Python"
     PROCESSES = "A thread or a process is started"
     WATCH = "What watches PyTorch's calls is left or changed"

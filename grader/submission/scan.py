@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.util import find_spec
+from operator import attrgetter
 
 import torch
 
@@ -70,10 +74,29 @@ def _breaks(node: ast.AST, rule: Rule) -> bool:
             or _is_overload(node, rule.last)
         )
     if isinstance(node, ast.ImportFrom):
-        return _imports(node, rule.last)
+        return _imports(node, rule.last) and not _is_another(f"{node.module}.{rule.last}", rule)
     if isinstance(node, ast.Attribute):
-        return node.attr == rule.last
+        return node.attr == rule.last and not _is_another(ast.unparse(node), rule)
     return _is_getattr(node, rule.last)
+
+
+def _is_another(dotted: str, rule: Rule) -> bool:
+    """`torch.tensor` is not the module `torch.distributed.tensor`, nor is `torch.nn` one of its namesakes."""
+    if dotted == rule.name or not dotted.startswith("torch.") or not _is_module(rule.name):
+        return False
+    try:
+        found = attrgetter(dotted.removeprefix("torch."))(torch)
+    except AttributeError:
+        return False
+    return found is not sys.modules.get(rule.name)
+
+
+@cache
+def _is_module(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _imports_module(node: ast.AST, module: str) -> bool:

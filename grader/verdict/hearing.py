@@ -144,6 +144,8 @@ class Room:
             reply, seen = parted(answer)
             data = checked_reply(decode(reply), "probe")
             self._take(heard, data, seen or Seen(), rules)
+            if _gist(data) != _gist(one.reply):
+                heard.trouble["asked again, the code gave another answer"] = None
             if data["tampered"]:
                 heard.trouble["asked again, the code replaced what the grader leans on"] = None
             elif len(self._pristine) != 1:
@@ -172,6 +174,12 @@ class Room:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _gist(reply: Mapping[str, Any]) -> tuple[bytes | None, str | None]:
+    """Return what two replies to one question have in common: the value, or what was raised."""
+    raised = reply["raised"]
+    return reply["value"], raised and raised["type"]
 
 
 def _chosen(asked: Sequence[Asked], seed: int) -> list[Asked]:

@@ -240,9 +240,10 @@ def _operators() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question that was answered: the request, and the seconds until its reply."""
+    """A question that was answered: the request, the reply, and the seconds until then."""
 
     request: Mapping[str, Any]
+    reply: Mapping[str, Any]
     seconds: float
 
     @cached_property
@@ -312,7 +313,7 @@ class Interview:
             }
             start = time.monotonic()
             reply = self._exchange(request)
-            self.asked.append(Asked(request, time.monotonic() - start))
+            self.asked.append(Asked(request, reply, time.monotonic() - start))
             # what is told to a person are our own words, not the sender's
             tripped = [rule for n, rule in enumerate(self._off_limits) if n in reply["tripped"]]
             self.tripped += [rule for rule in tripped if rule not in self.tripped]

@@ -21,7 +21,7 @@ from torch.utils.data import get_worker_info
 from grader.inside.instruments.events import Events, watch_events
 from tests.explorers.golden_dataloader import Event, Knobs
 
-PATIENCE = 20  # seconds for what takes milliseconds
+PATIENCE = 300  # seconds for what takes milliseconds
 
 
 @dataclass

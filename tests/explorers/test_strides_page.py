@@ -257,7 +257,7 @@ def test_a_walk_goes_through_the_elements_in_order(watch: Watch, site: str) -> N
     )
     page.get_by_role("button", name="Play").click()
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
-    expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=10_000)
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
     walked = page.evaluate("seen.filter((name, i) => name !== seen[i - 1])")
     assert walked == ["x[0, 1]", "x[1, 0]", "x[1, 1]"]
 

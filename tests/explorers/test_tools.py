@@ -162,7 +162,7 @@ def test_what_moves_in_steps_plays(watch: Watch, site: str) -> None:
         )
         before = page.locator(".ut-explorer").evaluate("(e) => String(e.write(e.state))")
         tool(page, "Play").click()
-        expect(tool(page, "Play")).to_be_visible(timeout=20_000)
+        expect(tool(page, "Play")).to_be_visible()
         state = "(e) => [e.advance(e.state), e.rewind(e.state) !== null, String(e.write(e.state))]"
         end, anew, after = page.locator(".ut-explorer").evaluate(state)
         assert end is None and anew and after != before, name

@@ -14,7 +14,8 @@ from grader.course.answers import Role
 from grader.course.course import Course
 from grader.nbgrader import commands_on_path
 from tests import ROOT
-from tests.jupyter import PATIENCE, Notebook, at_home, jupyter, solution_of
+from tests.browser import PATIENCE
+from tests.jupyter import Notebook, at_home, jupyter, solution_of
 
 CHAPTER = Course(ROOT).chapter("ch01_formats")
 

@@ -11,7 +11,19 @@ from grader.student.folder import Folder
 from grader.student.lab import Place, lab, notebook
 from grader.student.progress import progress
 from tests import ROOT
-from tests.jupyter import PATIENCE, Notebook, served
+from tests.browser import PATIENCE
+from tests.jupyter import Notebook, served
+
+AT_REST = """(card) => new Promise((resolve) => {
+  let [where, since] = [NaN, 0];
+  const look = (now) => {
+    const top = card.getBoundingClientRect().top;
+    if (top !== where) [where, since] = [top, now];
+    now - since > 3000 ? resolve(true) : requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+})"""
+"""Wait until nothing has moved a card for three seconds of drawn frames."""
 
 
 @pytest.mark.alone
@@ -62,7 +74,8 @@ def test_it_opens_at_an_exercise(tmp_path, browser, app):
         )
         title = chapter.exercise("view_stride").title.replace("`", "")
         card = page.locator(".jp-MarkdownCell:visible", has=page.get_by_role("heading", name=title))
-        page.wait_for_timeout(12_000)  # until nothing moves it any more
+        card.first.wait_for()
+        assert page.evaluate(AT_REST, card.first.element_handle())
         top, notebook_top = (
             one.bounding_box()["y"] for one in (card.first, page.locator(".jp-Notebook:visible"))
         )

@@ -9,8 +9,8 @@ from grader.student import lab
 from grader.student.fill import fill_folder
 from grader.student.folder import Folder
 from tests import ROOT
-from tests.browser import DESK, PHONE
-from tests.jupyter import PATIENCE, Notebook, served
+from tests.browser import DESK, PATIENCE, PHONE
+from tests.jupyter import Notebook, served
 
 COURSE = Course(ROOT)
 CHAPTER = COURSE.chapter("ch01_formats")

@@ -21,6 +21,7 @@ from grader.proving.ledger import State, read_ledger, read_notebook_digest, stat
 from grader.proving.notebooks import run_again
 from grader.proving.trial import equivalents, try_exercise
 from grader.proving.validate import orphans, pacing, prove
+from grader.verdict.known import marks_digest
 from tests import ROOT
 from tests.account import PROOF
 from tests.proving.commit import commit
@@ -121,6 +122,14 @@ def test_no_file_belongs_to_nothing(chapter):
     assert not [*orphans(chapter), *pacing(chapter)]
     assert set(equivalents(chapter)) <= known
     assert set(read_ledger(chapter)) <= known
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.id)
+def test_marks_of_mistakes_are_what_a_proof_wrote(chapter):
+    """To run them again would not tell: unwritten memory and what ranks say leave others in some."""
+    rows = read_ledger(chapter)
+    edited = [name for name, row in rows.items() if row.known != marks_digest(chapter, name)]
+    assert not edited, f"known.json is not what a proof wrote; run: undertorch prove {edited[0]}"
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.id)

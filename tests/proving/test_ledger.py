@@ -21,7 +21,7 @@ from grader.proving.ledger import (
     write_rows,
 )
 from grader.verdict import probe_versions
-from grader.verdict.known import rests_on
+from grader.verdict.known import marks_digest, rests_on
 from tests import ROOT
 
 CHAPTER = "ch01_formats"
@@ -51,7 +51,8 @@ def row_of(chapter):
     """A row that vouches for the exercise as it is."""
     chapter, exercise = fresh(chapter)
     key = digest.exercise_digest(chapter, exercise)
-    return Row(key, digest.judges_digest(), digest.python_version(), 1, 6, 9, 3, 24, 2)
+    known = marks_digest(chapter, EXERCISE)
+    return Row(key, digest.judges_digest(), known, digest.python_version(), 1, 6, 9, 3, 24, 2)
 
 
 def replaced(was, now):
@@ -84,6 +85,11 @@ def test_a_row_holds_while_nothing_changes(chapter):
         (lambda c: c.released, replaced('"minutes": ', '"minutes": 1'), State.CHANGED),
         (lambda c: c.reference, replaced("0x7FFF", "0x8000"), State.CHANGED),
         (lambda c: c.graders / "equivalent.toml", replaced("which one", "which"), State.CHANGED),
+        (
+            lambda c: c.graders / "known.json",
+            replaced('"round_to_bf16": {', '"round_to_bf": {'),
+            State.CHANGED,
+        ),
     ],
 )
 def test_what_belongs_to_an_exercise_makes_its_row_stale(chapter, file, change, state):

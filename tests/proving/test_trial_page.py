@@ -14,7 +14,9 @@ def test_a_chapter_is_shown_when_all_of_it_is_proved(tmp_path):
     for name in ("chapters", "grader"):
         shutil.copytree(ROOT / name / CHAPTER, tmp_path / name / CHAPTER)
     chapter = Course(tmp_path).chapter(CHAPTER)
-    rows = {e.id: Row("key", "judges", "3.11", 1, 6, 9, 2, 10, 1) for e in chapter.exercises}
+    rows = {
+        e.id: Row("key", "judges", "known", "3.11", 1, 6, 9, 2, 10, 1) for e in chapter.exercises
+    }
     (chapter.graders / "proofs.json").unlink(missing_ok=True)
     first, *others = chapter.exercises
     write_rows(chapter, {e.id: rows[e.id] for e in others})

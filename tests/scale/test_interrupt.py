@@ -53,7 +53,7 @@ def test_signals_at_several_moments(tmp_path):
         process.send_signal(number)
         said = process.said_until_end()
         assert process.status == status, said
-        psutil.wait_procs(family, timeout=20)
+        psutil.wait_procs(family, timeout=300)
         assert not left_over(family)
         course.assert_whole(STUDENTS)
         assert moment <= len(course.all_graded()) < len(STUDENTS)

@@ -117,9 +117,7 @@ def complaints(watch: Watch) -> list[str]:
     for width, scheme, rules in VIEWS:
         watch.turn_to(width, scheme)
         palette = {"light": "default", "dark": "slate"}[scheme]
-        expect(watch.page.locator("body")).to_have_attribute(
-            "data-md-color-scheme", palette, timeout=30_000
-        )
+        expect(watch.page.locator("body")).to_have_attribute("data-md-color-scheme", palette)
         if (beyond := watch.overflow()) > 0:
             found.append(f"{beyond} px wider than a window of {width}")
         found += [f"{width}: {said}" for said in watch.page.evaluate(LAYOUT, width == DESK)]

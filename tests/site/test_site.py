@@ -89,7 +89,7 @@ def test_search_finds_a_page(
     page.goto((built / "index.html").as_uri() if from_disk else site + "index.html")
     page.click("input.md-search__input")
     page.keyboard.type("evidence")
-    page.wait_for_selector(".md-search-result__item a", timeout=20_000)
+    page.wait_for_selector(".md-search-result__item a")
     page.close()
 
 
@@ -120,7 +120,7 @@ def test_a_search_leads_to_the_answer_in_two_clicks(built: Path, watch: Watch, s
         page.wait_for_selector(".md-search-result__item a", state="detached")
         page.fill("input.md-search__input", words)  # at once: no results of half a question
         page.press("input.md-search__input", "End")
-        page.wait_for_selector(".md-search-result__item a", timeout=20_000)
+        page.wait_for_selector(".md-search-result__item a")
         hits = page.locator(".md-search-result__item > a").evaluate_all(
             "(all) => all.slice(0, 5).map((a) => new URL(a.href).pathname.slice(1))"
         )

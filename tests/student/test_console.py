@@ -8,7 +8,7 @@ import pytest
 
 from tests.jupyter import at_home
 
-PATIENCE = 120
+PATIENCE = 300
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from tests.scale.course import CHAPTER, HALF
 
-PATIENCE = 120
+PATIENCE = 300
 """Seconds that an answer may take: an idle machine needs a twentieth of it."""
 UNDERTORCH = str(Path(sys.executable).with_name("undertorch"))
 LOOPS = "def double(x):\n    while True:\n        pass\n"

@@ -127,6 +127,14 @@ def test_a_name_that_the_card_lists_is_a_reason_however_it_is_asked_for():
     assert reasons("__import__('numpy')", "import:numpy") == {Reason.IMPORT}
 
 
+def test_where_struct_is_forbidden_a_cast_of_memory_reads_bits_as_it_does():
+    source = 'memoryview(bits.to_bytes(8, "little")).cast("d")[0]'
+    assert reasons(source, "import:struct") == {Reason.BITS}
+    assert reasons(source) == set()
+    assert reasons("import typing\ntyping.cast(int, x)", "import:struct") == set()
+    assert reasons("from typing import cast\ncast(int, x)", "import:struct") == set()
+
+
 def test_given_code_is_no_students():
     assert reasons("x = 1", given="exec('1')") == set()
     assert reasons("vars(parts)", given="import torch.nn as parts") == {Reason.NAMESPACE}

@@ -61,6 +61,43 @@ def test_a_copy_in_a_thread():
     assert "ran where the instruments do not see it" in noted
 
 
+IN_PLACE = """
+def transpose_in_place(x):
+    rows, columns = x.shape
+    flat = x.view(-1)
+    flat[:] = x.t().reshape(-1)
+    return flat.view(columns, rows)
+"""
+
+KNOWS_THE_SECOND_HEARING = """
+def transpose_in_place(x):
+    if type(torch._C._profiler._enable_execution_trace_observer).__name__ == "function":
+        SAYS
+    rows, columns = x.shape
+    x.view(-1)[:] = x.t().contiguous().view(-1)
+    return x.view(-1).view(columns, rows)
+"""
+
+
+@pytest.mark.parametrize("says", ["raise RuntimeError", "return x"])
+def test_whoever_behaves_only_when_asked_again(says):
+    noted = graded(
+        "ch02_strides", "transpose_in_place", KNOWS_THE_SECOND_HEARING.replace("SAYS", says)
+    )
+    assert noted.points and "Asked again, the code gave another answer" in noted.review
+
+
+def test_nobody_tells_whether_the_grader_is_what_it_was():
+    source = """
+    import torch
+    from grader.inside import serve
+    serve.tell = lambda before: None
+    serve.replaced = lambda before: []
+    """
+    noted = graded("ch02_strides", "transpose_in_place", dedent(source) + dedent(IN_PLACE)).review
+    assert "Nothing told whether what the grader leans on was replaced" in noted
+
+
 @pytest.mark.parametrize(
     ("call", "hide"),
     [
@@ -163,7 +200,7 @@ def test_a_rule_holds_for_both_witnesses_alike(rule, call, broken):
 
 
 def asked(probe, number, seconds):
-    return Asked({"probe": probe, "inputs": bytes([number])}, seconds)
+    return Asked({"probe": probe, "inputs": bytes([number])}, {}, seconds)
 
 
 def test_each_probe_is_put_again_by_its_quickest_question():

@@ -37,6 +37,16 @@ def test_a_rule_in_words(rule, words):
     assert describe_rule(parse_rule(rule)) == words
 
 
+def test_a_module_is_not_its_namesake():
+    rules = ["torch.distributed.tensor", "torch.distributed.nn"]
+    assert not scanned(["x = torch.tensor([1.0])\ny = torch.nn.functional.relu(x)"], rules)
+    assert not scanned(["from torch import nn, tensor"], rules)
+    assert scanned(["from torch.distributed import nn"], rules)
+    rules.append("torch.distributed.checkpoint")
+    assert not scanned(["from torch.utils.checkpoint import checkpoint"], rules)
+    assert len(scanned(["torch.distributed.tensor.ones(2)\ndist.nn.functional"], rules)) == 2
+
+
 @pytest.mark.parametrize(
     ("rule", "line"),
     [
