@@ -100,6 +100,12 @@ def test_positions(dead, rng):
 def test_below_zero(dead, rng):
     """A unit whose numbers are below 0 is not dead."""
     compare(dead, rng, batches_of(rng, [6, 6], [5]), kind="leaky")
+    weights, _ = layer(rng)
+    (x,) = batches_of(rng, [3], [5])
+    both = torch.cat([x, -x])
+    got = dead.ask(weights, torch.zeros(12), "relu", [both], False, {"0.inner.0": 1}).value
+    what = "The dead units of a layer without bias, on samples and on their negatives."
+    assert_equal(got, {"0.inner.0": []}, what)
 
 
 def test_at_once(dead, rng):

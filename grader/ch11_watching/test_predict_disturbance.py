@@ -64,6 +64,8 @@ def test_graph(predicted, rng):
 def test_bytes(predicted, rng):
     """Which storages stay alive, each counted once."""
     fixed = [
+        [("row", "a", "hidden"), ("append", "a")],
+        [("detach", "a", "grad"), ("append", "grad"), ("append", "a")],
         [("row", "a", "hidden"), ("append", "a"), ("detach", "b", "hidden"), ("append", "b")],
         [("row", "a", "batch"), ("clone", "b", "a"), ("append", "b"), ("append", "batch")],
         [("data", "a", "weight"), ("append", "a"), ("append", "grad"), ("append", "loss")],
@@ -89,9 +91,13 @@ def test_writes(predicted, rng):
 def test_the_model_and_chance(predicted, rng):
     """Random numbers, `eval()` and forward passes on the side, within `no_grad` and `fork_rng`."""
     fork, no_grad = ("enter", "fork_rng"), ("enter", "no_grad")
-    fixed = [
+    fixed = [  # the plain ones first: they tell known mistakes apart
+        [("sample",)],
+        [("forward",)],
         [fork, ("randperm",), ("exit",)],
         [fork, ("sample",), ("exit",)],
+        [no_grad, ("forward",), ("exit",)],
+        [fork, ("forward",), ("exit",)],
         [fork, no_grad, ("forward",), ("exit",), ("exit",)],
         [("eval",), ("forward",), ("train",)],
         [no_grad, ("eval",), ("forward",), ("exit",)],
