@@ -4,6 +4,10 @@
 # A hook that only looks leaves the run as it is.
 #
 # Unless it draws a random number. Dropout draws from the same generator, and from there on every mask is another.
+import torch
+from torch import nn
+
+
 def masks(look):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
@@ -19,6 +23,7 @@ print(torch.equal(whole, sampled))
 # A dispatch mode sees each time that a value is read.
 #
 # It sees `item` and `float`. `tolist` and `print` copy from memory without an operator.
+import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
@@ -39,6 +44,9 @@ for read in (lambda: float(x[0]), lambda: x.tolist(), lambda: str(x)):
 # `clip_grad_norm_` makes a NaN harmless.
 #
 # It makes all gradients NaN: the norm is NaN, and every gradient is divided by it.
+import torch
+from torch import nn
+
 good, broken = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))
 good.grad, broken.grad = torch.ones(2), torch.tensor([1.0, float("nan")])
 nn.utils.clip_grad_norm_([good, broken], 1.0)
@@ -48,6 +56,8 @@ print(good.grad.tolist())
 # `detect_anomaly` finds the first NaN.
 #
 # Only one that a function of backward returns. It says nothing of a NaN in forward that gets no gradient, and nothing of infinities.
+import torch
+
 x = torch.tensor([-1.0, 0.0], requires_grad=True)
 with torch.autograd.set_detect_anomaly(True):
     hidden = x.detach().log()
@@ -59,6 +69,8 @@ print(hidden.tolist(), x.grad.tolist())
 # One large batch shows which units are dead.
 #
 # It shows which are silent on that batch. A unit that fires for one sample in a thousand is alive.
+import torch
+
 generator = torch.Generator().manual_seed(3)
 weight = torch.randn(200, 20, generator=generator) / 20**0.5
 bias = -2.0 + 0.3 * torch.randn(200, generator=generator)
@@ -69,6 +81,8 @@ print([int((~fired[:count].any(0)).sum()) for count in (32, 1000)])
 # Sort the profiler's table by total time, and you see where the time goes.
 #
 # Totals of parents contain their children's, so they sum to more than the run. Own times sum to just the run.
+import torch
+from torch import nn
 from torch.profiler import ProfilerActivity, profile, record_function
 
 model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -83,6 +97,9 @@ print(abs(sum(row.self_cpu_time_total for row in rows) / step - 1) < 0.001)
 # A hook that does nothing changes nothing.
 #
 # A backward hook on a module puts a node of its own into the graph. The output is a view of it then, and may not be written to in place.
+import torch
+from torch import nn
+
 model = nn.Linear(2, 2)
 before = type(model(torch.ones(1, 2)).grad_fn).__name__
 model.register_full_backward_hook(lambda module, gradients, more: None)
@@ -97,6 +114,8 @@ except RuntimeError as error:
 # A forward hook is called once in a training step.
 #
 # In a checkpointed block it is called again during backward, up to the last layer that something was saved for. What it counts there, it counts twice.
+import torch
+from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 block, calls = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)), []

@@ -243,7 +243,7 @@ print(
 #
 # Give what draws a generator of its own, evaluate in eval mode, put back each module's mode. Then compare two runs bit by bit: with a fixed seed on a CPU they are equal.
 #
-# Go on: ch11_watching#the-observer-s-contract, ch11_watching#predict_disturbance, myths#looking-draws-nothing
+# Go on: ch11_watching#the-observers-contract, ch11_watching#predict_disturbance, myths#looking-draws-nothing
 import torch
 from torch import nn
 
