@@ -171,9 +171,9 @@ print("afterwards:", f"{weight.grad.norm().item():.3f}")
 #
 # Look for the first operator with no NaN among its arguments and one in its result. A `TorchDispatchMode` sees every operator, forward and backward. All later ones only hand it on.
 #
-# `torch.autograd.detect_anomaly()` answers less: it looks at what functions of backward return. It says nothing of a NaN in forward that gets no gradient, and nothing of infinities, from which most NaNs are made. Module hooks miss what happens between modules.
+# `torch.autograd.detect_anomaly()` answers less: it looks at what functions of backward return. It says nothing of a NaN in forward that gets no gradient, and nothing of infinities, from which many NaNs are made. Module hooks miss what happens between modules.
 #
-# Usual makers: `log` and `sqrt` at or below 0 (`sqrt` at 0 is fine in forward, not in backward), `0 / 0`, `inf - inf`, a row of a softmax that is all masked, half precision beyond 65504.
+# Usual makers: `log` and `sqrt` below 0, `0 / 0`, `inf - inf`, a row of a softmax that is all masked. And of infinities: `log` at 0, `sqrt` at 0 in backward, half precision beyond 65504.
 #
 # Look: autograd/graph#code=x = torch.zeros(2, requires_grad=True);y = x.sqrt();loss = y.sum();loss.backward()&line=3 | Forward is finite. In backward, `sqrt` divides by its result, which is 0.
 #
@@ -239,7 +239,7 @@ print(
 # %% logging-changes-my-results
 # Why do my results change when I add logging or validation?
 #
-# Something in it is not only looking. The usual ones: it draws random numbers (`randperm` for a sample, a second `DataLoader` with `shuffle=True`), so dropout and shuffling get others from there on. It calls the model in training mode, which moves batch norm's running statistics; `no_grad` does not prevent that. It leaves the model in `eval()`. It writes in place into a detached tensor, which shares its memory with the original. Or it needs memory, and something else gives way.
+# Something in it is not only looking. The usual ones: it draws random numbers (`randperm` for a sample, a second `DataLoader` with `shuffle=True`), so dropout and shuffling get others from there on. It calls the model in training mode, which moves batch norm's running statistics; `no_grad` does not prevent that. It leaves the model in `eval()`. It writes in place into a detached tensor, which shares its memory with the original.
 #
 # Give what draws a generator of its own, evaluate in eval mode, put back each module's mode. Then compare two runs bit by bit: with a fixed seed on a CPU they are equal.
 #
