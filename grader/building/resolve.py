@@ -15,7 +15,7 @@ import torch
 
 from grader.course.rules import Rule, RuleKind
 
-ELSEWHERE = frozenset({"opt_einsum", "torchvision"})
+ELSEWHERE = frozenset({"onnx", "opt_einsum", "tensorboard", "torchvision"})
 """Modules that a student's machine may have and this one need not."""
 
 _TORCH = f"torch {torch.__version__.split('+')[0]}"

@@ -1,0 +1,1 @@
+"""Chapter 11: probes, checks and known answers."""

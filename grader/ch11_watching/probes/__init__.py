@@ -1,0 +1,1 @@
+"""Chapter 11's probes: all of the chapter that runs beside a student's code."""
