@@ -11,6 +11,7 @@ from grader import (
     assert_equal,
     assert_holds,
     claimed,
+    compared,
     gate,
     points,
 )
@@ -107,6 +108,7 @@ def compare(run, right, begin, end, words):
             expected = list(range(begin, end + 1))
             assert_equal(steps, expected, f"The steps that rank {rank} took.")
         for step, loss in of_rank["losses"]:
+            compared(round(loss, 6), round(right[step - 1], 6))
             if not math.isclose(loss, right[step - 1], rel_tol=1e-8):
                 shown = (("expected", f"{right[step - 1]:.9g}"), ("got", f"{loss:.9g}"))
                 raise Mismatch(f"The loss of step {step} on rank {rank}.", (*rows, *shown))
