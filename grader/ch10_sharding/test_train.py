@@ -101,6 +101,7 @@ def compare(run, right, begin, end, words):
     """Compare the losses of all ranks of a run with those of one process, from a step to another."""
     rows = (("on", words),)
     if "raised" in run:
+        compared("nothing was put" in run["raised"], False)
         raise Mismatch("The run ended with an error.", (*rows, ("got", run["raised"])))
     for rank, of_rank in enumerate(run["ranks"]):
         steps = [step for step, _ in of_rank["losses"]]
