@@ -151,12 +151,13 @@ def test_nothing_kept(flight_kept, seed):
 
 def test_on_disk(flight_kept, seed):
     """After every `every`th step all steps are in the file, whatever comes next."""
-    got = flight_kept.ask("clipped", seed, 9, 3).value
-    records = expected("clipped", seed, 9).records
-    with about(*rows("clipped", 9, 3)):
-        for turn, files in enumerate(got["on disk"], start=1):
-            with about(("in the folder after step", str(3 * turn))):
-                same(recorded(files), records[: 3 * turn], ("loss",))
+    for steps, every in [(9, 3), (10, 10)]:
+        got = flight_kept.ask("clipped", seed, steps, every).value
+        records = expected("clipped", seed, steps).records
+        with about(*rows("clipped", steps, every)):
+            for turn, files in enumerate(got["on disk"], start=1):
+                with about(("in the folder after step", str(every * turn))):
+                    same(recorded(files), records[: every * turn], ("loss",))
 
 
 def test_errors(flown, seed):

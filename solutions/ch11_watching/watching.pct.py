@@ -2278,7 +2278,8 @@ def recorder(
         str, list
     ] = {}  # of each tag since the last step: a tensor, and what it is divided by
     waiting: list[tuple[int, dict[str, torch.Tensor]]] = []
-    running: list = []  # spans of calls that have begun, and whether each is in training mode
+    running: list = []  # spans of the model's calls that have begun, and whether each is in training mode
+    stepping: list = []  # spans of the optimizer's
 
     def copied(value: Any) -> torch.Tensor:
         # a copy: the loop may change its own in place before we read
@@ -2302,14 +2303,14 @@ def recorder(
 
     def count_zeros(tag: str, output: torch.Tensor) -> None:
         # what a checkpoint computes again in backward is in no call of the model
-        if running and running[-1][1]:
+        if any(training for _, training in running):
             nonzero = torch.count_nonzero(output.detach())
             add(tag, (output.numel() - nonzero).double(), output.numel())
 
     def step_begins(optimizer: torch.optim.Optimizer, *_: Any) -> None:
         span = tracer.span("step", number=number + 1)
         span.__enter__()
-        running.append((span, False))
+        stepping.append(span)
         groups = optimizer.param_groups
         grads = [p.grad.detach() for g in groups for p in g["params"] if p.grad is not None]
         if grads:
@@ -2320,7 +2321,7 @@ def recorder(
 
     def step_ends(*_: Any) -> None:
         nonlocal number
-        running.pop()[0].__exit__(None, None, None)
+        stepping.pop().__exit__(None, None, None)
         number += 1
         waiting.append((number, {tag: total / count for tag, (total, count) in sums.items()}))
         sums.clear()
