@@ -1205,8 +1205,8 @@ predict(..., sum_is_finite)
 # Look: formats/bits#format=fp16&bits=7c00 | Infinity in half precision: all ones in the exponent, and no bit behind
 # them. Flip any bit of the mantissa, and it is a NaN.
 #
-# Look: autograd/graph#code=x = torch.zeros(2, requires_grad=True);y = x.sqrt();loss = y.sum();loss.backward()&line=3 | Forward is finite. In
-# backward, `sqrt` divides by its result, which is 0.
+# Look: autograd/graph#code=x = torch.tensor([100.], requires_grad=True);y = x.exp();z = 1 / y;loss = z.sum();loss.backward()&line=4 |
+# The loss is 0. But `exp` has overflowed on the way, and in backward 0 times Infinity is a NaN.
 
 # %% [markdown] exercise="first_nonfinite"
 # title: Find the operator that made the first NaN

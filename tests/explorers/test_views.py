@@ -30,7 +30,7 @@ from tests.explorers import (
     shapes,
 )
 from tests.explorers.harness import EXPLORERS, ROOT, Watch, assert_right, compare
-from tests.explorers.test_autograd import BODY
+from tests.explorers.test_autograd import BODY, case_text
 from tests.explorers.test_compile import CAPTURES
 from tests.explorers.test_dispatch import recorded
 from tests.explorers.test_sharding import SAID, assert_same, run
@@ -331,7 +331,7 @@ def autograd(code: str) -> str:
         if told["error"]:
             break
     right = None if steps[-1]["error"] else golden_autograd.honest(lines)
-    return json.dumps({"code": "\n".join(lines), "steps": steps, "right": right})
+    return case_text({"code": "\n".join(lines), "steps": steps, "right": right})
 
 
 TORCH: dict[str, Callable[[Given, Any], Any]] = {
