@@ -1,1 +1,0 @@
-"""Probes, checks and known answers of chapter 10, models that do not fit."""
