@@ -1,10 +1,11 @@
-"""Still drawings of what a chapter's own code computed: bars, cells, spans. Made when pages are built.
+"""Still drawings of what a chapter's own code computed: bars, cells, spans, curves. Made when pages are built.
 
     show_bars({"eager": 4096, "fused": 1024}, "bytes")
     show_cells({"query 0": [True, False], "query 1": [True, True]}, ["key 0", "key 1"])
     show_spans({"rank 0": [("backward", 0, 6), ("all_reduce", 4, 9)]}, "ms")
+    show_curves({"loss": [(0, 2.3), (1, 1.7)]}, "step")
 
-Tables whose look is in `site/assets/book.css`: they are read aloud as tables, wrap on a phone, and
+Tables, but for curves, whose look is in `site/assets/book.css`: they are read aloud as tables, wrap on a phone, and
 need no script.
 """
 
@@ -83,6 +84,42 @@ def show_spans(rows: Mapping[str, Sequence[tuple[str, float, float]]], unit: str
     return _table("spans", lines)
 
 
+def show_curves(
+    curves: Mapping[str, Sequence[tuple[float, float]]], across: str = "", up: str = ""
+) -> Still:
+    """Draw lines through points (x, y), of one to four names; both axes go as far as the points do.
+
+    The words are outside of the SVG, which is as wide as there is room: they keep their size.
+    """
+    wide, high, left, top = 560, 150, 64, 10
+    points = [point for curve in curves.values() for point in curve]
+    (x0, x1), (y0, y1) = ((min(axis), max(axis)) for axis in zip(*points, strict=True))
+
+    def at(x: float, y: float) -> str:
+        return f"{left + (x - x0) / (x1 - x0 or 1) * wide:.1f},{top + (y1 - y) / (y1 - y0 or 1) * high:.1f}"
+
+    lines = "".join(
+        f'<polyline class="t{number}" points="{" ".join(at(*point) for point in curve)}"/>'
+        for number, curve in enumerate(curves.values())
+    )
+    names = " ".join(
+        f'<span class="t{number}">{_text(name)}</span>' for number, name in enumerate(curves)
+    )
+    said = "; ".join(
+        f"{name}: from {_number(curve[0][1])} to {_number(curve[-1][1])}"
+        for name, curve in curves.items()
+    )
+    head = f"<span>{escape(up)}</span> " if up else ""
+    return Still(
+        f'<div class="ut-curves"><p>{head}{names}</p><div class="ut-plot">'
+        f'<p class="ut-up"><span>{_number(y1)}</span><span>{_number(y0)}</span></p>'
+        f'<svg viewBox="{left} {top} {wide} {high}" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escape(said)}">{lines}</svg>'
+        f'<p class="ut-across"><span>{_number(x0)}</span><span>{escape(across)}</span>'
+        f"<span>{_number(x1)}</span></p></div></div>"
+    )
+
+
 def _table(kind: str, rows: Sequence[str]) -> Still:
     return Still(f'<table class="ut-{kind}"><tbody>{"".join(rows)}</tbody></table>')
 
@@ -125,41 +162,3 @@ def _text(value: object) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.4g}"
-
-
-def show_curves(
-    curves: Mapping[str, Sequence[tuple[float, float]]], across: str = "", up: str = ""
-) -> Still:
-    """Draw lines through points (x, y), of one to four names; both axes go as far as the points do.
-
-    The words are outside of the SVG, which is as wide as there is room: they keep their size.
-    """
-    wide, high, left, top = 560, 150, 64, 10
-    points = [point for curve in curves.values() for point in curve]
-    (x0, x1), (y0, y1) = ((min(axis), max(axis)) for axis in zip(*points, strict=True))
-
-    def at(x: float, y: float) -> str:
-        return (
-            f"{left + (x - x0) / (x1 - x0) * wide:.1f},{top + (y1 - y) / (y1 - y0 or 1) * high:.1f}"
-        )
-
-    lines = "".join(
-        f'<polyline class="t{number}" points="{" ".join(at(*point) for point in curve)}"/>'
-        for number, curve in enumerate(curves.values())
-    )
-    names = " ".join(
-        f'<span class="t{number}">{_text(name)}</span>' for number, name in enumerate(curves)
-    )
-    said = "; ".join(
-        f"{name}: from {_number(curve[0][1])} to {_number(curve[-1][1])}"
-        for name, curve in curves.items()
-    )
-    head = f"<span>{escape(up)}</span> " if up else ""
-    return Still(
-        f'<div class="ut-curves"><p>{head}{names}</p><div class="ut-plot">'
-        f'<p class="ut-up"><span>{_number(y1)}</span><span>{_number(y0)}</span></p>'
-        f'<svg viewBox="{left} {top} {wide} {high}" preserveAspectRatio="none" role="img" '
-        f'aria-label="{escape(said)}">{lines}</svg>'
-        f'<p class="ut-across"><span>{_number(x0)}</span><span>{escape(across)}</span>'
-        f"<span>{_number(x1)}</span></p></div></div>"
-    )

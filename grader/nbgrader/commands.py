@@ -14,7 +14,7 @@ from sqlalchemy import make_url
 
 from grader.course.course import CourseError, course_at
 from grader.nbgrader.batch import Batch
-from grader.nbgrader.gradebook import must_accept, must_open, said_in_words
+from grader.nbgrader.gradebook import must_accept, must_open, said_in_words, spare_alembic
 from grader.nbgrader.parallel import ParallelAutograde, Tally
 from grader.nbgrader.register import as_registered, register
 from grader.nbgrader.regrade import ByHand, Change, NeedsRun, Regrade
@@ -24,6 +24,7 @@ def autograde_app(
     root: Path, chapter: str, student: str = "*", force: bool = False
 ) -> AutogradeApp:
     """Return nbgrader's autograde as its command line would set it up in the course at `root`."""
+    spare_alembic()
     # errors only: our commands say themselves what became of each submission
     arguments = [chapter, f"--student={student}", "--log-level=ERROR", *["--force"] * force]
     AutogradeApp.clear_instance()
@@ -37,13 +38,12 @@ def autograde_app(
 
 
 def _absolute(db_url: str) -> str:
-    """Return the address of a gradebook, which may be a file in this folder."""
+    """Return the address of a gradebook; if it is a file, whatever the folder it is asked in."""
     url = make_url(db_url)
-    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
+    path = url.database or ""
+    if url.get_backend_name() != "sqlite" or not path or path.startswith((":", "file:")):
         return db_url
-    return url.set(database=str(Path(url.database).absolute())).render_as_string(
-        hide_password=False
-    )
+    return url.set(database=str(Path(path).absolute())).render_as_string(hide_password=False)
 
 
 def grade_chapter(

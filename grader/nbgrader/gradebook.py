@@ -159,6 +159,11 @@ def has_scores_by_hand(gradebook: Gradebook, place: Place) -> bool:
     return any(grade.manual_score is not None for grade in submitted.grades)
 
 
+def spare_alembic() -> None:
+    """Tell nbgrader the version of a new gradebook; it starts the command `alembic` to ask, for 2 s."""
+    nbgrader.api.get_alembic_version = _newest_version
+
+
 def share_engines() -> None:
     """Give all of nbgrader's `Gradebook`s of this process one engine for each gradebook.
 
@@ -306,10 +311,6 @@ def _try_to_write(connection: Connection) -> None:
 def _newest_version() -> str:
     """Return the version of the gradebooks that the installed nbgrader makes."""
     return str(ScriptDirectory(ALEMBIC_DIR).get_current_head())
-
-
-# For each new gradebook nbgrader starts the command `alembic` to ask for it, which takes 2 s.
-nbgrader.api.get_alembic_version = _newest_version
 
 
 def _must_be_of_this_version(connection: Connection) -> None:

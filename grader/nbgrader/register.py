@@ -14,6 +14,7 @@ from sqlalchemy import make_url
 
 from grader.course.cells import grade_id_of
 from grader.course.course import Chapter
+from grader.nbgrader.gradebook import spare_alembic
 
 
 def register(chapter: Chapter, db_url: str, course_id: str) -> bool:
@@ -29,6 +30,7 @@ def register(chapter: Chapter, db_url: str, course_id: str) -> bool:
             "A gradebook that is not SQLite needs a course id. Set one in nbgrader_config.py, "
             'for instance get_config().CourseDirectory.course_id = "undertorch"'
         )
+    spare_alembic()
     with Gradebook(db_url, course_id) as gradebook:
         try:
             gradebook.find_notebook(chapter.name, chapter.id)

@@ -7,13 +7,14 @@ from pathlib import Path
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
-import grader.nbgrader.gradebook  # noqa: F401 (else each build starts `alembic`)
 from grader.nbgrader import commands_on_path
+from grader.nbgrader.gradebook import spare_alembic
 
 
 def release(root: Path, chapter: str) -> None:
     """Write `chapters/<chapter>/` from `solutions/<chapter>/` in the course at `root`."""
     commands_on_path()
+    spare_alembic()
     config = Config()
     config.CourseDirectory.root = str(root)
     config.CourseDirectory.source_directory = "solutions"

@@ -106,9 +106,9 @@ def open_gradebook(root: Path) -> Iterator[Gradebook]:
     """
     directory = autograde_app(root, "").coursedir
     url = make_url(directory.db_url)
-    if url.get_backend_name() == "sqlite" and not Path(root, url.database or "").is_file():
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
         raise CourseError(
-            f"There is no gradebook at {root / (url.database or '')}: nothing is graded yet. "
+            f"There is no gradebook at {url.database}: nothing is graded yet. "
             "Run: undertorch grade CHAPTER"
         )
     must_open(directory.db_url)

@@ -4,12 +4,14 @@ import csv
 import sqlite3
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
 
 from grader.course.course import Course, CourseError
 from grader.nbgrader import gradebook as rows
+from grader.nbgrader.commands import autograde_app
 from grader.nbgrader.exports import CanvasExporter, CsvExporter, MoodleExporter
 from grader.nbgrader.gradebook import must_accept, said_in_words
 from grader.nbgrader.register import register
@@ -20,7 +22,8 @@ FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "＝1", '",=1
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory):
-    """The bytes of a gradebook without rows: to make one takes nbgrader a second."""
+    """The bytes of a gradebook without rows."""
+    rows.spare_alembic()
     path = tmp_path_factory.mktemp("empty") / "gradebook.db"
     Gradebook(f"sqlite:///{path}").close()
     return path.read_bytes()
@@ -126,3 +129,23 @@ def test_no_cell_of_an_export_is_a_formula(path, tmp_path, exporter):
     for row in found[1:]:
         for cell in row:
             assert not cell.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "＝")), row
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("", "sqlite:///{folder}/gradebook.db"),
+        ("sqlite:///marks/book.db", "sqlite:///{folder}/marks/book.db"),
+        ("sqlite:////srv/book.db?timeout=3", "sqlite:////srv/book.db?timeout=3"),
+        ("sqlite:///:memory:", "sqlite:///:memory:"),
+        ("sqlite:///file:book.db?uri=true", "sqlite:///file:book.db?uri=true"),
+        ("postgresql://ada:secret@db/course", "postgresql://ada:secret@db/course"),
+    ],
+)
+def test_a_file_is_meant_from_the_course_and_nobody_moves_there(tmp_path, written, meant):
+    line = f"get_config().CourseDirectory.db_url = {written!r}\n" if written else ""
+    (tmp_path / "nbgrader_config.py").write_text(line)
+    before = Path.cwd()
+    directory = autograde_app(tmp_path, "").coursedir
+    assert Path.cwd() == before
+    assert (directory.root, directory.db_url) == (str(tmp_path), meant.format(folder=tmp_path))
