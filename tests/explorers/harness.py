@@ -123,6 +123,14 @@ def tab_to(page: Page, selector: str) -> None:
     pytest.fail(f"Tab never reaches {selector}")
 
 
+def press_on(page: Page, selector: str, key: str, **state: str) -> None:
+    """Go to `selector` by Tab and press a key there: the address then holds `state`."""
+    tab_to(page, selector)
+    page.keyboard.press(key)
+    found = address(page)
+    assert {name: found.get(name) for name in state} == state
+
+
 # What may scroll in a box of its own is no fault, nor is what only a screen reader meets.
 FAULTS = f"""async ([states, targets]) => {{
   const turn = {TURN};

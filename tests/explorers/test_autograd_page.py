@@ -15,6 +15,7 @@ from tests.explorers.harness import (
     address,
     assert_every_state_fits,
     fragment,
+    press_on,
     tab_to,
     turn,
 )
@@ -183,9 +184,7 @@ def test_the_keyboard_alone_steps_and_writes(watch: Watch, site: str) -> None:
     expect(cell(page, "y", "_version")).to_contain_text("1")
     page.keyboard.press("Tab")
     expect(page.locator("textarea:focus")).to_have_count(0)
-    tab_to(page, "[aria-label='Back one line']")
-    page.keyboard.press("Enter")
-    assert address(page)["line"] == "4"
+    press_on(page, "[aria-label='Back one line']", "Enter", line="4")
     expect(page.locator("[aria-label='Back one line']")).to_be_focused()
 
 

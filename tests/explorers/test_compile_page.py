@@ -16,6 +16,7 @@ from tests.explorers.harness import (
     Watch,
     address,
     assert_every_state_fits,
+    press_on,
     python_in,
     tab_to,
     turn,
@@ -114,17 +115,13 @@ def test_the_keyboard_alone_goes_through_the_stages(watch: Watch, site: str) -> 
     for stage in STAGES[1:]:
         page.keyboard.press("ArrowRight")
         assert address(page)["stage"] == stage
-    tab_to(page, "#cp-budget")
-    page.keyboard.press("Home")
-    assert address(page)["cut"] == "0.0"
+    press_on(page, "#cp-budget", "Home", cut="0.0")
     page.reload()
     tab_to(page, "input[name=cp-program]")
     for _ in range(4):
         page.keyboard.press("ArrowRight")
     assert address(page)["program"] == "branch"
-    tab_to(page, "input[name=cp-graph]")
-    page.keyboard.press("ArrowRight")
-    assert address(page)["graph"] == "2"
+    press_on(page, "input[name=cp-graph]", "ArrowRight", graph="2")
 
 
 LIT = """() => [...document.querySelectorAll(".lit")].map((e) => e.dataset.name ?? (e.closest(".cp-code") ? "line " : "bytecode ") + e.dataset.lines)"""

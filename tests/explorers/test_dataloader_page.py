@@ -18,6 +18,7 @@ from tests.explorers.harness import (
     address,
     assert_every_state_fits,
     fragment,
+    press_on,
     tab_to,
     turn,
 )
@@ -186,9 +187,7 @@ def test_the_knobs_move_by_keyboard_and_the_cursor_stays_at_its_time(
     page = watch.page
     show(page, site, SLOW)
     expect(page.locator(".dl-event b")).to_have_text("Unit 15")
-    tab_to(page, "#dl-num_workers")
-    page.keyboard.press("ArrowRight")
-    assert address(page)["num_workers"] == "3"
+    press_on(page, "#dl-num_workers", "ArrowRight", num_workers="3")
     expect(page.locator(".dl-knob", has_text="num_workers").locator("b")).to_have_text("3")
     expect(page.locator("#dl-num_workers")).to_be_focused()
     expect(page.locator(".dl-event b")).to_have_text(re.compile("^Unit (1[0-5])$"))

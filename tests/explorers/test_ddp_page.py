@@ -13,6 +13,7 @@ from tests.explorers.harness import (
     address,
     assert_every_state_fits,
     fragment,
+    press_on,
     tab_to,
     turn,
 )
@@ -163,19 +164,11 @@ def test_the_keyboard_alone_turns_the_knobs(watch: Watch, site: str) -> None:
     page = watch.page
     show(page, site)
     tab_to(page, "[name=panel]")
-    tab_to(page, "[name=model]")
-    page.keyboard.press("ArrowRight")
-    assert address(page)["model"] == "conv"
-    tab_to(page, "[aria-label=bandwidth]")
-    page.keyboard.press("ArrowRight")
-    assert address(page)["bandwidth"] == "3"
+    press_on(page, "[name=model]", "ArrowRight", model="conv")
+    press_on(page, "[aria-label=bandwidth]", "ArrowRight", bandwidth="3")
     expect(page.locator("[aria-label=bandwidth]")).to_be_focused()
-    tab_to(page, "[aria-label=latency]")
-    page.keyboard.press("Home")
-    assert address(page)["latency"] == "0"
-    tab_to(page, "[name=plan]")
-    page.keyboard.press("ArrowDown")
-    assert address(page)["cap"] == "default"
+    press_on(page, "[aria-label=latency]", "Home", latency="0")
+    press_on(page, "[name=plan]", "ArrowDown", cap="default")
     expect(page.get_by_role("status")).to_contain_text("2 buckets. Backward takes 30")
     tab_to(page, ".dd-buckets")
 
@@ -204,9 +197,7 @@ def test_a_network_brings_its_numbers_and_says_whose_they_are(watch: Watch, site
 def test_the_keyboard_alone_steps_around_the_ring(watch: Watch, site: str) -> None:
     page = watch.page
     show(page, site, "panel=ring&n=3&size=7&step=0")
-    tab_to(page, "[aria-label='Next step']")
-    page.keyboard.press("Enter")
-    assert address(page)["step"] == "1"
+    press_on(page, "[aria-label='Next step']", "Enter", step="1")
     expect(page.locator("[aria-label='Next step']")).to_be_focused()
     expect(page.get_by_role("status")).to_contain_text("rank 2 sends piece 2 to rank 0, added")
     page.keyboard.press("Tab")
@@ -274,12 +265,8 @@ def test_stages_shard_one_thing_after_another(watch: Watch, site: str) -> None:
 def test_the_keyboard_alone_chooses_a_stage(watch: Watch, site: str) -> None:
     page = watch.page
     show(page, site, ZERO)
-    tab_to(page, "[aria-label=ranks]")
-    page.keyboard.press("ArrowRight")
-    assert address(page)["ranks"] == "16"
-    tab_to(page, "[name=stage]")
-    page.keyboard.press("ArrowDown")
-    assert address(page)["stage"] == "2"
+    press_on(page, "[aria-label=ranks]", "ArrowRight", ranks="16")
+    press_on(page, "[name=stage]", "ArrowDown", stage="2")
     expect(page.get_by_role("status")).to_contain_text("Stage 2: ")
 
 

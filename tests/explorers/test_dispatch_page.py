@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.explorers.harness import Watch, address, assert_every_state_fits, tab_to, turn
+from tests.explorers.harness import Watch, address, assert_every_state_fits, press_on, tab_to, turn
 
 PAGE = "explorers/dispatch.html"
 
@@ -108,16 +108,10 @@ def test_modes_that_are_left_out_are_closed(watch: Watch, site: str) -> None:
 def test_the_keyboard_alone_chooses_and_steps(watch: Watch, site: str) -> None:
     page = watch.page
     show(page, site, "call=add&x=plain")
-    tab_to(page, "#dp-call")
-    page.keyboard.press("ArrowDown")
-    assert address(page)["call"] == "mul"
+    press_on(page, "#dp-call", "ArrowDown", call="mul")
     expect(page.locator("#dp-call")).to_be_focused()
-    tab_to(page, "input[name=dp-x]")
-    page.keyboard.press("ArrowRight")
-    assert address(page)["x"] == "grad"
-    tab_to(page, "input[value=no_grad]")
-    page.keyboard.press(" ")
-    assert address(page)["around"] == "no_grad"
+    press_on(page, "input[name=dp-x]", "ArrowRight", x="grad")
+    press_on(page, "input[value=no_grad]", " ", around="no_grad")
     tab_to(page, "button[aria-label='Next stop']")
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")

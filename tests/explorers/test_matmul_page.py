@@ -17,6 +17,7 @@ from tests.explorers.harness import (
     address,
     assert_every_state_fits,
     fragment,
+    press_on,
     tab_to,
 )
 
@@ -132,9 +133,7 @@ def test_dims_are_named_without_colour(watch: Watch, site: str) -> None:
 def test_the_keyboard_alone_steps_a_size(watch: Watch, site: str) -> None:
     page = watch.page
     show(page, site, "a=2x3&b=3x4&dtype=float32")
-    tab_to(page, "[role=spinbutton]")
-    page.keyboard.press("ArrowUp")
-    assert address(page)["a"] == "3x3"
+    press_on(page, "[role=spinbutton]", "ArrowUp", a="3x3")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("PageUp")
     assert address(page)["a"] == "3x6"

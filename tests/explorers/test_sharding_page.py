@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.explorers.harness import Watch, address, assert_every_state_fits, tab_to, turn
+from tests.explorers.harness import Watch, address, assert_every_state_fits, press_on, tab_to, turn
 
 PAGE = "explorers/sharding.html"
 FSDP = "strategy=fsdp&ranks=4&width=8&hidden=16&blocks=2"
@@ -161,18 +161,10 @@ def test_the_program_is_that_of_the_choice(watch: Watch, site: str) -> None:
 def test_the_keyboard_alone_chooses_and_steps(watch: Watch, site: str) -> None:
     page = watch.page
     show(page, site)
-    tab_to(page, "input[name=sh-strategy]")
-    page.keyboard.press("ArrowRight")
-    assert address(page)["strategy"] == "hsdp"
-    tab_to(page, "input[name=sh-wrap]")
-    page.keyboard.press("ArrowRight")
-    assert address(page)["wrap"] == "model"
-    tab_to(page, "input[name=sh-blocks]")
-    page.keyboard.press("ArrowLeft")
-    assert address(page)["blocks"] == "1"
-    tab_to(page, "input[aria-label=width]")
-    page.keyboard.press("ArrowRight")
-    assert address(page)["width"] == "9"
+    press_on(page, "input[name=sh-strategy]", "ArrowRight", strategy="hsdp")
+    press_on(page, "input[name=sh-wrap]", "ArrowRight", wrap="model")
+    press_on(page, "input[name=sh-blocks]", "ArrowLeft", blocks="1")
+    press_on(page, "input[aria-label=width]", "ArrowRight", width="9")
     tab_to(page, "button[aria-label='Next moment']")
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
