@@ -262,7 +262,7 @@ def show_progress(
     """
     from grader.student.contents import write_contents
     from grader.student.folder import find_folder
-    from grader.student.progress import extent, progress
+    from grader.student.progress import extent, progress, sums
     from grader.student.tables import chapter_table, chapters_table
     from grader.student.targets import find_chapter
 
@@ -279,7 +279,7 @@ def show_progress(
         typer.echo(json.dumps([one.to_data() for one in shown], indent=1))
         return
     out.print(chapter_table(shown[0]) if chosen else chapters_table(shown))
-    out.print(f"\n{extent(shown)}.", soft_wrap=True)
+    out.print(f"\n{sums(shown)}.\n{extent(shown)}.", soft_wrap=True)
     for one in shown:
         if one.trouble:
             out.print(Text(one.trouble, "red"), soft_wrap=True)

@@ -15,27 +15,24 @@ _STYLES = {PASSED: "green", TRIED: "yellow", UNCHECKED: "yellow", NOT_BEGUN: "di
 
 
 def chapters_table(found: Sequence[Progress]) -> Table:
-    """Return one line per chapter, and their sum."""
+    """Return one line per chapter. It fits into 80 columns, with all points too."""
     table = Table(box=None, pad_edge=False)
     table.add_column("chapter", no_wrap=True)
     table.add_column("", no_wrap=True)
     for name in ("passed", "tried", "★", "points", "time"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in found:
-        table.add_row(one.chapter, _bar(one), *_numbers([one]))
-    table.add_row("in all", "", *_numbers(found))
+        short = [row.state == PASSED for row in one.short]
+        table.add_row(
+            one.chapter,
+            _bar(one),
+            f"{one.count(PASSED)}",
+            f"{one.count(TRIED, UNCHECKED)}",
+            f"{sum(short)} of {len(short)}" if short else "",
+            f"{one.points:g} of {one.max_points:g}",
+            in_hours(one.minutes).replace(" hours", " h"),
+        )
     return table
-
-
-def _numbers(found: Sequence[Progress]) -> list[str]:
-    points, most = sum(one.points for one in found), sum(one.max_points for one in found)
-    counts = [
-        sum(one.count(*states) for one in found) for states in ((PASSED,), (TRIED, UNCHECKED))
-    ]
-    short = [row.state == PASSED for one in found for row in one.short]
-    path = f"{sum(short)} of {len(short)}" if short else ""
-    time = in_hours(sum(one.minutes for one in found))
-    return [*map(str, counts), path, f"{points:g} of {most:g}", time]
 
 
 def _bar(one: Progress) -> Text:

@@ -44,6 +44,7 @@ NAMES = {
     "torch._dynamo.list_backends": "imports every backend once, not in each fork",
     "torch._dynamo.reset": "each look at Dynamo begins with empty caches",
     "torch._dynamo.utils.counters": "counts of graphs and breaks, cleared with the caches",
+    "torch._foreach_add_": "an operator that writes to its arguments and returns nothing",
     "torch._is_functional_tensor": "functional tensors have no storage to look at",
     "torch._neg_view": "rebuilds a tensor whose negative bit is set",
     "torch._ops.OpOverload": "direct calls of an operator that is off limits are noted",
@@ -54,6 +55,7 @@ NAMES = {
     "torch._tensor_classes": "old constructors, which cast beneath every mode",
     "torch.utils._python_dispatch.TorchDispatchMode": "every instrument that sees ops",
     "torch.utils._python_dispatch._disable_current_modes": "pictures are drawn out of a mode's sight",
+    "torch.utils._pytree.tree_flatten_with_path": "an optimizer's state by names, for what a watch left",
     "torch.utils._pytree.tree_leaves": "the tensors in an op's arguments and results",
     "torch.utils.backend_registration._setup_privateuseone_for_python_backend": "a device of Python's",
 }

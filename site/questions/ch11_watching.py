@@ -175,7 +175,7 @@ print("afterwards:", f"{weight.grad.norm().item():.3f}")
 #
 # Usual makers: `log` and `sqrt` below 0, `0 / 0`, `inf - inf`, a row of a softmax that is all masked. And of infinities: `log` at 0, `sqrt` at 0 in backward, half precision beyond 65504.
 #
-# Look: autograd/graph#code=x = torch.tensor([100.], requires_grad=True);y = x.exp();z = 1 / y;loss = z.sum();loss.backward()&line=4 | The loss is 0. But `exp` has overflowed on the way, and in backward 0 times Infinity is a NaN.
+# Look: autograd/tensors#code=x = torch.tensor([100.], requires_grad=True);y = x.exp();z = 1 / y;loss = z.sum();loss.backward()&line=5 | The loss is 0. But `exp` has overflowed on the way, and in backward 0 times Infinity is a NaN.
 #
 # Go on: ch11_watching#first_nonfinite, myths#anomaly-mode-finds-nan
 import torch

@@ -207,6 +207,9 @@ for text, read in reads.items():
 #
 # What is **kept** costs memory. A list of losses keeps the graph of each step; a list of `loss.detach()` keeps
 # four bytes for each. And a view keeps the whole storage that it looks into:
+#
+# Draw: show_storage(torch.zeros(6, 4)[0].detach()) | A row of six times four numbers, as a view. It reads four
+# cells, and all twenty-four stay alive with it.
 
 # %%
 activation = torch.zeros(64, 1024)
@@ -1205,7 +1208,7 @@ predict(..., sum_is_finite)
 # Look: formats/bits#format=fp16&bits=7c00 | Infinity in half precision: all ones in the exponent, and no bit behind
 # them. Flip any bit of the mantissa, and it is a NaN.
 #
-# Look: autograd/graph#code=x = torch.tensor([100.], requires_grad=True);y = x.exp();z = 1 / y;loss = z.sum();loss.backward()&line=4 |
+# Look: autograd/tensors#code=x = torch.tensor([100.], requires_grad=True);y = x.exp();z = 1 / y;loss = z.sum();loss.backward()&line=5 |
 # The loss is 0. But `exp` has overflowed on the way, and in backward 0 times Infinity is a NaN.
 
 # %% [markdown] exercise="first_nonfinite"
@@ -1602,6 +1605,9 @@ grade("read_trace")
 # %% [markdown]
 # PyTorch's own table has the same numbers. Its totals differ where an operator runs inside one of its own name and
 # something stands between the two: it counts that time twice.
+#
+# Look: watching/names#trace=step&sort=total | A recorded training step by total time: those at the top contain the
+# others. Sort by own time, and what did the work comes first.
 
 # %%
 if written("read_trace"):

@@ -71,7 +71,7 @@ RUN = """async (rules) => {
 # What axe does not see. The title of the contents stays while they are scrolled, so it must be opaque.
 # What is cut off must fade where it goes on; on a desk, that is for few lines of code. A column that is
 # a word wide is no column. And a sitting's page is twelve screens of 900 px long, or little more; of those
-# at most two and a half follow each other without a view, a drawing or a table: two are the goal.
+# at most two follow each other without a view, a drawing or a table.
 LAYOUT = """(desk) => {
   const wrong = [];
   for (const title of document.querySelectorAll(".md-nav--secondary > .md-nav__title")) {
@@ -96,7 +96,7 @@ LAYOUT = """(desk) => {
       seen = Math.max(seen, to);
     }
     longest = Math.max(longest, bottom - seen) / 900;
-    if (longest > 2.5) wrong.push(`nothing to look at for ${longest.toFixed(2)} screens`);
+    if (longest > 2) wrong.push(`nothing to look at for ${longest.toFixed(2)} screens`);
   }
   return wrong.slice(0, 5);
 }"""

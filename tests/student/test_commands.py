@@ -1,18 +1,24 @@
 """`watch`, `progress`, `hint`, `solution` and `reset`, as a student meets them."""
 
+import io
 import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
 import pytest
+from rich.console import Console
 
 from grader.course.course import Course
 from grader.course.exercise import in_hours
 from grader.student import journal
+from grader.student.folder import find_folder
 from grader.student.hints import hints_of, reference_of
+from grader.student.progress import PASSED, progress
+from grader.student.tables import chapters_table
 from grader.student.targets import find_targets
 from grader.student.watch import Watcher
 from tests import ROOT
@@ -110,6 +116,20 @@ def test_what_a_notebook_graded_since_it_was_saved_counts(student):
     assert student.json("progress")[0]["rows"][0]["state"] == "not begun"
 
 
+def test_the_table_fits_into_80_columns(student, monkeypatch):
+    monkeypatch.setenv("UNDERTORCH_COURSE", str(ROOT))
+    found = progress(Course(ROOT), find_folder(student.my))
+    done = [
+        replace(one, rows=tuple(replace(r, state=PASSED, points=r.max_points) for r in one.rows))
+        for one in found
+    ]
+    assert any(one.short for one in done) and sum(one.points for one in done) > 1000
+    for some in (found, done):
+        said = io.StringIO()
+        Console(file=said, width=80).print(chapters_table(some))
+        assert "…" not in said.getvalue() and len(said.getvalue().splitlines()) == len(some) + 1
+
+
 def test_sittings_and_the_short_path(student, monkeypatch):
     monkeypatch.setenv("UNDERTORCH_COURSE", str(ROOT))
     whole = student.json("progress")
@@ -117,9 +137,7 @@ def test_sittings_and_the_short_path(student, monkeypatch):
         assert [name for part in one["sittings"] for name in part["exercises"]] == [
             row["exercise"] for row in one["rows"]
         ]
-    monkeypatch.setenv("COLUMNS", "80")
     said = student.run("progress")
-    assert "…" not in said.partition("About ")[0]  # the table fits into 80 columns
     assert (
         f"About {in_hours(sum(one['minutes'] for one in whole))} in" in said
         and "The short path (★) is about" in said
