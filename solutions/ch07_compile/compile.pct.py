@@ -2629,6 +2629,49 @@ for name, kernels in [
 # %% [markdown]
 # The numbers count what a kernel reads and writes, not what a cache saves. They are a reason to fuse,
 # not a promise of speed; a profiler has the last word.
+#
+# Here the fusion was mostly vertical: results stayed in registers. **Horizontal** fusion saves
+# something else. AITemplate, a compiler for inference, has both: it puts pointwise calls and
+# reductions into the kernel of the product before them, and it runs products that stand side by side
+# in one kernel, even of different shapes. In PyTorch, `bmm` is one call for products of one shape.
+#
+# Draw: show_graph(vertical=make_fx(lambda x: (x.sin() * 2).exp() + 1)(torch.ones(4)),
+# horizontal=make_fx(lambda x, y, z: (x.sin(), y.cos(), z.exp()))(*torch.ones(3, 4))) | What each
+# kind joins: calls along an arrow, or calls that no way connects.
+
+
+# %%
+def chain(x):
+    return (x.sin() * 2).exp() + 1
+
+
+def beside(xs, ws):
+    return [x @ w for x, w in zip(xs, ws, strict=True)]
+
+
+def stacked_first(xs, ws):
+    return torch.bmm(torch.stack(xs), torch.stack(ws))
+
+
+def count_bytes(name, function, *inputs, joined=False):
+    graph = make_fx(function)(*inputs).graph
+    calls = [node for node in graph.nodes if node.op == "call_function"]
+    kernels = [calls] if joined else [[node] for node in calls]
+    print(f"{name:24} kernels: {len(kernels)}  bytes: {traffic(graph, kernels) * 4:>6,}")
+
+
+count_bytes("a chain, call by call", chain, torch.ones(64, 16))
+count_bytes("a chain, fused", chain, torch.ones(64, 16), joined=True)
+tiles = torch.ones(8, 8, 16), torch.ones(8, 16, 8)
+apart = [list(each) for each in tiles]
+count_bytes("eight products", beside, *apart)
+count_bytes("one batched product", torch.bmm, *tiles)
+count_bytes("stacked, then batched", stacked_first, *apart)
+
+# %% [markdown]
+# Vertical fusion saves bytes. Horizontal fusion of calls that share no input saves launches, and not a
+# byte. If the matrices have to be stacked first, it even costs some. That is why a kernel that takes
+# matrices where they lie is worth writing.
 
 # %% [markdown] exercise="merge_matmuls"
 # title: One product instead of three
