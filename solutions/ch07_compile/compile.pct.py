@@ -1258,9 +1258,15 @@ print("rows are a symbol:", isinstance(linear.meta["val"].shape[0], torch.SymInt
 # one of each: a submodule, an `if` on a plain number, that number as a factor, a write in place, and
 # a size that is read.
 #
-# Three ways to capture it are new. `fx.symbolic_trace` calls it with a stand-in that knows neither
-# size nor value. `make_fx` calls it with tensors and notes every ATen operator that runs. And
-# `run_decompositions` takes an exported program to fewer operators, none of which writes in place.
+# | form | is made by |
+# |---|---|
+# | `symbolic_trace` | calling it with a stand-in that knows neither size nor value |
+# | Dynamo | reading its bytecode, on fake tensors |
+# | `make_fx` | calling it with tensors, and noting every ATen operator that runs |
+# | `export` | calling it with fake tensors; parameters become inputs |
+# | decomposed | taking the exported program to fewer operators |
+# | `jit.trace` | calling it with tensors, and noting what the old tracer sees |
+# | `jit.script` | reading its source |
 
 
 # %%
@@ -1295,8 +1301,11 @@ for name in ("make_fx", "jit.script"):
     print(f"{name}:\n{forms[name].code.strip()}\n")
 
 # %% [markdown]
-# In an `fx.Graph` a node's target says what it calls. In a graph of TorchScript the node's kind does,
-# or its attribute `name`, and an `If` holds blocks of further nodes.
+# | a node's | `fx.Graph` | TorchScript |
+# |---|---|---|
+# | call | `op` and `target` | `kind()`, or the attribute `name` |
+# | inputs | `args`, with plain numbers in them | `inputs()`, values of other nodes |
+# | blocks | none | `blocks()`: an `If` has two |
 #
 # **Predict.** The example has three rows. Which of the seven still ask how many there are when they
 # run? Write their names as a list, in the order above.
