@@ -2420,9 +2420,16 @@ if written("compute", "loop_nest"):
 # ## The innermost loop in lanes
 #
 # A vector unit does many turns of the innermost loop at once. Its registers have a fixed width: 128 bytes
-# in HVX, the vector unit of Qualcomm's Hexagon processors, in its wide mode. So a register is 128
-# **lanes** of int8, or 64 of int16, or 32 of int32. Two things follow that no formula mentions. The first
-# is **widening**: a product of uint8 and int8 needs 16 bits.
+# in HVX, the vector unit of Qualcomm's Hexagon processors, in its wide mode. Each element has a **lane**:
+#
+# | type | lanes | holds |
+# |---|---|---|
+# | int8 | 128 | -128 to 127 |
+# | int16 | 64 | -32768 to 32767 |
+# | int32 | 32 | -2147483648 to 2147483647 |
+#
+# Two things follow that no formula mentions. The first is **widening**: a product of uint8 and int8
+# needs 16 bits.
 #
 # **Predict.** Each of the two products below fits into int16, and PyTorch gives them that type. What is
 # their sum in int16?
