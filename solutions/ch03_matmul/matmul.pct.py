@@ -2416,6 +2416,65 @@ grade("loop_nest")
 if written("compute", "loop_nest"):
     print(loop_nest(gemm, ("k", "i", "j")))
 
+# %% [markdown]
+# ## The innermost loop in lanes
+#
+# A vector unit does many turns of the innermost loop at once. Its registers have a fixed width: 128 bytes
+# in HVX, the vector unit of Qualcomm's Hexagon processors, in its wide mode. Each element has a **lane**:
+#
+# | type | lanes | holds |
+# |---|---|---|
+# | int8 | 128 | -128 to 127 |
+# | int16 | 64 | -32768 to 32767 |
+# | int32 | 32 | -2147483648 to 2147483647 |
+#
+# Two things follow that no formula mentions. The first is **widening**: a product of uint8 and int8
+# needs 16 bits.
+#
+# **Predict.** Each of the two products below fits into int16, and PyTorch gives them that type. What is
+# their sum in int16?
+
+# %%
+pixels = torch.tensor([255, 255], dtype=torch.uint8)
+weights = torch.tensor([-128, -128], dtype=torch.int8)
+print((pixels * weights).tolist(), (pixels * weights).dtype)
+predict(..., lambda: (pixels * weights).sum(dtype=torch.int16).item())
+
+# %% [markdown]
+# The true sum is -65280; in 16 bits it wraps. So HVX has an instruction that multiplies four pairs of
+# bytes and adds all four products to a lane of int32. The other thing is the **tail**. Where 128 does not
+# divide the extent, the last register is not full, and its other lanes must not count. Here both are
+# written out:
+
+
+# %%
+def dot_in_lanes(x, w, lanes=128):
+    """Return the sum of products of uint8 `x` and int8 `w`, register by register."""
+    sums = torch.zeros(lanes // 4, dtype=torch.int32)  # one register: int32 is four bytes wide
+    registers = 0
+    for start in range(0, x.numel(), lanes):
+        full = min(lanes, x.numel() - start)
+        xs, ws = torch.zeros(lanes, dtype=torch.uint8), torch.zeros(lanes, dtype=torch.int8)
+        xs[:full], ws[:full] = x[start : start + full], w[start : start + full]
+        sums += (xs.int() * ws.int()).view(-1, 4).sum(1, dtype=torch.int32)
+        registers += 1
+    return sums.sum().item(), registers  # lanes meet once, after the loop
+
+
+pixels, weights = pixels[:1].repeat(300), weights[:1].repeat(300)
+lane_sum, registers = dot_in_lanes(pixels, weights)
+print("lanes:  ", lane_sum, "of", registers, "registers,", registers * 128 - 300, "lanes idle")
+print("int64:  ", (pixels.long() * weights.long()).sum().item())
+print("int16:  ", (pixels * weights).sum(dtype=torch.int16).item())
+
+# %% [markdown]
+# Draw: show_cells({f"register {r}": ["element" if r * 16 + lane < 40 else "" for lane in range(16)]
+# for r in range(3)}, bare=True) | 40 elements in registers of 16 lanes. Half of the last one is tail.
+#
+# Zeros are a good filling for a sum of products; a maximum needs another. And the order has changed:
+# each lane sums four of every 128 elements, and the lanes meet at the end. With integers that is free as
+# long as nothing overflows. With floats it may change the last bits.
+
 # %% [markdown] sitting="planning"
 # question: What can be known of a program before it runs?
 # reached: >-

@@ -1251,6 +1251,146 @@ print("columns of the result:", linear.meta["val"].shape[1])
 print("rows are a symbol:", isinstance(linear.meta["val"].shape[0], torch.SymInt))
 
 # %% [markdown]
+# ## Intermediate representations side by side
+#
+# What a capture leaves is an **intermediate representation**, IR for short: no longer Python, not
+# yet machine code. Each of PyTorch's IRs keeps other things of your program. Here is a module with
+# one of each: a submodule, an `if` on a plain number, that number as a factor, a write in place, and
+# a size that is read.
+#
+# | form | is made by |
+# |---|---|
+# | `symbolic_trace` | calling it with a stand-in that knows neither size nor value |
+# | Dynamo | reading its bytecode, on fake tensors |
+# | `make_fx` | calling it with tensors, and noting every ATen operator that runs |
+# | `export` | calling it with fake tensors; parameters become inputs |
+# | decomposed | taking the exported program to fewer operators |
+# | `jit.trace` | calling it with tensors, and noting what the old tracer sees |
+# | `jit.script` | reading its source |
+
+
+# %%
+class Piece(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.times = 2
+
+    def forward(self, x):
+        y = self.linear(x)
+        if self.times > 1:
+            y = y * self.times
+        y.add_(1)
+        return y.reshape(x.shape[0] * 2, 2)
+
+
+piece, sample = Piece(), torch.ones(3, 4)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # TorchScript is deprecated; and tracing warns of numbers
+    whole = torch.export.export(piece, (sample,))
+    forms = {
+        "symbolic_trace": fx.symbolic_trace(piece),
+        "Dynamo": torch._dynamo.explain(piece)(sample).graphs[0],
+        "make_fx": make_fx(piece)(sample),
+        "export": whole.graph_module,
+        "decomposed": whole.run_decompositions().graph_module,
+        "jit.trace": torch.jit.trace(piece, sample),
+        "jit.script": torch.jit.script(piece),
+    }
+for name in ("make_fx", "jit.script"):
+    print(f"{name}:\n{forms[name].code.strip()}\n")
+
+# %% [markdown]
+# | a node's | `fx.Graph` | TorchScript |
+# |---|---|---|
+# | call | `op` and `target` | `kind()`, or the attribute `name` |
+# | inputs | `args`, with plain numbers in them | `inputs()`, values of other nodes |
+# | blocks | none | `blocks()`: an `If` has two |
+#
+# **Predict.** The example has three rows. Which of the seven still ask how many there are when they
+# run? Write their names as a list, in the order above.
+
+
+# %%
+def jit_nodes(block):
+    for node in block.nodes():
+        yield node
+        for inner in node.blocks():
+            yield from jit_nodes(inner)
+
+
+def mentions(form):
+    """Return what the nodes of a graph call or read, in order."""
+    if isinstance(form, fx.GraphModule):
+        calls = [node for node in form.graph.nodes if node.op.startswith("call")]
+        targets = [node.args[1] if node.target is getattr else node.target for node in calls]
+        return [getattr(target, "__name__", target).split(".")[0] for target in targets]
+    return [
+        node.s("name") if node.hasAttribute("name") else node.kind().split("::")[1]
+        for node in jit_nodes(form.graph)
+        if node.kind() not in ("prim::Constant", "prim::ListConstruct")
+    ]
+
+
+predict(..., lambda: [n for n, form in forms.items() if {"shape", "size"} & set(mentions(form))])
+
+# %%
+for name, form in forms.items():
+    print(f"{name:14}", *mentions(form))
+
+# %% [markdown]
+# Draw: show_graph(symbolic_trace=forms["symbolic_trace"], export=forms["export"]) | The same
+# module twice. One calls its submodule and asks `x` for its shape. The other has an operator, the
+# parameters as inputs, and the size as a number.
+#
+# `jit.trace` lost the `if` and kept the size. In Dynamo's graph the size is the number 6, under a
+# guard; `make_fx` has the same number and no guard. What else each form keeps, the next cell finds
+# in the graphs. The last two columns are about the first product: the type of its factor, and what
+# is known of its result.
+
+
+# %%
+def submodule(form):
+    """Return whether the submodule is called, or noted beside the operators, or gone."""
+    nodes = form.graph.nodes if isinstance(form, fx.GraphModule) else []
+    if "forward" in mentions(form) or any(node.op == "call_module" for node in nodes):
+        return "call"
+    return "note" if any("nn_module_stack" in node.meta for node in nodes) else "gone"
+
+
+def first_product(form):
+    """Return the type of the product's factor, and what the graph knows of its result."""
+    if isinstance(form, fx.GraphModule):
+        node = next(node for node in form.graph.nodes if "mul" in str(node.target))
+        value = node.meta.get("val", node.meta.get("example_value"))
+        known = "nothing" if value is None else f"{value.dtype} {list(value.shape)}"
+        return type(node.args[1]).__name__, known
+    node = next(node for node in jit_nodes(form.graph) if node.kind() == "aten::mul")
+    factor, result = list(node.inputs())[1].type(), node.output().type()
+    known = f"{result.dtype()} {result.sizes()}" if result.sizes() else str(result)
+    return factor.kind(), known
+
+
+row = "{:14} {:4} {:6} {:5} {:5} {:10} {:11} {}".format
+print(row("", "if", "times", "size", "add_", "submodule", "factor", "result"))
+asked = ({"If"}, {"times"}, {"shape", "size"}, {"add_"})
+for name, form in forms.items():
+    there = set(mentions(form))
+    marks = ["yes" if there & one_of else "-" for one_of in asked]
+    print(row(name, *marks, submodule(form), *first_product(form)))
+
+# %% [markdown]
+# Only `jit.script`, which reads source, has the `if`, and reads `self.times` when it runs. For all
+# others the number decided the `if` while they captured, and its value went into the graph; the trace
+# even made a tensor of it. Most of them know more of values in return: from shapes and dtypes a compiler
+# plans memory. A submodule that is still a call can be exchanged for another. A note tells people where
+# an operator came from. The write in place is gone in one form alone. There a pass need not ask who else
+# reads the memory.
+#
+# There is no row for ONNX, a format for other runtimes: `torch.onnx.export` asks for the packages
+# `onnxscript` and `onnx`, which this course does not install.
+
+# %% [markdown]
 # ## Where to look
 #
 # | question | where |
@@ -1290,10 +1430,10 @@ print(story)
 # %% [markdown]
 # ## A graph to work on
 #
-# What a compiler works on is neither Python nor machine code but something between: an
-# **intermediate representation**, IR for short. PyTorch's is an `fx.Graph`: a list of nodes, each
-# of which names one call and the nodes whose values it takes. `make_fx` runs a function once and
-# writes down every ATen operator that it meets.
+# What a compiler works on is neither Python nor machine code but something between, an intermediate
+# representation. From here on it is an `fx.Graph`: a list of nodes, each of which names one call and
+# the nodes whose values it takes. `make_fx` runs a function once and writes down every ATen operator
+# that it meets.
 
 
 # %%
@@ -2498,6 +2638,49 @@ for name, kernels in [
 # %% [markdown]
 # The numbers count what a kernel reads and writes, not what a cache saves. They are a reason to fuse,
 # not a promise of speed; a profiler has the last word.
+#
+# Here the fusion was mostly vertical: results stayed in registers. **Horizontal** fusion saves
+# something else. AITemplate, a compiler for inference, has both: it puts pointwise calls and
+# reductions into the kernel of the product before them, and it runs products that stand side by side
+# in one kernel, even of different shapes. In PyTorch, `bmm` is one call for products of one shape.
+#
+# Draw: show_graph(vertical=make_fx(lambda x: (x.sin() * 2).exp() + 1)(torch.ones(4)),
+# horizontal=make_fx(lambda x, y, z: (x.sin(), y.cos(), z.exp()))(*torch.ones(3, 4))) | What each
+# kind joins: calls along an arrow, or calls that no way connects.
+
+
+# %%
+def chain(x):
+    return (x.sin() * 2).exp() + 1
+
+
+def beside(xs, ws):
+    return [x @ w for x, w in zip(xs, ws, strict=True)]
+
+
+def stacked_first(xs, ws):
+    return torch.bmm(torch.stack(xs), torch.stack(ws))
+
+
+def count_bytes(name, function, *inputs, joined=False):
+    graph = make_fx(function)(*inputs).graph
+    calls = [node for node in graph.nodes if node.op == "call_function"]
+    kernels = [calls] if joined else [[node] for node in calls]
+    print(f"{name:24} kernels: {len(kernels)}  bytes: {traffic(graph, kernels) * 4:>6,}")
+
+
+count_bytes("a chain, call by call", chain, torch.ones(64, 16))
+count_bytes("a chain, fused", chain, torch.ones(64, 16), joined=True)
+tiles = torch.ones(8, 8, 16), torch.ones(8, 16, 8)
+apart = [list(each) for each in tiles]
+count_bytes("eight products", beside, *apart)
+count_bytes("one batched product", torch.bmm, *tiles)
+count_bytes("stacked, then batched", stacked_first, *apart)
+
+# %% [markdown]
+# Vertical fusion saves bytes. Horizontal fusion of calls that share no input saves launches, and not a
+# byte. If the matrices have to be stacked first, it even costs some. That is why a kernel that takes
+# matrices where they lie is worth writing.
 
 # %% [markdown] exercise="merge_matmuls"
 # title: One product instead of three
