@@ -1403,6 +1403,9 @@ grade("Unit")
 # A model is then a chain of units, and its optimizer is made of their shards. Adam's averages are as long as these. That
 # is all of ZeRO 3: nobody has told the optimizer anything.
 #
+# Look: sharding/peak#strategy=fsdp&ranks=4&width=8&hidden=16&blocks=3&wrap=model | Six layers as a single unit: what was to
+# be nowhere as a whole is there from the first layer to the last. Take "each layer" and compare.
+#
 # In which order does one do it? An optimizer that was made **before** the model was cut holds parameters that are no
 # longer the model's. It steps, and nothing moves:
 
@@ -1759,6 +1762,10 @@ class Store:
 
 
 # %% [markdown]
+# Draw: show_spans({"four ranks": [("1", 0, 2), ("2", 2, 4), ("save", 4, 6), ("3", 6, 8), ("4", 8, 10), ("sa", 10, 11)],
+# "three ranks": [("3", 12, 14), ("4", 14, 16), ("save", 16, 18), ("5", 18, 20)]}) | Steps and saves of the two runs. The
+# first is killed in its second save, so that nobody can use that: three ranks take steps 3 and 4 once more.
+#
 # A step is defined without a word about ranks. One generator, `torch.Generator().manual_seed(job.seed)`,
 # gives all random numbers of the run. At the beginning of each epoch it draws the order of the samples,
 # `torch.randperm(samples, generator=g)`. A step takes the next `job.batch` of them, the last step of an epoch
@@ -1835,6 +1842,9 @@ predict(..., lambda: "the first four: a new epoch begins, with the same order on
 # - The losses are those of `alone`, from whatever save one goes on: to the last digits, since sums have another
 #   order.
 # - Parts may be uneven or empty. A step may have fewer samples than `dp`.
+#
+# Look: sharding/peak#strategy=fsdp_tp&ranks=4&width=8&hidden=16&blocks=3 | What one rank of a mesh (2, 2) holds through a
+# step, with PyTorch's own means. The dashed line is what one process would need alone. More blocks, smaller share.
 #
 # <details><summary>Hint 1: a block</summary>
 #
