@@ -57,6 +57,7 @@ NAMES = {
     "torch.utils._python_dispatch._disable_current_modes": "pictures are drawn out of a mode's sight",
     "torch.utils._pytree.tree_flatten_with_path": "an optimizer's state by names, for what a watch left",
     "torch.utils._pytree.tree_leaves": "the tensors in an op's arguments and results",
+    "torch.utils._pytree.tree_map_only": "the tensors of a checkpoint that is read, made by operators",
     "torch.utils.backend_registration._setup_privateuseone_for_python_backend": "a device of Python's",
 }
 """Private names: what for."""
