@@ -1950,17 +1950,23 @@ grade("matmul_bf16x3")
 # Small chips have none, or slow ones. TensorFlow Lite, which runs on them, quantizes a convolution
 # so that whole numbers are enough.
 #
-# The activations have a scale $s_x$ and a zero point $z_x$, the result has $s_y$ and $z_y$. The
-# weights are **symmetric**: a scale $s_w$ for each output channel, and the zero point 0. Write the
-# readings into the sum, and solve for the code of the result:
+# | | dtype | a step is worth | 0.0 is |
+# |---|---|---|--:|
+# | activations $q_x$ | `uint8` | $s_x$ | $z_x$ |
+# | weights $q_w$ | `int8` | $s_w$, of each output channel | 0 |
+# | bias $b$, accumulator $A$ | `int32` | $s_x s_w$ | 0 |
+# | result $q_y$ | `uint8` | $s_y$ | $z_y$ |
+#
+# Weights are **symmetric**: their zero point is 0. Write the readings into the sum, and solve for
+# the code of the result:
 #
 # $$q_y = z_y + \mathrm{round}\Big(\frac{s_x s_w}{s_y}\,A\Big) \qquad\qquad A = \sum q_w\,(q_x - z_x) + b$$
 #
-# $A$ is the **accumulator**. It is a whole number, and counts in units of $s_x s_w$. The bias is
-# added to it, so it is stored in the same unit: $b = \mathrm{round}(\text{bias} / (s_x s_w))$. Eight
-# bits would not hold it, and one number for each channel costs little. It gets 32, as $A$ does.
+# The **accumulator** $A$ is a whole number, and counts in units of $s_x s_w$. The bias is added to
+# it, so it is stored in the same unit: $b = \mathrm{round}(\text{bias} / (s_x s_w))$. Eight bits
+# would not hold that. It gets 32, as $A$ does.
 #
-# Why 32? Activations here are `uint8`, from 0 to 255; weights are `int8`.
+# Why 32? A code of `uint8` is 255 at most, one of `int8` −128 at least.
 
 # %%
 most = 255 * 128
@@ -2039,8 +2045,8 @@ for ratio in (0.02 * 0.005 / 0.1, 0.02 * 0.0003 / 0.1, 0.75):
 # The product takes up to 62 bits. Chips have an instruction for it that keeps the upper half.
 #
 # Both divisions have to round, and where two programs round differently, their codes differ.
-# TensorFlow Lite's definition, unless it is built otherwise, rounds **twice**, each time to the
-# nearest whole number:
+# TensorFlow Lite's reference kernels, unless they are built otherwise, round **twice**, each time
+# to the nearest whole number:
 #
 # 1. $H = \big\lfloor (A \cdot m + 2^{30}) / 2^{31} \big\rfloor$, with $m$ the multiplier. A tie goes
 #    up: 2.5 becomes 3, and −2.5 becomes −2.
