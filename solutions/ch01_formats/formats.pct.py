@@ -2048,7 +2048,7 @@ for ratio in (0.02 * 0.005 / 0.1, 0.02 * 0.0003 / 0.1, 0.75):
 # TensorFlow Lite's reference kernels, unless they are built otherwise, round **twice**, each time
 # to the nearest whole number:
 #
-# 1. $H = \big\lfloor (A \cdot m + 2^{30}) / 2^{31} \big\rfloor$, with $m$ the multiplier. A tie goes
+# 1. $H = \lfloor (A \cdot m + 2^{30}) / 2^{31} \rfloor$, with $m$ the multiplier. A tie goes
 #    up: 2.5 becomes 3, and −2.5 becomes −2.
 # 2. $R = H / 2^{\text{shift}}$, rounded so that a tie goes **away from zero**: 2.5 becomes 3, and
 #    −2.5 becomes −3.
