@@ -2038,8 +2038,9 @@ def fixed_point(ratio: float) -> tuple[int, int]:
 for ratio in (0.02 * 0.005 / 0.1, 0.02 * 0.0003 / 0.1, 0.75):
     multiplier, shift = fixed_point(ratio)
     product = 12345 * multiplier
-    print(f"12345 · {ratio:.5f} = 12345 · {multiplier} / 2^31 / 2^{shift} = "
-          f"{product / 2 ** (31 + shift):.3f}, by way of {product.bit_length()} bits")  # fmt: skip
+    scaled = product / 2 ** (31 + shift)
+    print(f"12345 · {ratio:.5f} = 12345 · {multiplier} / 2^31 / 2^{shift} = {scaled:.3f}")
+    print(f"    by way of {product.bit_length()} bits")
 
 # %% [markdown]
 # The product takes up to 62 bits. Chips have an instruction for it that keeps the upper half.
@@ -2056,11 +2057,11 @@ for ratio in (0.02 * 0.005 / 0.1, 0.02 * 0.0003 / 0.1, 0.75):
 # Rounding twice is not rounding once: with a shift of 1, $A m / 2^{31} = 2.9$ makes $H = 3$, and
 # 1.5 makes $R = 2$. In one step, 1.45 would have become 1.
 #
-# Draw: show_cells({name: [(str(f(h)), str(f(h))) for h in range(-10, 11, 2)] for name, f in (("`h
-# >> 2`", lambda h: h >> 2), ("ties up", lambda h: (h + 2) >> 2), ("ties to even", lambda h: round(h
-# / 4)), ("ties away from zero", lambda h: round(h / 4 + math.copysign(0.01, h))))}, [str(h) for h in
-# range(-10, 11, 2)]) | Four ways to divide by 4. A plain shift rounds down, always. The others
-# differ where the quotient ends in a half.
+# Draw: show_cells({name: [(str(f(h)), f(h) != round(h / 4 + math.copysign(0.01, h)) and name) for h in
+# range(-10, 11, 2)] for name, f in (("`h >> 2`", lambda h: h >> 2), ("ties up", lambda h: (h + 2)
+# >> 2), ("ties to even", lambda h: round(h / 4)), ("ties away from zero", lambda h: round(h / 4 +
+# math.copysign(0.01, h))))}, [str(h) for h in range(-10, 11, 2)]) | Four ways to divide by 4. Coloured
+# is what differs from the last: a plain shift rounds down, and of ties each has its own idea.
 
 # %%
 numbers = torch.tensor([-7, -6, -5, 5, 6, 7])
