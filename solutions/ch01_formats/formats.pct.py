@@ -1925,3 +1925,224 @@ def matmul_bf16x3(a: torch.Tensor, b: torch.Tensor, multiply: Multiply) -> torch
 
 # %% grade="matmul_bf16x3"
 grade("matmul_bf16x3")
+
+# %% [markdown] sitting="integers"
+# question: How does a layer run without floats?
+# reached: >-
+#   It adds products of codes in int32, where the bias already is. What is left of the three scales
+#   is one ratio, and that is a multiplication of whole numbers and a shift.
+
+# %% [markdown] exercise="int_conv2d"
+# title: Convolve in whole numbers
+# minutes: 60
+# difficulty: 4
+# points: 8
+# prerequisites: [int8_matmul]
+# teaches: >-
+#   how a quantized layer runs on hardware without floats: padding that stands for 0.0, the zero
+#   point folded into the bias, int32 accumulators, and a ratio of scales as multiplier and shift.
+# leaves out: strides, dilation and groups; ratios of 1 and more; zero points of weights.
+# off limits: [quantized]
+# forbids: "PyTorch's own quantized tensors, and floats: no tensor on the way may hold them"
+
+# %% [markdown]
+# A layer takes codes and hands on codes. So far the way from one to the other led through floats.
+# Small chips have none, or slow ones. TensorFlow Lite, which runs on them, quantizes a convolution
+# so that whole numbers are enough.
+#
+# | | dtype | a step is worth | 0.0 is |
+# |---|---|---|--:|
+# | activations $q_x$ | `uint8` | $s_x$ | $z_x$ |
+# | weights $q_w$ | `int8` | $s_w$, of each output channel | 0 |
+# | bias $b$, accumulator $A$ | `int32` | $s_x s_w$ | 0 |
+# | result $q_y$ | `uint8` | $s_y$ | $z_y$ |
+#
+# Weights are **symmetric**: their zero point is 0. Write the readings into the sum, and solve for
+# the code of the result:
+#
+# $$q_y = z_y + \mathrm{round}\Big(\frac{s_x s_w}{s_y}\,A\Big) \qquad\qquad A = \sum q_w\,(q_x - z_x) + b$$
+#
+# The **accumulator** $A$ is a whole number, and counts in units of $s_x s_w$. The bias is added to
+# it, so it is stored in the same unit: $b = \mathrm{round}(\text{bias} / (s_x s_w))$. Eight bits
+# would not hold that. It gets 32, as $A$ does.
+#
+# Why 32? A code of `uint8` is 255 at most, one of `int8` −128 at least.
+
+# %%
+most = 255 * 128
+for dtype in (torch.int16, torch.int32):
+    print(f"{dtype}: room for {torch.iinfo(dtype).max // most:,} of the largest products")
+print(f"a 3×3 kernel over 512 channels adds {3 * 3 * 512:,}")
+
+# %% [markdown]
+# Here is a unit that convolves codes, as fast hardware has it. It knows no zero point, and pads
+# nothing.
+
+# %%
+import torch.nn.functional as F
+
+Convolve = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def conv_unit(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """Convolve uint8 (n, c, height, width) with int8 (o, c, rows, columns) into int32."""
+    if x.dtype is not torch.uint8 or w.dtype is not torch.int8:
+        raise TypeError("The unit takes uint8 activations and int8 weights.")
+    return F.conv2d(x.int(), w.int())
+
+
+# %% [markdown]
+# **Padding** surrounds an image with 0.0. The unit gets codes, so the border must be a code too.
+#
+# Below is an image that is 0.0 everywhere: all of its codes are the zero point, 30. Convolved with
+# a kernel of nine ones it is 0.0 again. In codes, each sum of nine is too large by 9 · 30, which is
+# taken off.
+#
+# **Predict.** The image is padded with the code 0. What is left in the corner of the result, where
+# it should be 0?
+
+
+# %%
+def padded_with(code):
+    """Pad an image of 0.0 with a code, convolve it with ones, take the zero point off."""
+    image = torch.full((1, 1, 4, 4), 30, dtype=torch.uint8)
+    image = F.pad(image, [1, 1, 1, 1], value=code)
+    return (conv_unit(image, torch.ones(1, 1, 3, 3, dtype=torch.int8)) - 9 * 30)[0, 0]
+
+
+predict(..., lambda: padded_with(0)[0, 0].item())
+
+# %% [markdown]
+# Draw: show_cells({f"padded with {code}, row {at}": [(str(value), value and str(value)) for value
+# in row] for code in (0, 30) for at, row in enumerate(padded_with(code).tolist())}) | The
+# accumulators. The code 0 stands for 30 steps below 0.0, and all of the border shows it.
+#
+# The zero point is what stands for 0.0, so a border of zero points is right, and with it one number
+# per channel takes the zero point off everywhere.
+#
+# What is left is the ratio $s_x s_w / s_y$. It is known when a network is converted, long before it
+# runs. So it is written down as whole numbers then: a **multiplier** of 31 bits, and a **shift** to
+# the right.
+
+
+# %%
+def fixed_point(ratio: float) -> tuple[int, int]:
+    """Write a ratio below 1 as multiplier / 2**31 / 2**shift. Done once, in floats."""
+    fraction, exponent = math.frexp(ratio)  # ratio = fraction * 2**exponent, fraction from 0.5
+    multiplier = round(fraction * 2**31)
+    if multiplier == 2**31:  # rounded up to 1.0: one bit too many
+        multiplier, exponent = 2**30, exponent + 1
+    return multiplier, -exponent
+
+
+for ratio in (0.02 * 0.005 / 0.1, 0.02 * 0.0003 / 0.1, 0.75):
+    multiplier, shift = fixed_point(ratio)
+    product = 12345 * multiplier
+    scaled = product / 2 ** (31 + shift)
+    print(f"12345 · {ratio:.5f} = 12345 · {multiplier} / 2^31 / 2^{shift} = {scaled:.3f}")
+    print(f"    by way of {product.bit_length()} bits")
+
+# %% [markdown]
+# The product takes up to 62 bits. Chips have an instruction for it that keeps the upper half.
+#
+# Both divisions have to round, and where two programs round differently, their codes differ.
+# TensorFlow Lite's reference kernels, unless they are built otherwise, round **twice**, each time
+# to the nearest whole number:
+#
+# 1. $H = \lfloor (A \cdot m + 2^{30}) / 2^{31} \rfloor$, with $m$ the multiplier. A tie goes
+#    up: 2.5 becomes 3, and −2.5 becomes −2.
+# 2. $R = H / 2^{\text{shift}}$, rounded so that a tie goes **away from zero**: 2.5 becomes 3, and
+#    −2.5 becomes −3.
+#
+# Rounding twice is not rounding once: with a shift of 1, $A m / 2^{31} = 2.9$ makes $H = 3$, and
+# 1.5 makes $R = 2$. In one step, 1.45 would have become 1.
+#
+# Draw: show_cells({name: [(str(f(h)), f(h) != round(h / 4 + math.copysign(0.01, h)) and name) for h in
+# range(-10, 11, 2)] for name, f in (("`h >> 2`", lambda h: h >> 2), ("ties up", lambda h: (h + 2)
+# >> 2), ("ties to even", lambda h: round(h / 4)), ("ties away from zero", lambda h: round(h / 4 +
+# math.copysign(0.01, h))))}, [str(h) for h in range(-10, 11, 2)]) | Four ways to divide by 4. Coloured
+# is what differs from the last: a plain shift rounds down, and of ties each has its own idea.
+
+# %%
+numbers = torch.tensor([-7, -6, -5, 5, 6, 7])
+print("divided by 4", (numbers / 4).tolist())
+print(">> 2        ", (numbers >> 2).tolist())
+print("torch.round ", torch.round(numbers / 4).int().tolist())
+
+# %% [markdown]
+# PyTorch's own quantized convolution, on a CPU, multiplies the accumulator by the ratio as a float
+# and rounds once, a tie to even. So its codes are the same as ours but for sums close to a tie.
+#
+# **Write `int_conv2d(x, x_zero, w, bias, padding, multiplier, shift, out_zero, convolve)`**, with
+#
+# - `x`: `uint8`, shape `(n, c, height, width)`, in any layout; `x_zero`: its zero point, 0 to 255
+# - `w`: `int8`, shape `(o, c, rows, columns)`, in any layout
+# - `bias`: `int32`, shape `(o,)`, in the accumulators' unit
+# - `padding`: how many rows and columns of 0.0 to add on each of the four sides, 0 or more
+# - `multiplier`, from $2^{30}$ to $2^{31} - 1$, and `shift`, from 0 to 30: `int32`, shape `(o,)`, a
+#   pair for each output channel
+# - `out_zero`: the result's zero point, 0 to 255
+# - `convolve`: a unit like the one above. Call it **exactly once**: all products of codes are its
+#   work.
+#
+# No size is 0, and the padded image is at least as large as the kernel. Accumulators fit into
+# `int32`. Return the codes of the convolution, moved by one row or column at a time, as a `uint8`
+# tensor of shape `(n, o, …, …)`: from $A$ follow $H$ and $R$ as above, and the code is
+# $R + z_y$, or 0 or 255 where that lies beyond. Whole numbers only: no tensor on the way may hold
+# floats.
+#
+# <details><summary>Hint 1: one number per channel</summary>
+#
+# $\sum q_w (q_x - z_x) = \sum q_w q_x - z_x \sum q_w$. The unit computes the first sum. The second
+# depends on the output channel alone, as long as every place under the kernel holds a code for what
+# is really there, the border too. It can be put into the bias, before any image is seen.
+#
+# </details>
+# <details><summary>Hint 2: room</summary>
+#
+# $A \cdot m$ needs 64 bits, and two `int32` tensors have a product in `int32`. Shapes need room as
+# well: a number for each of `o` channels goes with `(n, o, …, …)` as `(o, 1, 1)`.
+#
+# </details>
+# <details><summary>Hint 3: away from zero</summary>
+#
+# For $H \ge 0$: add half of $2^{\text{shift}}$, then shift. For $H < 0$ it is the mirror image: do
+# the same to $-H$, and change the sign again. Where the shift is 0, there is no half to add.
+#
+# </details>
+
+
+# %% solution="int_conv2d"
+def int_conv2d(
+    x: torch.Tensor,
+    x_zero: int,
+    w: torch.Tensor,
+    bias: torch.Tensor,
+    padding: int,
+    multiplier: torch.Tensor,
+    shift: torch.Tensor,
+    out_zero: int,
+    convolve: Convolve,
+) -> torch.Tensor:
+    """Convolve codes and requantize the sums, with whole numbers only.
+
+    x: uint8 (n, c, height, width); w: int8 (o, c, rows, columns); bias: int32 (o,)
+    multiplier, shift: int32 (o,); convolve: codes and weights in, their int32 convolution out
+    returns: uint8 (n, o, ...), clamp(round(A * multiplier / 2**31 / 2**shift) + out_zero)
+    """
+    ### BEGIN SOLUTION
+    # 0.0 is what the zero point stands for. Only so does one number per channel repair all sums.
+    padded = F.pad(x, [padding] * 4, value=x_zero)
+    folded = bias - x_zero * w.sum((1, 2, 3))  # (o,), known before any image is
+    sums = convolve(padded, w) + folded[:, None, None]  # int64 from here on: the product needs it
+    high = (sums * multiplier[:, None, None] + (1 << 30)) >> 31
+    shift = shift.long()[:, None, None]
+    half = (1 << shift) >> 1
+    # >> rounds down; on the magnitude, adding a half before it sends ties away from zero.
+    rounded = high.sign() * ((high.abs() + half) >> shift)
+    return (rounded + out_zero).clamp(0, 255).to(torch.uint8)
+    ### END SOLUTION
+
+
+# %% grade="int_conv2d"
+grade("int_conv2d")

@@ -1,4 +1,4 @@
-"""Probes of `int8_matmul` and `matmul_bf16x3`: products on a unit for small formats."""
+"""Probes of `int8_matmul`, `matmul_bf16x3` and `int_conv2d`: sums on a unit for small formats."""
 
 import torch
 
@@ -38,3 +38,41 @@ def bf16x3_product(student, a, b, idle=False):
         return torch.zeros_like(product) if idle else product
 
     return {"product": student.matmul_bf16x3(a, b, multiply), "work": sum(work)}
+
+
+class Floats(torch.utils._python_dispatch.TorchDispatchMode):
+    """Notes each operator that makes a tensor of floats, or of complex numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        made = result if isinstance(result, tuple | list) else (result,)
+        for one in made:
+            if isinstance(one, torch.Tensor) and (one.is_floating_point() or one.is_complex()):
+                self.names.append(func.name())
+        return result
+
+
+@probe
+def int_convolved(student, x, x_zero, w, bias, padding, multiplier, shift, out_zero, idle=False):
+    """Return the codes, how often the unit was called, and what made floats.
+
+    An idle unit gives zeros.
+    """
+    calls = []
+
+    def convolve(x, w):
+        if x.dtype is not torch.uint8 or w.dtype is not torch.int8:
+            raise TypeError("The unit takes uint8 activations and int8 weights.")
+        calls.append(None)
+        result = torch.nn.functional.conv2d(x.int(), w.int())
+        return torch.zeros_like(result) if idle else result
+
+    with Floats() as floats:
+        codes = student.int_conv2d(
+            x, x_zero, w, bias, padding, multiplier, shift, out_zero, convolve
+        )
+    return {"codes": codes, "calls": len(calls), "floats": floats.names}
