@@ -2470,6 +2470,155 @@ for title, built in (
 predict(..., lambda: conv_weights(separable(256, 256)))
 
 # %% [markdown]
+# ## What a block costs
+#
+# Weights are one price, FLOPs the other. A convolution uses each of its weights once for every place
+# of its output, and each use is a multiplication and an addition. With $g$ groups and a kernel of
+# $k \times k$:
+#
+# $$\text{weights} = \frac{C_\text{in}}{g}\,C_\text{out}\,k^2 \qquad
+#     \text{FLOPs} = 2 \cdot \text{weights} \cdot H_\text{out} W_\text{out}$$
+#
+# A forward hook can add that up while a model runs. PyTorch has a counter of its own, which looks at
+# the operators that run, `FlopCounterMode`. On the `meta` device neither needs memory, and they agree.
+
+# %%
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def by_definition(block, x):
+    """Return the FLOPs of the block's convolutions for the input x, by the formula."""
+    found = []
+
+    def note(conv, args, output):
+        places = output.shape[0] * output.shape[2] * output.shape[3]
+        found.append(2 * conv.weight.numel() * places)
+
+    convs = [module for module in block.modules() if isinstance(module, nn.Conv2d)]
+    handles = [conv.register_forward_hook(note) for conv in convs]
+    block(x)
+    for handle in handles:
+        handle.remove()
+    return sum(found)
+
+
+def counted(block, x):
+    """Return the FLOPs that PyTorch counts."""
+    with FlopCounterMode(display=False) as counter:
+        block(x)
+    return counter.get_total_flops()
+
+
+def bare(inputs, outputs, kernel, groups=1):
+    """Return a convolution that keeps the size, with nothing around it."""
+    return nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, groups=groups, bias=False)
+
+
+def taken_apart(inputs, outputs, kernel=3):
+    """Return MobileNet's pair: look around in each channel, then mix the channels."""
+    return nn.Sequential(bare(inputs, inputs, kernel, groups=inputs), bare(inputs, outputs, 1))
+
+
+with torch.device("meta"):
+    wide, deep = torch.empty(1, 64, 56, 56), torch.empty(1, 192, 28, 28)
+    costs = {
+        "plain 5×5": (bare(64, 64, 5), wide),
+        "VGG: two 3×3": (nn.Sequential(bare(64, 64, 3), bare(64, 64, 3)), wide),
+        "plain 3×3": (bare(64, 64, 3), wide),
+        "MobileNet: apart": (taken_apart(64, 64), wide),
+        "192 to 32, 5×5": (bare(192, 32, 5), deep),
+        "Inception: squeezed": (nn.Sequential(bare(192, 16, 1), bare(16, 32, 5)), deep),
+    }
+    for title, (block, x) in costs.items():
+        flops = by_definition(block, x)
+        print(
+            f"{title:>20} {conv_weights(block):>7} weights {flops / 1e6:>6.1f} MFLOPs"
+            f"  counted the same: {flops == counted(block, x)}"
+        )
+
+# %% [markdown]
+# **VGG** pays 18 for 25: two kernels of 9 weights see as far as one of 25. **Inception** squeezes 192
+# channels to 16 before the wide kernel, and that is nearly ten times cheaper. (These are the numbers of
+# GoogLeNet's first such block.) **MobileNet's** pair costs, beside the convolution that it replaces,
+#
+# $$\frac{C_\text{in}\,k^2 + C_\text{in}\,C_\text{out}}{C_\text{in}\,C_\text{out}\,k^2}
+#     = \frac{1}{C_\text{out}} + \frac{1}{k^2}$$
+#
+# whatever the image and the number of input channels. As fractions, from what is counted:
+
+# %%
+from fractions import Fraction
+
+with torch.device("meta"):
+    for inputs, outputs, kernel in ((32, 8, 3), (32, 64, 3), (7, 64, 3), (32, 64, 5)):
+        x = torch.empty(1, inputs, 14, 14)
+        ratio = Fraction(
+            counted(taken_apart(inputs, outputs, kernel), x),
+            counted(bare(inputs, outputs, kernel), x),
+        )
+        formula = Fraction(1, outputs) + Fraction(1, kernel**2)
+        print(f"{inputs:>2} to {outputs:>4}, k={kernel}  {ratio!s:>9}", ratio == formula)
+
+# %% [markdown]
+# Draw: show_curves({f"k = {kernel}": [(outputs, round(counted(taken_apart(8, outputs, kernel),
+# image) / counted(bare(8, outputs, kernel), image), 4)) for outputs in range(4, 129, 4)] for image in
+# [torch.zeros(1, 8, 4, 4)] for kernel in (3, 5, 7)}, "output channels", "share of the plain FLOPs") |
+# With few output channels little is saved. With many, the kernel alone counts: 1/9, 1/25, 1/49.
+#
+# Fewer FLOPs are not as much less time. The part that looks around reads and writes a whole image for 9
+# multiplications at each place. How many FLOPs come on each byte that is moved, if input, weight and
+# output are moved once?
+
+# %%
+with torch.device("meta"):
+    for title, conv in (
+        ("plain 3×3", bare(64, 128, 3)),
+        ("its 3×3, by channel", bare(64, 64, 3, groups=64)),
+        ("its 1×1", bare(64, 128, 1)),
+    ):
+        moved = 4 * (wide.numel() + conv.weight.numel() + conv(wide).numel())
+        print(f"{title:>20} {counted(conv, wide) / moved:>6.1f} FLOPs per byte")
+
+# %% [markdown]
+# **Predict.** A separable pair of 256 channels: 3×3 by channel, then the 1×1. How many percent of its
+# FLOPs are the 1×1's? Round to a whole number.
+
+
+# %%
+def percent_of_the_mixing():
+    pair, x = taken_apart(256, 256), torch.zeros(1, 256, 7, 7)
+    return round(100 * counted(pair[1], pair[0](x)) / counted(pair, x))
+
+
+predict(..., percent_of_the_mixing)
+
+# %% [markdown]
+# **EfficientNet** asks how a network should grow. FLOPs are proportional to the depth, to the square of
+# the width (a layer's channels count on both sides), and to the square of the image's side. Its answer
+# is to let all three grow together: by $1.2^\varphi$, $1.1^\varphi$ and $1.15^\varphi$. As
+# $1.2 \cdot 1.1^2 \cdot 1.15^2 \approx 1.92$, each step of $\varphi$ nearly doubles the FLOPs.
+
+
+# %%
+def grown(phi):
+    """Return depth, width and side of a chain of 3×3 convolutions, grown phi times."""
+    return round(20 * 1.2**phi), round(100 * 1.1**phi), round(100 * 1.15**phi)
+
+
+def chain_flops(depth, width, side):
+    """Return what PyTorch counts for `depth` convolutions of `width` channels."""
+    with torch.device("meta"):
+        chain = nn.Sequential(*(bare(width, width, 3) for _ in range(depth)))
+        return counted(chain, torch.empty(1, width, side, side))
+
+
+print("phi  depth  width  side  FLOPs, of the first  1.92^phi")
+for phi in range(6):
+    depth, width, side = grown(phi)
+    times = chain_flops(depth, width, side) / chain_flops(*grown(0))
+    print(f"{phi:>3} {depth:>6} {width:>6} {side:>5} {times:>20.2f} {1.92**phi:>9.2f}")
+
+# %% [markdown]
 # ## First values, by a walk
 #
 # `apply` is the usual way to give a model its first values: one function, asked at every module, which
