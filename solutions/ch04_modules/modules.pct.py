@@ -1075,6 +1075,174 @@ class AlwaysEval(nn.BatchNorm1d):
 frozen_net = nn.Sequential(nn.Linear(2, 2), nn.Sequential(AlwaysEval(2))).train()
 print([(type(module).__name__, module.training) for module in frozen_net.modules()])
 
+# %% [markdown]
+# ## What each of them keeps
+#
+# The tour showed what goes in and what comes out. Now the registries: what does each of these modules
+# store, and what of it comes into a checkpoint?
+
+
+# %%
+def registers(module):
+    """Print how many parameters and buffers a module registers, and what a checkpoint gets of it."""
+    found = [sum(1 for _ in walk) for walk in (module.parameters(), module.buffers())]
+    own_reset = "yes" if hasattr(module, "reset_parameters") else ""
+    saved = ", ".join(module.state_dict()) or "nothing"
+    print(f"{type(module).__name__:>17} {found[0]:>6} {found[1]:>8} {own_reset:>6}  {saved}")
+
+
+print(f"{'':>17} params  buffers  reset  in the state dict")
+registers(nn.RNN(4, 6))
+registers(nn.LSTM(4, 6))
+registers(nn.LSTMCell(4, 6))
+registers(nn.MaxPool2d(2))
+registers(nn.AdaptiveAvgPool2d(1))
+registers(nn.Dropout(0.5))
+registers(nn.CrossEntropyLoss())
+registers(nn.CrossEntropyLoss(weight=torch.ones(3)))
+registers(nn.BCEWithLogitsLoss(pos_weight=torch.ones(3)))
+
+# %% [markdown]
+# A **pooling layer** registers nothing. Its kernel and its stride are ordinary attributes, in the
+# fourth dictionary. So a checkpoint does not know them, and fits a model that pools otherwise:
+
+# %%
+coarse = nn.Sequential(nn.Conv1d(1, 1, 1), nn.MaxPool1d(4))
+print(nn.Sequential(nn.Conv1d(1, 1, 1), nn.MaxPool1d(2)).load_state_dict(coarse.state_dict()))
+
+# %% [markdown]
+# A **loss** with class weights holds them as a buffer: nothing to train, but they follow `to()`. A loss
+# that is stored in a model brings a name into its checkpoint, `loss.weight` for instance, and whoever
+# loads that into a model without it gets an error for an unexpected name.
+#
+# A **recurrent layer** names its parameters itself: from input to hidden (`ih`) or from hidden to
+# hidden (`hh`), the layer's number, the direction. Another option, other names:
+
+# %%
+usual = set(nn.LSTM(4, 6).state_dict())
+for options in ({"num_layers": 2}, {"bidirectional": True}, {"proj_size": 2}, {"bias": False}):
+    names = set(nn.LSTM(4, 6, **options).state_dict())
+    print(f"{options!s:>23}", "more:", sorted(names - usual), "fewer:", sorted(usual - names))
+
+# %% [markdown]
+# Each matrix holds one layer's four gates, one above the other. Which is which? Let all weights be zero,
+# open one gate at a time by its bias, and look what is left of a state of 2:
+
+# %%
+lstm = nn.LSTM(1, 1)
+state = torch.zeros(1, 1, 1), torch.full((1, 1, 1), 2.0)
+with torch.no_grad():
+    for quarter in range(4):
+        for parameter in lstm.parameters():
+            nn.init.zeros_(parameter)
+        lstm.bias_ih_l0[quarter] = 100.0
+        print(quarter, lstm(torch.zeros(1, 1, 1), state)[1][1].item())
+
+# %% [markdown]
+# Number 1 keeps the state whole: it is the forget gate. (The order is input, forget, cell, output.)
+#
+# Beside the registry the layer has a list, `_flat_weights`: the operator that runs wants all weights in
+# one argument. An assignment updates it, because `RNNBase` has a `__setattr__` of its own. A write into
+# the registry goes past that, and the next call notices and makes the list anew:
+
+# %%
+print(lstm._flat_weights[0] is lstm.weight_ih_l0, "_flat_weights" in lstm.__dict__)
+lstm.weight_ih_l0 = nn.Parameter(torch.ones(4, 1))
+print(lstm._flat_weights[0] is lstm.weight_ih_l0)
+lstm._parameters["weight_ih_l0"] = nn.Parameter(torch.ones(4, 1))
+print(lstm._flat_weights[0] is lstm.weight_ih_l0)
+lstm(torch.zeros(1, 1, 1))
+print(lstm._flat_weights[0] is lstm.weight_ih_l0)
+
+# %% [markdown]
+# An **optimiser** is no module and registers nothing. What it keeps for a parameter is in its `state`,
+# by the parameter itself; in its `state_dict` numbers stand for the parameters. How much that is
+# depends on the kind:
+
+
+# %%
+def kept(make):
+    """Print what an optimiser keeps for a 3×2 weight, before its first step and after it."""
+    weight = nn.Parameter(torch.zeros(3, 2))
+    optimiser = make([weight])
+    before = list(optimiser.state.get(weight, {}))
+    weight.grad = torch.ones(3, 2)
+    optimiser.step()
+    after = {name: tuple(value.shape) for name, value in optimiser.state.get(weight, {}).items()}
+    print(f"{type(optimiser).__name__:>8}  before {before}, after {after}")
+
+
+kept(lambda parameters: torch.optim.SGD(parameters, lr=0.1))
+kept(lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9))
+kept(lambda parameters: torch.optim.Adam(parameters))
+kept(lambda parameters: torch.optim.Adagrad(parameters))
+
+# %% [markdown]
+# Draw: show_bars({" with ".join([kind.__name__, *options]): sum(value.numel() for state in
+# optimiser.state.values() for value in state.values()) for kind, options in ((torch.optim.SGD, {}),
+# (torch.optim.SGD, {"momentum": 0.9}), (torch.optim.Adam, {}), (torch.optim.Adam, {"amsgrad":
+# True})) for layer in [nn.Linear(100, 100)] for optimiser in [kind(layer.parameters(), lr=0.1,
+# **options)] if [layer(torch.ones(100)).sum().backward(), optimiser.step()]}, "numbers") | What is
+# kept, after one step, for a linear layer of 10,100 numbers.
+#
+# The state is made at the first step, and a checkpoint from before it has none. (Adagrad is the
+# exception: it begins with a sum of its own.)
+#
+# **Predict.** A model has two linear layers, and `forward` uses only the first. After `backward()` and
+# a step of Adam: for how many parameters is there a state?
+
+
+# %%
+def parameters_with_state():
+    used, unused = nn.Linear(2, 2), nn.Linear(2, 2)
+    adam = torch.optim.Adam([*used.parameters(), *unused.parameters()])
+    used(torch.ones(1, 2)).sum().backward()
+    adam.step()
+    return len(adam.state)
+
+
+predict(..., parameters_with_state)
+
+# %% [markdown]
+# **Initialisation** is kept nowhere. It happens when a layer is made: `__init__` calls the layer's
+# `reset_parameters`. To draw first values anew, or others, `apply` asks one function at each module,
+# children before their parents. So a parent has the last word about what it holds:
+
+# %%
+order = []
+tree = nn.Sequential(nn.LSTM(4, 6), nn.Sequential(nn.Linear(6, 6), nn.ReLU()))
+tree.apply(lambda module: order.append(type(module).__name__))
+print(order)
+print([type(module).__name__ for module in tree.modules()], "by modules()")
+
+
+# %%
+def open_forget_gates(module):
+    """Set the biases of an LSTM: 1 for its forget gates, 0 for the others."""
+    if isinstance(module, nn.LSTM):
+        for name, parameter in module.named_parameters():
+            if name.startswith("bias_"):
+                nn.init.zeros_(parameter)
+            if name.startswith("bias_ih"):  # of one bias alone: the two are added
+                nn.init.ones_(parameter[module.hidden_size : 2 * module.hidden_size])
+
+
+tree.apply(open_forget_gates)
+print(tree[0].bias_ih_l0.int().tolist())
+
+# %% [markdown]
+# "Call `reset_parameters` wherever there is one" is a popular way to begin anew, and misses some.
+# `nn.MultiheadAttention` has none by this name. Its own matrix keeps its values; only its child, the
+# output layer, is drawn again. And a `Parameter` that a class of yours made in `__init__` has nobody
+# who would know how it began.
+
+# %%
+attention = nn.MultiheadAttention(4, 2)
+for parameter in attention.parameters():
+    nn.init.ones_(parameter)
+attention.apply(lambda m: m.reset_parameters() if hasattr(m, "reset_parameters") else None)
+print({name: bool((p == 1).all()) for name, p in attention.named_parameters()})
+
 # %% [markdown] exercise="collect_state"
 # title: Collect what a checkpoint holds
 # minutes: 20
