@@ -2368,6 +2368,211 @@ print("variance of the whole       ", whole.var(correction=0).item())
 total, squares, count = whole.sum(), whole.square().sum(), len(whole)  # sums over ranks would do
 print("from sums                   ", (squares / count - (total / count) ** 2).item())
 
+# %% [markdown] sitting="encoder"
+# question: What does one layer of BERT compute?
+# reached: >-
+#   Words look at each other, then each is worked on by itself; both results are added to what went
+#   in, and normed after the addition. It is a function of twelve tensors, whose names a checkpoint has.
+
+# %% [markdown]
+# ## From ids to the first x
+#
+# BERT is a stack of twelve equal layers on top of an embedding. What goes in are whole numbers: for each
+# piece of a word its **id**, its **position**, and its **token type**, which says whether it belongs to
+# the first or to the second sentence. Three tables turn them into three vectors. These are added, and
+# normed with an eps of `1e-12`.
+
+
+# %%
+class Embeddings(nn.Module):
+    """Word, position and token type: three rows of three tables, added and normed."""
+
+    def __init__(self, vocabulary=30_522, positions=512, types=2, hidden=768):
+        super().__init__()
+        self.word_embeddings = nn.Embedding(vocabulary, hidden)
+        self.position_embeddings = nn.Embedding(positions, hidden)
+        self.token_type_embeddings = nn.Embedding(types, hidden)
+        self.LayerNorm = nn.LayerNorm(hidden, eps=1e-12)
+
+    def forward(self, ids, types):
+        places = torch.arange(ids.shape[1], device=ids.device)
+        found = self.word_embeddings(ids) + self.position_embeddings(places)
+        return self.LayerNorm(found + self.token_type_embeddings(types))
+
+
+ids, types = torch.tensor([[7, 5, 7, 7]]), torch.tensor([[0, 0, 0, 1]])
+with torch.no_grad():
+    x = Embeddings(hidden=8)(ids, types)
+    print(tuple(ids.shape), "->", tuple(x.shape))
+    print("the same piece twice, in two places, the same vector:", torch.equal(x[0, 0], x[0, 2]))
+    print("the mean of each vector:", [abs(round(v, 4)) for v in x.mean(-1)[0].tolist()])
+
+# %% [markdown]
+# From there on all has the shape `(batch, seq, hidden)`. PyTorch has such a layer. On the `meta` device
+# we can count BERT-base (the checkpoint `bert-base-uncased`) without loading it: embeddings, twelve
+# layers, and a last linear layer called the pooler, which is applied to the first word.
+
+# %%
+with torch.device("meta"):
+    embeddings = Embeddings()
+    encoder = nn.TransformerEncoderLayer(
+        768, 12, 3072, activation="gelu", layer_norm_eps=1e-12, batch_first=True
+    )
+    pooler = nn.Linear(768, 768)
+    sizes = [sum(p.numel() for p in m.parameters()) for m in (embeddings, encoder, pooler)]
+print(sizes, "in all", sizes[0] + 12 * sizes[1] + sizes[2])
+for name, parameter in encoder.named_parameters():
+    print(f"{name:>24} {tuple(parameter.shape)}")
+
+# %% [markdown]
+# `self_attn.in_proj_weight` is three matrices in one: 768 rows for queries, 768 for keys, 768 for values.
+#
+# Draw: show_bars({"attention": sum(p.numel() for name, p in encoder.named_parameters() if "attn" in
+# name), "feed-forward": sum(p.numel() for name, p in encoder.named_parameters() if "linear" in name),
+# "both norms": sum(p.numel() for name, p in encoder.named_parameters() if "norm" in name)}, "numbers") |
+# Where a layer of BERT keeps its 7 million numbers.
+
+# %% [markdown] exercise="encoder_layer"
+# title: Write BERT's encoder layer
+# minutes: 60
+# difficulty: 4
+# points: 8
+# prerequisites: [collect_state]
+# teaches: >-
+#   what is in a transformer's layer, operation by operation, and that it is a function of the tensors
+#   in a checkpoint.
+# leaves out: dropout; masks between words, as decoders have them; rows without a single word.
+# off limits: [torch.nn.TransformerEncoderLayer, torch.nn.TransformerEncoder, torch.nn.MultiheadAttention, torch.nn.functional.multi_head_attention_forward, torch.nn.functional.scaled_dot_product_attention, "aten:_transformer_encoder_layer_fwd", "aten:_native_multi_head_attention", "aten:_scaled_dot_product_flash_attention_for_cpu", torch.nn.functional.layer_norm, "aten:native_layer_norm", torch.nn.functional.gelu, "aten:gelu"]
+# forbids: "PyTorch's own transformer layers, attention, layer norm and GELU"
+
+# %% [markdown]
+# Two parts, attention $A$ and a feed-forward network $F$. Around each of them the same is done, which
+# BERT's code calls *add & norm*:
+#
+# $$y = N_1(x + A(x)) \qquad z = N_2(y + F(y))$$
+#
+# The norm comes **after** the addition: *post-norm*. Most later models do it the other way,
+# $x + A(N_1(x))$, with the same parameters: *pre-norm*. A checkpoint fits both, and says nothing.
+#
+# A **layer norm** takes mean and variance of each word's vector: over the last dimension, with nothing
+# to remember and no difference between `train` and `eval`. The variance is the biased one.
+#
+# $F$ is two linear layers with a **GELU** between them, $u \cdot \Phi(u)$. $\Phi$ is the normal
+# distribution's: $\Phi(u) = \frac12\big(1 + \text{erf}(u / \sqrt 2)\big)$. A formula with `tanh` that
+# comes close to it is in use as well. It is not what BERT's checkpoint was trained with.
+#
+# Draw: show_curves({"tanh minus exact": [(at / 10, round(F.gelu(u, approximate="tanh").item() -
+# F.gelu(u).item(), 6)) for at in range(-50, 51) for u in [torch.tensor(at / 10,
+# dtype=torch.float64)]]}, "u") | How far the two GELUs are apart. The loss does not tell; a comparison
+# with the right output does.
+#
+# How many operators is such a layer? In training, dozens. For evaluation without gradients PyTorch has
+# it as one:
+
+# %%
+from grader import watch_ops
+
+encoder = nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", batch_first=True)
+for mode in (True, False):
+    encoder.train(mode)
+    with torch.no_grad(), watch_ops() as ops:
+        encoder(torch.zeros(1, 3, 8))
+    print("train" if mode else "eval ", ops.names if len(ops.names) < 5 else "more than 40")
+
+# %% [markdown]
+# Sentences of a batch differ in length, and the shorter ones are filled up. Nobody may look at the
+# padding: its scores become $-\infty$ before the softmax, and so their weights 0. The layer's
+# `src_key_padding_mask` is `True` where there is **padding**. (`scaled_dot_product_attention` reads its
+# mask the other way.)
+#
+# **Predict.** Three words, and the third is padding. Its vector is exchanged for another one. How many
+# of the three outputs change?
+
+
+# %%
+def outputs_that_change():
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    padding, x = torch.tensor([[False, False, True]]), torch.randn(1, 3, 8)
+    other = x.clone()
+    other[0, 2] = torch.randn(8)
+    first, second = (layer(each, src_key_padding_mask=padding)[0] for each in (x, other))
+    return sum(not torch.allclose(*pair) for pair in zip(first, second, strict=True))
+
+
+predict(..., outputs_that_change)
+
+# %% [markdown]
+# **Write `encoder_layer(x, params, heads, mask=None, eps=1e-12)`.** Return what
+# `nn.TransformerEncoderLayer(hidden, heads, width, activation="gelu", layer_norm_eps=eps,
+# batch_first=True)` gives in evaluation, post-norm, as the formulas above say.
+#
+# - `x` has the shape `(batch, seq, hidden)`. `params` is the layer's state dict: the twelve tensors
+#   above, by their names, all in the dtype of `x`.
+# - `in_proj_weight` holds the weights of queries, keys and values, in this order, one above the other.
+#   The `heads` heads are slices of equal size of each, one after the other. Scores are divided by the
+#   root of a head's size.
+# - `mask` is `None`, or boolean of shape `(batch, seq)`, `True` where there is padding. Padding is not
+#   looked at; what stands in its place in the result is computed as for any other word.
+# - Nothing is done head by head or sentence by sentence. All in all six products run: one for queries,
+#   keys and values together, two for the attention, and three for the other weights.
+# - Gradients flow to `x` and to all of `params`. The inputs stay as they are.
+#
+# <details><summary>Hint 1: heads</summary>
+#
+# The product gives `(batch, seq, 3 * hidden)`. Read its last dimension as `(3, heads, size)` with
+# `unflatten`, and bring it into the order `(3, batch, heads, seq, size)` with `permute`: queries, keys
+# and values are its three parts. On the way back `transpose(1, 2)` and `flatten(2)`.
+#
+# </details>
+# <details><summary>Hint 2: the mask's shape</summary>
+#
+# Scores have the shape `(batch, heads, queries, keys)`, and padding is about keys. So the mask is
+# indexed `mask[:, None, None, :]`, and `masked_fill` puts `-torch.inf` there.
+#
+# </details>
+# <details><summary>Hint 3: add & norm is one function</summary>
+#
+# Write it once, for a sum and the prefix `"norm1."` or `"norm2."`. Inside, the root is of
+# `variance + eps`. `torch.erf` is there for the GELU.
+#
+# </details>
+
+
+# %% solution="encoder_layer"
+def encoder_layer(x, params, heads, mask=None, eps=1e-12):
+    """Return what a post-norm encoder layer gives in evaluation.
+
+    x: (batch, seq, hidden); params: the layer's state dict
+    mask: (batch, seq), True where there is padding, or None
+    """
+    ### BEGIN SOLUTION
+
+    def linear(u, name):
+        return F.linear(u, params[f"{name}weight"], params[f"{name}bias"])
+
+    def norm(u, name):
+        centred = u - u.mean(-1, keepdim=True)
+        variance = centred.square().mean(-1, keepdim=True)  # of each word, the biased one
+        return centred / (variance + eps).sqrt() * params[f"{name}weight"] + params[f"{name}bias"]
+
+    packed = linear(x, "self_attn.in_proj_")
+    q, k, v = packed.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+    scores = q @ k.mT * q.shape[-1] ** -0.5
+    if mask is not None:
+        scores = scores.masked_fill(mask[:, None, None, :], -torch.inf)
+    seen = (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+    y = norm(x + linear(seen, "self_attn.out_proj."), "norm1.")
+
+    inner = linear(y, "linear1.")
+    inner = inner * (1 + torch.erf(inner * 0.5**0.5)) / 2  # the exact GELU
+    return norm(y + linear(inner, "linear2."), "norm2.")
+    ### END SOLUTION
+
+
+# %% grade="encoder_layer"
+grade("encoder_layer")
+
 # %% [markdown] sitting="code-and-weights"
 # question: Is a model its code or its weights?
 # reached: >-
