@@ -1185,7 +1185,7 @@ kept(lambda parameters: torch.optim.Adagrad(parameters))
 # **options)] if [layer(torch.ones(100)).sum().backward(), optimiser.step()]}, "numbers") | What is
 # kept, after one step, for a linear layer of 10,100 numbers.
 #
-# The state is made at the first step, and a checkpoint from before it has none. (Adagrad is the
+# The state is made at the first step, and a checkpoint from before it has none. (Adagrad is an
 # exception: it begins with a sum of its own.)
 #
 # **Predict.** A model has two linear layers, and `forward` uses only the first. After `backward()` and
@@ -1232,8 +1232,8 @@ print(tree[0].bias_ih_l0.int().tolist())
 
 # %% [markdown]
 # "Call `reset_parameters` wherever there is one" is a popular way to begin anew, and misses some.
-# `nn.MultiheadAttention` has none by this name. Its own matrix keeps its values; only its child, the
-# output layer, is drawn again. And a `Parameter` that a class of yours made in `__init__` has nobody
+# `nn.MultiheadAttention` has none by this name. Its own matrix and bias stay as they are; only its child,
+# the output layer, is drawn again. And a `Parameter` that a class of yours made in `__init__` has nobody
 # who would know how it began.
 
 # %%
@@ -2447,24 +2447,24 @@ for name, parameter in encoder.named_parameters():
 
 # %% [markdown]
 # Two parts, attention $A$ and a feed-forward network $F$. Around each of them the same is done, which
-# BERT's code calls *add & norm*:
+# drawings of it call *add & norm*:
 #
 # $$y = N_1(x + A(x)) \qquad z = N_2(y + F(y))$$
 #
 # The norm comes **after** the addition: *post-norm*. Most later models do it the other way,
-# $x + A(N_1(x))$, with the same parameters: *pre-norm*. A checkpoint fits both, and says nothing.
+# $x + A(N_1(x))$, with the same parameters: *pre-norm*. A checkpoint fits either, and does not say which.
 #
 # A **layer norm** takes mean and variance of each word's vector: over the last dimension, with nothing
 # to remember and no difference between `train` and `eval`. The variance is the biased one.
 #
 # $F$ is two linear layers with a **GELU** between them, $u \cdot \Phi(u)$. $\Phi$ is the normal
 # distribution's: $\Phi(u) = \frac12\big(1 + \text{erf}(u / \sqrt 2)\big)$. A formula with `tanh` that
-# comes close to it is in use as well. It is not what BERT's checkpoint was trained with.
+# comes close to it is in use as well. Here it is the exact one.
 #
 # Draw: show_curves({"tanh minus exact": [(at / 10, round(F.gelu(u, approximate="tanh").item() -
 # F.gelu(u).item(), 6)) for at in range(-50, 51) for u in [torch.tensor(at / 10,
-# dtype=torch.float64)]]}, "u") | How far the two GELUs are apart. The loss does not tell; a comparison
-# with the right output does.
+# dtype=torch.float64)]]}, "u") | How far the two GELUs are apart: nowhere as much as 0.0005, and so a loss
+# will hardly tell.
 #
 # How many operators is such a layer? In training, dozens. For evaluation without gradients PyTorch has
 # it as one:
@@ -2473,10 +2473,11 @@ for name, parameter in encoder.named_parameters():
 from grader import watch_ops
 
 encoder = nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", batch_first=True)
+three_words = torch.zeros(1, 3, 8)
 for mode in (True, False):
     encoder.train(mode)
     with torch.no_grad(), watch_ops() as ops:
-        encoder(torch.zeros(1, 3, 8))
+        encoder(three_words)
     print("train" if mode else "eval ", ops.names if len(ops.names) < 5 else "more than 40")
 
 # %% [markdown]
@@ -2514,8 +2515,8 @@ predict(..., outputs_that_change)
 #   root of a head's size.
 # - `mask` is `None`, or boolean of shape `(batch, seq)`, `True` where there is padding. Padding is not
 #   looked at; what stands in its place in the result is computed as for any other word.
-# - Nothing is done head by head or sentence by sentence. All in all six products run: one for queries,
-#   keys and values together, two for the attention, and three for the other weights.
+# - Nothing is done head by head or sentence by sentence. At most six products run in all: one for queries,
+#   keys and values together, two for the attention, three for the other weights.
 # - Gradients flow to `x` and to all of `params`. The inputs stay as they are.
 #
 # <details><summary>Hint 1: heads</summary>
@@ -2911,8 +2912,8 @@ with torch.device("meta"):
 
 # %% [markdown]
 # **VGG** pays 18 for 25: two kernels of 9 weights see as far as one of 25. **Inception** squeezes 192
-# channels to 16 before the wide kernel, and that is nearly ten times cheaper. (These are the numbers of
-# GoogLeNet's first such block.) **MobileNet's** pair costs, beside the convolution that it replaces,
+# channels to 16 before the wide kernel, and that is nearly ten times cheaper. (It is the 5×5 branch
+# of GoogLeNet's first block.) **MobileNet's** pair costs, of what the convolution costs that it replaces,
 #
 # $$\frac{C_\text{in}\,k^2 + C_\text{in}\,C_\text{out}}{C_\text{in}\,C_\text{out}\,k^2}
 #     = \frac{1}{C_\text{out}} + \frac{1}{k^2}$$
