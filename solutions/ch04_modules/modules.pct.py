@@ -2640,8 +2640,7 @@ def by_definition(block, x):
     found = []
 
     def note(conv, args, output):
-        places = output.shape[0] * output.shape[2] * output.shape[3]
-        found.append(2 * conv.weight.numel() * places)
+        found.append(2 * conv.weight.numel() * output[:, 0].numel())  # each weight at each place
 
     convs = [module for module in block.modules() if isinstance(module, nn.Conv2d)]
     handles = [conv.register_forward_hook(note) for conv in convs]
@@ -2701,10 +2700,8 @@ from fractions import Fraction
 with torch.device("meta"):
     for inputs, outputs, kernel in ((32, 8, 3), (32, 64, 3), (7, 64, 3), (32, 64, 5)):
         x = torch.empty(1, inputs, 14, 14)
-        ratio = Fraction(
-            counted(taken_apart(inputs, outputs, kernel), x),
-            counted(bare(inputs, outputs, kernel), x),
-        )
+        apart, plain = taken_apart(inputs, outputs, kernel), bare(inputs, outputs, kernel)
+        ratio = Fraction(counted(apart, x), counted(plain, x))
         formula = Fraction(1, outputs) + Fraction(1, kernel**2)
         print(f"{inputs:>2} to {outputs:>4}, k={kernel}  {ratio!s:>9}", ratio == formula)
 
