@@ -1417,6 +1417,146 @@ print(
 )
 print(apart.load_state_dict(read_back), apart[0].weight is apart[1].weight)
 
+# %% [markdown]
+# ## What each of them keeps
+#
+# The tour of the layers showed what goes in and what comes out. Now the registries: what does each of
+# them store, and what of it comes into a checkpoint?
+#
+# | | registers | keeps besides |
+# |---|---|---|
+# | recurrent layer | parameters, under names that it makes | a list of them for the operator |
+# | pooling layer | nothing | kernel and stride, as attributes |
+# | loss | class weights, as a buffer | how it reduces |
+# | optimiser | nothing: it is no module | a `state` for each parameter |
+
+
+# %%
+def registers(module):
+    """Print how many parameters and buffers a module registers, and what a checkpoint gets of it."""
+    found = [sum(1 for _ in walk) for walk in (module.parameters(), module.buffers())]
+    own_reset = "yes" if hasattr(module, "reset_parameters") else ""
+    saved = ", ".join(module.state_dict()) or "nothing"
+    print(f"{type(module).__name__:>17} {found[0]:>6} {found[1]:>8} {own_reset:>6}  {saved}")
+
+
+print(f"{'':>17} params  buffers  reset  in the state dict")
+registers(nn.RNN(4, 6))
+registers(nn.LSTM(4, 6))
+registers(nn.LSTMCell(4, 6))
+registers(nn.MaxPool2d(2))
+registers(nn.AdaptiveAvgPool2d(1))
+registers(nn.Dropout(0.5))
+registers(nn.CrossEntropyLoss())
+registers(nn.CrossEntropyLoss(weight=torch.ones(3)))
+registers(nn.BCEWithLogitsLoss(pos_weight=torch.ones(3)))
+
+# %% [markdown]
+# A **pooling layer** registers nothing. Its kernel and its stride are ordinary attributes, in the
+# fourth dictionary. So a checkpoint does not know them, and fits a model that pools otherwise:
+
+# %%
+coarse = nn.Sequential(nn.Conv1d(1, 1, 1), nn.MaxPool1d(4))
+print(nn.Sequential(nn.Conv1d(1, 1, 1), nn.MaxPool1d(2)).load_state_dict(coarse.state_dict()))
+
+# %% [markdown]
+# A **loss** with class weights holds them as a buffer: nothing to train, but they follow `to()`. A loss
+# that is stored in a model brings a name into its checkpoint, `loss.weight` for instance, and whoever
+# loads that into a model without it gets an error for an unexpected name.
+#
+# A **recurrent layer** names its parameters itself: from input to hidden (`ih`) or from hidden to
+# hidden (`hh`), the layer's number, the direction. Another option, other names:
+
+# %%
+usual = set(nn.LSTM(4, 6).state_dict())
+for options in ({"num_layers": 2}, {"bidirectional": True}, {"proj_size": 2}, {"bias": False}):
+    names = set(nn.LSTM(4, 6, **options).state_dict())
+    print(f"{options!s:>23}", "more:", sorted(names - usual), "fewer:", sorted(usual - names))
+
+# %% [markdown]
+# Draw: show_bars({name: sum(p.numel() for p in layer.parameters()) for name, layer in (("RNN(4, 6)",
+# nn.RNN(4, 6)), ("GRU(4, 6)", nn.GRU(4, 6)), ("LSTM(4, 6)", nn.LSTM(4, 6)), ("LSTM, both ways",
+# nn.LSTM(4, 6, bidirectional=True)))}, "numbers") | One, three and four gates, and four in each of two
+# directions.
+#
+# Each matrix holds one layer's four gates, one above the other. Which is which? Let all weights be zero,
+# open one gate at a time by its bias, and look what is left of a state of 2:
+
+# %%
+lstm = nn.LSTM(1, 1)
+state = torch.zeros(1, 1, 1), torch.full((1, 1, 1), 2.0)
+with torch.no_grad():
+    for quarter in range(4):
+        for parameter in lstm.parameters():
+            nn.init.zeros_(parameter)
+        lstm.bias_ih_l0[quarter] = 100.0
+        print(quarter, lstm(torch.zeros(1, 1, 1), state)[1][1].item())
+
+# %% [markdown]
+# Number 1 keeps the state whole: it is the forget gate. (The order is input, forget, cell, output.)
+#
+# Beside the registry the layer has a list, `_flat_weights`: the operator that runs wants all weights in
+# one argument. An assignment updates it, because `RNNBase` has a `__setattr__` of its own. A write into
+# the registry goes past that, and the next call notices and makes the list anew:
+
+# %%
+print(lstm._flat_weights[0] is lstm.weight_ih_l0, "_flat_weights" in lstm.__dict__)
+lstm.weight_ih_l0 = nn.Parameter(torch.ones(4, 1))
+print(lstm._flat_weights[0] is lstm.weight_ih_l0)
+lstm._parameters["weight_ih_l0"] = nn.Parameter(torch.ones(4, 1))
+print(lstm._flat_weights[0] is lstm.weight_ih_l0)
+lstm(torch.zeros(1, 1, 1))
+print(lstm._flat_weights[0] is lstm.weight_ih_l0)
+
+# %% [markdown]
+# An **optimiser** is no module and registers nothing. What it keeps for a parameter is in its `state`,
+# by the parameter itself; in its `state_dict` numbers stand for the parameters. How much that is
+# depends on the kind:
+
+
+# %%
+def kept(make):
+    """Print what an optimiser keeps for a 3×2 weight, before its first step and after it."""
+    weight = nn.Parameter(torch.zeros(3, 2))
+    optimiser = make([weight])
+    before = list(optimiser.state.get(weight, {}))
+    weight.grad = torch.ones(3, 2)
+    optimiser.step()
+    after = {name: tuple(value.shape) for name, value in optimiser.state.get(weight, {}).items()}
+    print(f"{type(optimiser).__name__:>8}  before {before}, after {after}")
+
+
+kept(lambda parameters: torch.optim.SGD(parameters, lr=0.1))
+kept(lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9))
+kept(lambda parameters: torch.optim.Adam(parameters))
+kept(lambda parameters: torch.optim.Adagrad(parameters))
+
+# %% [markdown]
+# Draw: show_bars({" with ".join([kind.__name__, *options]): sum(value.numel() for state in
+# optimiser.state.values() for value in state.values()) for kind, options in ((torch.optim.SGD, {}),
+# (torch.optim.SGD, {"momentum": 0.9}), (torch.optim.Adam, {}), (torch.optim.Adam, {"amsgrad":
+# True})) for layer in [nn.Linear(100, 100)] for optimiser in [kind(layer.parameters(), lr=0.1,
+# **options)] if [layer(torch.ones(100)).sum().backward(), optimiser.step()]}, "numbers") | What is
+# kept, after one step, for a linear layer of 10,100 numbers.
+#
+# The state is made at the first step, and a checkpoint from before it has none. (Adagrad is an
+# exception: it begins with a sum of its own.)
+#
+# **Predict.** A model has two linear layers, and `forward` uses only the first. After `backward()` and
+# a step of Adam: for how many parameters is there a state?
+
+
+# %%
+def parameters_with_state():
+    used, unused = nn.Linear(2, 2), nn.Linear(2, 2)
+    adam = torch.optim.Adam([*used.parameters(), *unused.parameters()])
+    used(torch.ones(1, 2)).sum().backward()
+    adam.step()
+    return len(adam.state)
+
+
+predict(..., parameters_with_state)
+
 # %% [markdown] exercise="replace_linears"
 # title: Replace layers in a living model
 # minutes: 30
@@ -2470,40 +2610,163 @@ for title, built in (
 predict(..., lambda: conv_weights(separable(256, 256)))
 
 # %% [markdown]
-# ## First values, by a walk
+# ## What a block costs
 #
-# `apply` is the usual way to give a model its first values: one function, asked at every module, which
-# looks at the type. The gain of each residual branch's last norm is often set to zero, so that at first
-# every block hands its input on; `apply` comes to the children before their parents, so the parent has
-# the last word.
+# Weights are one price, FLOPs the other. A convolution uses each of its weights once for every place
+# of its output, and each use is a multiplication and an addition. With $g$ groups and a kernel of
+# $k \times k$:
 #
-# Look: modules/walk#model=block-Sequential*block.0-Linear-4-4*block.1-ReLU*head-Linear-4-2&call=named_modules |
-# `named_modules` comes to a module before what is in it: number 1 is the model. `apply` would come
-# to it last.
+# $$\text{weights} = \frac{C_\text{in}}{g}\,C_\text{out}\,k^2 \qquad
+#     \text{FLOPs} = 2 \cdot \text{weights} \cdot H_\text{out} W_\text{out}$$
+#
+# Each of the four networks saves in its own way:
+#
+# | | instead of | does |
+# |---|---|---|
+# | VGG | one 5×5 | two 3×3, with a ReLU between |
+# | Inception | a wide kernel on all channels | 1×1 to few channels, then the wide kernel |
+# | MobileNet | one 3×3 | 3×3 in each channel, then 1×1 |
+# | EfficientNet | growing in depth alone | depth, width and image together |
+#
+# A forward hook can add up the FLOPs while a model runs. PyTorch has a counter of its own, which looks at
+# the operators that run, `FlopCounterMode`. On the `meta` device neither needs memory, and they agree.
+
+# %%
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def by_definition(block, x):
+    """Return the FLOPs of the block's convolutions for the input x, by the formula."""
+    found = []
+
+    def note(conv, args, output):
+        found.append(2 * conv.weight.numel() * output[:, 0].numel())  # each weight at each place
+
+    convs = [module for module in block.modules() if isinstance(module, nn.Conv2d)]
+    handles = [conv.register_forward_hook(note) for conv in convs]
+    block(x)
+    for handle in handles:
+        handle.remove()
+    return sum(found)
+
+
+def counted(block, x):
+    """Return the FLOPs that PyTorch counts."""
+    with FlopCounterMode(display=False) as counter:
+        block(x)
+    return counter.get_total_flops()
+
+
+def bare(inputs, outputs, kernel, groups=1):
+    """Return a convolution that keeps the size, with nothing around it."""
+    return nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, groups=groups, bias=False)
+
+
+def taken_apart(inputs, outputs, kernel=3):
+    """Return MobileNet's pair: look around in each channel, then mix the channels."""
+    return nn.Sequential(bare(inputs, inputs, kernel, groups=inputs), bare(inputs, outputs, 1))
+
+
+with torch.device("meta"):
+    wide, deep = torch.empty(1, 64, 56, 56), torch.empty(1, 192, 28, 28)
+    costs = {
+        "plain 5×5": (bare(64, 64, 5), wide),
+        "VGG: two 3×3": (nn.Sequential(bare(64, 64, 3), bare(64, 64, 3)), wide),
+        "plain 3×3": (bare(64, 64, 3), wide),
+        "MobileNet: apart": (taken_apart(64, 64), wide),
+        "192 to 32, 5×5": (bare(192, 32, 5), deep),
+        "Inception: squeezed": (nn.Sequential(bare(192, 16, 1), bare(16, 32, 5)), deep),
+    }
+    for title, (block, x) in costs.items():
+        flops = by_definition(block, x)
+        print(
+            f"{title:>20} {conv_weights(block):>7} weights {flops / 1e6:>6.1f} MFLOPs"
+            f"  counted the same: {flops == counted(block, x)}"
+        )
+
+# %% [markdown]
+# **VGG** pays 18 for 25: two kernels of 9 weights see as far as one of 25. **Inception** squeezes 192
+# channels to 16 before the wide kernel, and that is nearly ten times cheaper. (It is the 5×5 branch
+# of GoogLeNet's first block.) **MobileNet's** pair costs, of what the convolution costs that it replaces,
+#
+# $$\frac{C_\text{in}\,k^2 + C_\text{in}\,C_\text{out}}{C_\text{in}\,C_\text{out}\,k^2}
+#     = \frac{1}{C_\text{out}} + \frac{1}{k^2}$$
+#
+# whatever the image and the number of input channels. As fractions, from what is counted:
+
+# %%
+from fractions import Fraction
+
+with torch.device("meta"):
+    for inputs, outputs, kernel in ((32, 8, 3), (32, 64, 3), (7, 64, 3), (32, 64, 5)):
+        x = torch.empty(1, inputs, 14, 14)
+        apart, plain = taken_apart(inputs, outputs, kernel), bare(inputs, outputs, kernel)
+        ratio = Fraction(counted(apart, x), counted(plain, x))
+        formula = Fraction(1, outputs) + Fraction(1, kernel**2)
+        print(f"{inputs:>2} to {outputs:>4}, k={kernel}  {ratio!s:>9}", ratio == formula)
+
+# %% [markdown]
+# Draw: show_curves({f"k = {kernel}": [(outputs, round(counted(taken_apart(8, outputs, kernel),
+# image) / counted(bare(8, outputs, kernel), image), 4)) for outputs in range(4, 129, 4)] for image in
+# [torch.zeros(1, 8, 4, 4)] for kernel in (3, 5, 7)}, "output channels", "share of the plain FLOPs") |
+# With few output channels little is saved. With many, the kernel alone counts: 1/9, 1/25, 1/49.
+#
+# Fewer FLOPs are not as much less time. The part that looks around reads and writes a whole image for 9
+# multiplications at each place. How many FLOPs come on each byte that is moved, if input, weight and
+# output are moved once?
+
+# %%
+with torch.device("meta"):
+    for title, conv in (
+        ("plain 3×3", bare(64, 128, 3)),
+        ("its 3×3, by channel", bare(64, 64, 3, groups=64)),
+        ("its 1×1", bare(64, 128, 1)),
+    ):
+        moved = 4 * (wide.numel() + conv.weight.numel() + conv(wide).numel())
+        print(f"{title:>20} {counted(conv, wide) / moved:>6.1f} FLOPs per byte")
+
+# %% [markdown]
+# **Predict.** A separable pair of 256 channels: 3×3 by channel, then the 1×1. How many percent of its
+# FLOPs are the 1×1's? Round to a whole number.
 
 
 # %%
-def first_values(module):
-    if isinstance(module, nn.Conv2d):
-        nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-    elif isinstance(module, nn.Linear):
-        nn.init.zeros_(module.bias)
-    elif isinstance(module, Add):
-        norms = [m for m in module.branch.modules() if isinstance(m, nn.BatchNorm2d)]
-        nn.init.zeros_(norms[-1].weight)
+def percent_of_the_mixing():
+    pair, x = taken_apart(256, 256), torch.zeros(1, 256, 7, 7)
+    return round(100 * counted(pair[1], pair[0](x)) / counted(pair, x))
 
 
-torch.manual_seed(0)
-block = Add(nn.Sequential(conv_norm(4, 4, 3), conv_norm(4, 4, 3, act=nn.Identity))).apply(
-    first_values
-)
-x = torch.randn(2, 4, 5, 5)
-print("the block hands its input on:", torch.equal(block(x), x))
-big = nn.Conv2d(64, 256, 3).apply(first_values)
-print(
-    "standard deviation times root of fan-out / 2:",
-    round((big.weight.std() * (256 * 9 / 2) ** 0.5).item(), 1),
-)
+predict(..., percent_of_the_mixing)
+
+# %% [markdown]
+# **EfficientNet** asks how a network should grow. FLOPs are proportional to the depth, to the square of
+# the width (a layer's channels count on both sides), and to the square of the image's side. Its answer
+# is to let all three grow together: by $1.2^\varphi$, $1.1^\varphi$ and $1.15^\varphi$. As
+# $1.2 \cdot 1.1^2 \cdot 1.15^2 \approx 1.92$, each step of $\varphi$ nearly doubles the FLOPs.
+#
+# Draw: show_bars({"1.2 times as deep": 1.2, "1.1 times as wide": round(1.1**2, 2), "1.15 times the side":
+# round(1.15**2, 2), "all three": round(1.2 * 1.1**2 * 1.15**2, 2)}, "times the FLOPs") | What one step
+# costs.
+
+
+# %%
+def grown(phi):
+    """Return depth, width and side of a chain of 3×3 convolutions, grown phi times."""
+    return round(20 * 1.2**phi), round(100 * 1.1**phi), round(100 * 1.15**phi)
+
+
+def chain_flops(depth, width, side):
+    """Return what PyTorch counts for `depth` convolutions of `width` channels."""
+    with torch.device("meta"):
+        chain = nn.Sequential(*(bare(width, width, 3) for _ in range(depth)))
+        return counted(chain, torch.empty(1, width, side, side))
+
+
+print("phi  depth  width  side  FLOPs, of the first  1.92^phi")
+for phi in range(6):
+    depth, width, side = grown(phi)
+    times = chain_flops(depth, width, side) / chain_flops(*grown(0))
+    print(f"{phi:>3} {depth:>6} {width:>6} {side:>5} {times:>20.2f} {1.92**phi:>9.2f}")
 
 # %% [markdown] exercise="functional_call"
 # title: Call a module with other weights
@@ -2664,3 +2927,289 @@ def functional_call(module, tensors, args=(), kwargs=None, strict=False):
 
 # %% grade="functional_call"
 grade("functional_call")
+
+# %% [markdown] sitting="encoder"
+# question: What does one layer of BERT compute?
+# reached: >-
+#   Words look at each other, then each is worked on by itself; both results are added to what went
+#   in, and normed after the addition. It is a function of twelve tensors, whose names a checkpoint has.
+
+# %% [markdown]
+# ## From ids to the first x
+#
+# BERT is a stack of twelve equal layers on top of an embedding. What goes in are whole numbers: for each
+# piece of a word its **id**, its **position**, and its **token type**, which says whether it belongs to
+# the first or to the second sentence. Three tables turn them into three vectors. These are added, and
+# normed with an eps of `1e-12`.
+
+
+# %%
+class Embeddings(nn.Module):
+    """Word, position and token type: three rows of three tables, added and normed."""
+
+    def __init__(self, vocabulary=30_522, positions=512, types=2, hidden=768):
+        super().__init__()
+        self.word_embeddings = nn.Embedding(vocabulary, hidden)
+        self.position_embeddings = nn.Embedding(positions, hidden)
+        self.token_type_embeddings = nn.Embedding(types, hidden)
+        self.LayerNorm = nn.LayerNorm(hidden, eps=1e-12)
+
+    def forward(self, ids, types):
+        places = torch.arange(ids.shape[1], device=ids.device)
+        found = self.word_embeddings(ids) + self.position_embeddings(places)
+        return self.LayerNorm(found + self.token_type_embeddings(types))
+
+
+ids, types = torch.tensor([[7, 5, 7, 7]]), torch.tensor([[0, 0, 0, 1]])
+with torch.no_grad():
+    x = Embeddings(hidden=8)(ids, types)
+    print(tuple(ids.shape), "->", tuple(x.shape))
+    print("the same piece twice, in two places, the same vector:", torch.equal(x[0, 0], x[0, 2]))
+    print("the mean of each vector:", [abs(round(v, 4)) for v in x.mean(-1)[0].tolist()])
+
+# %% [markdown]
+# From there on all has the shape `(batch, seq, hidden)`. PyTorch has such a layer. On the `meta` device
+# we can count BERT-base (the checkpoint `bert-base-uncased`) without loading it: embeddings, twelve
+# layers, and a last linear layer called the pooler, which is applied to the first word.
+
+# %%
+with torch.device("meta"):
+    embeddings = Embeddings()
+    encoder = nn.TransformerEncoderLayer(
+        768, 12, 3072, activation="gelu", layer_norm_eps=1e-12, batch_first=True
+    )
+    pooler = nn.Linear(768, 768)
+    sizes = [sum(p.numel() for p in m.parameters()) for m in (embeddings, encoder, pooler)]
+print(sizes, "in all", sizes[0] + 12 * sizes[1] + sizes[2])
+for name, parameter in encoder.named_parameters():
+    print(f"{name:>24} {tuple(parameter.shape)}")
+
+# %% [markdown]
+# `self_attn.in_proj_weight` is three matrices in one: 768 rows for queries, 768 for keys, 768 for values.
+#
+# Draw: show_bars({"attention": sum(p.numel() for name, p in encoder.named_parameters() if "attn" in
+# name), "feed-forward": sum(p.numel() for name, p in encoder.named_parameters() if "linear" in name),
+# "both norms": sum(p.numel() for name, p in encoder.named_parameters() if "norm" in name)}, "numbers") |
+# Where a layer of BERT keeps its 7 million numbers.
+
+# %% [markdown] exercise="encoder_layer"
+# title: Write BERT's encoder layer
+# minutes: 60
+# difficulty: 4
+# points: 8
+# prerequisites: [collect_state]
+# teaches: >-
+#   what is in a transformer's layer, operation by operation, and that it is a function of the tensors
+#   in a checkpoint.
+# leaves out: dropout; masks between words, as decoders have them; rows without a single word.
+# off limits: [torch.nn.TransformerEncoderLayer, torch.nn.TransformerEncoder, torch.nn.MultiheadAttention, torch.nn.functional.multi_head_attention_forward, torch.nn.functional.scaled_dot_product_attention, "aten:_transformer_encoder_layer_fwd", "aten:_native_multi_head_attention", "aten:_scaled_dot_product_flash_attention_for_cpu", torch.nn.functional.layer_norm, "aten:native_layer_norm", torch.nn.functional.gelu, "aten:gelu"]
+# forbids: "PyTorch's own transformer layers, attention, layer norm and GELU"
+
+# %% [markdown]
+# Two parts, attention $A$ and a feed-forward network $F$. Around each of them the same is done, which
+# drawings of it call *add & norm*:
+#
+# $$y = N_1(x + A(x)) \qquad z = N_2(y + F(y))$$
+#
+# The norm comes **after** the addition: *post-norm*. Most later models do it the other way,
+# $x + A(N_1(x))$, with the same parameters: *pre-norm*. A checkpoint fits either, and does not say which.
+#
+# A **layer norm** takes mean and variance of each word's vector: over the last dimension, with nothing
+# to remember and no difference between `train` and `eval`. The variance is the biased one.
+#
+# $F$ is two linear layers with a **GELU** between them, $u \cdot \Phi(u)$. $\Phi$ is the normal
+# distribution's: $\Phi(u) = \frac12\big(1 + \text{erf}(u / \sqrt 2)\big)$. A formula with `tanh` that
+# comes close to it is in use as well. Here it is the exact one.
+#
+# Draw: show_curves({"tanh minus exact": [(at / 10, round(F.gelu(u, approximate="tanh").item() -
+# F.gelu(u).item(), 6)) for at in range(-50, 51) for u in [torch.tensor(at / 10,
+# dtype=torch.float64)]]}, "u") | How far the two GELUs are apart: nowhere as much as 0.0005, and so a loss
+# will hardly tell.
+#
+# How many operators is such a layer? In training, dozens. For evaluation without gradients PyTorch has
+# it as one:
+
+# %%
+from grader import watch_ops
+
+encoder = nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", batch_first=True)
+three_words = torch.zeros(1, 3, 8)
+for mode in (True, False):
+    encoder.train(mode)
+    with torch.no_grad(), watch_ops() as ops:
+        encoder(three_words)
+    print("train" if mode else "eval ", ops.names if len(ops.names) < 5 else "more than 40")
+
+# %% [markdown]
+# Sentences of a batch differ in length, and the shorter ones are filled up. Nobody may look at the
+# padding: its scores become $-\infty$ before the softmax, and so their weights 0. The layer's
+# `src_key_padding_mask` is `True` where there is **padding**. (`scaled_dot_product_attention` reads its
+# mask the other way.)
+#
+# **Predict.** Three words, and the third is padding. Its vector is exchanged for another one. How many
+# of the three outputs change?
+
+
+# %%
+def outputs_that_change():
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    padding, x = torch.tensor([[False, False, True]]), torch.randn(1, 3, 8)
+    other = x.clone()
+    other[0, 2] = torch.randn(8)
+    first, second = (layer(each, src_key_padding_mask=padding)[0] for each in (x, other))
+    return sum(not torch.allclose(*pair) for pair in zip(first, second, strict=True))
+
+
+predict(..., outputs_that_change)
+
+# %% [markdown]
+# **Write `encoder_layer(x, params, heads, mask=None, eps=1e-12)`.** Return what
+# `nn.TransformerEncoderLayer(hidden, heads, width, activation="gelu", layer_norm_eps=eps,
+# batch_first=True)` gives in evaluation, post-norm, as the formulas above say.
+#
+# - `x` has the shape `(batch, seq, hidden)`. `params` is the layer's state dict: the twelve tensors
+#   above, by their names, all in the dtype of `x`.
+# - `in_proj_weight` holds the weights of queries, keys and values, in this order, one above the other.
+#   The `heads` heads are slices of equal size of each, one after the other. Scores are divided by the
+#   root of a head's size.
+# - `mask` is `None`, or boolean of shape `(batch, seq)`, `True` where there is padding. Padding is not
+#   looked at; what stands in its place in the result is computed as for any other word.
+# - Nothing is done head by head or sentence by sentence. At most six products run in all: one for queries,
+#   keys and values together, two for the attention, three for the other weights.
+# - Gradients flow to `x` and to all of `params`. The inputs stay as they are.
+#
+# <details><summary>Hint 1: heads</summary>
+#
+# The product gives `(batch, seq, 3 * hidden)`. Read its last dimension as `(3, heads, size)` with
+# `unflatten`, and bring it into the order `(3, batch, heads, seq, size)` with `permute`: queries, keys
+# and values are its three parts. On the way back `transpose(1, 2)` and `flatten(2)`.
+#
+# </details>
+# <details><summary>Hint 2: the mask's shape</summary>
+#
+# Scores have the shape `(batch, heads, queries, keys)`, and padding is about keys. So the mask is
+# indexed `mask[:, None, None, :]`, and `masked_fill` puts `-torch.inf` there.
+#
+# </details>
+# <details><summary>Hint 3: add & norm is one function</summary>
+#
+# Write it once, for a sum and the prefix `"norm1."` or `"norm2."`. Inside, the root is of
+# `variance + eps`. `torch.erf` is there for the GELU.
+#
+# </details>
+
+
+# %% solution="encoder_layer"
+def encoder_layer(x, params, heads, mask=None, eps=1e-12):
+    """Return what a post-norm encoder layer gives in evaluation.
+
+    x: (batch, seq, hidden); params: the layer's state dict
+    mask: (batch, seq), True where there is padding, or None
+    """
+    ### BEGIN SOLUTION
+
+    def linear(u, name):
+        return F.linear(u, params[f"{name}weight"], params[f"{name}bias"])
+
+    def norm(u, name):
+        centred = u - u.mean(-1, keepdim=True)
+        variance = centred.square().mean(-1, keepdim=True)  # of each word, the biased one
+        return centred / (variance + eps).sqrt() * params[f"{name}weight"] + params[f"{name}bias"]
+
+    packed = linear(x, "self_attn.in_proj_")
+    q, k, v = packed.unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+    scores = q @ k.mT * q.shape[-1] ** -0.5
+    if mask is not None:
+        scores = scores.masked_fill(mask[:, None, None, :], -torch.inf)
+    seen = (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+    y = norm(x + linear(seen, "self_attn.out_proj."), "norm1.")
+
+    inner = linear(y, "linear1.")
+    inner = inner * (1 + torch.erf(inner * 0.5**0.5)) / 2  # the exact GELU
+    return norm(y + linear(inner, "linear2."), "norm2.")
+    ### END SOLUTION
+
+
+# %% grade="encoder_layer"
+grade("encoder_layer")
+
+# %% [markdown]
+# ## First values, by a walk
+#
+# `apply` is the usual way to give a model its first values: one function, asked at every module, which
+# looks at the type. The gain of each residual branch's last norm is often set to zero, so that at first
+# every block hands its input on; `apply` comes to the children before their parents, so the parent has
+# the last word.
+#
+# Look: modules/walk#model=block-Sequential*block.0-Linear-4-4*block.1-ReLU*head-Linear-4-2&call=named_modules |
+# `named_modules` comes to a module before what is in it: number 1 is the model. `apply` would come
+# to it last.
+
+
+# %%
+def first_values(module):
+    if isinstance(module, nn.Conv2d):
+        nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+    elif isinstance(module, nn.Linear):
+        nn.init.zeros_(module.bias)
+    elif isinstance(module, Add):
+        norms = [m for m in module.branch.modules() if isinstance(m, nn.BatchNorm2d)]
+        nn.init.zeros_(norms[-1].weight)
+
+
+torch.manual_seed(0)
+block = Add(nn.Sequential(conv_norm(4, 4, 3), conv_norm(4, 4, 3, act=nn.Identity))).apply(
+    first_values
+)
+x = torch.randn(2, 4, 5, 5)
+print("the block hands its input on:", torch.equal(block(x), x))
+big = nn.Conv2d(64, 256, 3).apply(first_values)
+print(
+    "standard deviation times root of fan-out / 2:",
+    round((big.weight.std() * (256 * 9 / 2) ** 0.5).item(), 1),
+)
+
+# %% [markdown]
+# **Initialisation** is kept nowhere. It happens when a layer is made: `__init__` calls the layer's
+# `reset_parameters`. To draw first values anew, or others, `apply` asks one function at each module,
+# children before their parents. So a parent has the last word about what it holds:
+
+# %%
+order = []
+tree = nn.Sequential(nn.LSTM(4, 6), nn.Sequential(nn.Linear(6, 6), nn.ReLU()))
+tree.apply(lambda module: order.append(type(module).__name__))
+print(order)
+print([type(module).__name__ for module in tree.modules()], "by modules()")
+
+
+# %%
+def open_forget_gates(module):
+    """Set the biases of an LSTM: 1 for its forget gates, 0 for the others."""
+    if isinstance(module, nn.LSTM):
+        for name, parameter in module.named_parameters():
+            if name.startswith("bias_"):
+                nn.init.zeros_(parameter)
+            if name.startswith("bias_ih"):  # of one bias alone: the two are added
+                nn.init.ones_(parameter[module.hidden_size : 2 * module.hidden_size])
+
+
+tree.apply(open_forget_gates)
+print(int(tree[0].bias_ih_l0.sum()), "of", tree[0].bias_ih_l0.numel(), "are 1")
+
+# %% [markdown]
+# Draw: show_cells({gate: row for gate, row in zip(("input", "forget", "cell", "output"),
+# tree[0].bias_ih_l0.int().view(4, 6).tolist())}) | The bias by its gates. The state is kept at first,
+# more or less, and gradients come through.
+#
+# "Call `reset_parameters` wherever there is one" is a popular way to begin anew, and misses some.
+# `nn.MultiheadAttention` has none by this name. Its own matrix and bias stay as they are; only its child,
+# the output layer, is drawn again. And a `Parameter` that a class of yours made in `__init__` has nobody
+# who would know how it began.
+
+# %%
+attention = nn.MultiheadAttention(4, 2)
+for parameter in attention.parameters():
+    nn.init.ones_(parameter)
+attention.apply(lambda m: m.reset_parameters() if hasattr(m, "reset_parameters") else None)
+print({name: bool((p == 1).all()) for name, p in attention.named_parameters()})

@@ -225,3 +225,26 @@ def test_call_hooked():
         assert ours == hooked_run(
             lambda model, *a, **k: model(*a, **k), torch.nn.Module, hooks, fails
         )
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_encoder_layer(fast):
+    """Both of torch's roads: operator by operator, and the one operator that evaluation takes."""
+    encoder_layer, generator = reference("encoder_layer"), torch.Generator().manual_seed(8)
+    for number in range(60):
+        heads = 1 + number % 4
+        batch, seq, hidden, width = 1 + number % 3, 1 + number % 6, heads * (1 + number % 5), 7
+        eps = [1e-12, 1e-5, 0.1][number % 3]
+        layer = torch.nn.TransformerEncoderLayer(
+            hidden, heads, width, 0.1, "gelu", eps, batch_first=True, dtype=torch.float64
+        ).eval()
+        with torch.no_grad():
+            for parameter in layer.parameters():
+                parameter.copy_(torch.randn(parameter.shape, generator=generator))
+        x = torch.randn(batch, seq, hidden, generator=generator, dtype=torch.float64)
+        lengths = torch.randint(1, seq + 1, (batch, 1), generator=generator)
+        mask = None if number % 2 else torch.arange(seq) >= lengths
+        with torch.set_grad_enabled(not fast):
+            expected = layer(x, src_key_padding_mask=mask)
+            got = encoder_layer(x, layer.state_dict(), heads, mask, eps)
+        assert torch.allclose(got, expected, rtol=1e-9, atol=1e-9), number
