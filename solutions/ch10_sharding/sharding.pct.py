@@ -431,7 +431,6 @@ grade("redistribute")
 # minutes: 45
 # difficulty: 4
 # points: 9
-# short: true
 # prerequisites: []
 # teaches: >-
 #   why two layers in a row need one collective forward and one backward, and that autograd knows nothing
@@ -836,7 +835,6 @@ grade("sequence_block")
 # minutes: 60
 # difficulty: 5
 # points: 10
-# short: true
 # prerequisites: [cut, mlp]
 # teaches: >-
 #   how a softmax is computed in parts, and that what has to travel is a few numbers for each token, however
