@@ -1841,9 +1841,6 @@ predict(..., lambda: "the first four: a new epoch begins, with the same order on
 #   order.
 # - Parts may be uneven or empty. A step may have fewer samples than `dp`.
 #
-# Look: sharding/peak#strategy=fsdp_tp&ranks=4&width=8&hidden=16&blocks=3 | What one rank of a mesh (2, 2) holds through a
-# step, with PyTorch's own means. The dashed line is what one process would need alone. More blocks, smaller share.
-#
 # <details><summary>Hint 1: a block</summary>
 #
 # One `torch.autograd.Function`. Forward: gather the rows along `dp` (padded to equal parts, `(rows, 2, columns)`
@@ -2024,3 +2021,6 @@ if written("train"):
 # PyTorch's own way is `fully_shard` on one dimension of a mesh, `parallelize_module` on the other, and
 # `torch.distributed.checkpoint` for the boxes: its index is a list of offsets and sizes, and loading
 # computes what they have in common with those of the new mesh (`torch/distributed/checkpoint/planner_helpers.py`).
+#
+# Look: sharding/peak#strategy=fsdp_tp&ranks=4&width=8&hidden=16&blocks=3 | What one rank of a mesh (2, 2) holds through a
+# step, with PyTorch's own means. The dashed line is what one process would need alone. More blocks, smaller share.
