@@ -96,8 +96,22 @@ def single(rng, sums, multiplier, shift, out_zero):
     )
 
 
-def compare(int_convolved, asked):
-    """Compare bit for bit; say of which layer, and where."""
+def place(asked, wrong):
+    """Return the row that says where the first wrong code is."""
+    return [("at", str(at)) for at in wrong.nonzero()[:1].tolist()]
+
+
+def channel(asked, wrong):
+    """Return the rows of the first wrong channel of a `single`: each channel is a case."""
+    rows = []
+    for at in wrong.flatten().nonzero()[:1].flatten().tolist():
+        pair = f"{asked.multiplier[at].item()} and {asked.shift[at].item()}"
+        rows += [("accumulator", str(asked.bias[at].item())), ("multiplier, shift", pair)]
+    return rows
+
+
+def compare(int_convolved, asked, first=place):
+    """Compare bit for bit; say of which layer, and by `first` what is wrong first."""
     expected = asked.codes()
     got = int_convolved.ask(*asked.arguments).value["codes"]
     try:
@@ -105,23 +119,7 @@ def compare(int_convolved, asked):
     except Mismatch as mismatch:
         rows = [("layer", str(asked))]
         if isinstance(got, torch.Tensor) and got.shape == expected.shape:
-            rows += [("at", str(at)) for at in (got != expected).nonzero()[:1].tolist()]
-        what = mismatch.what.replace("simplest", "first")
-        raise Mismatch(what, (*rows, *mismatch.rows)) from None
-
-
-def compare_rounding(int_convolved, asked):
-    """Compare layers of `single`, whose channels are a case each."""
-    expected = asked.codes()
-    got = int_convolved.ask(*asked.arguments).value["codes"]
-    try:
-        assert_same_bits(got, expected)
-    except Mismatch as mismatch:
-        rows = [("layer", str(asked))]
-        if isinstance(got, torch.Tensor) and got.shape == expected.shape:
-            for at in (got != expected).flatten().nonzero()[:1].flatten().tolist():
-                pair = f"{asked.multiplier[at].item()} and {asked.shift[at].item()}"
-                rows += [("accumulator", str(asked.bias[at].item())), ("multiplier, shift", pair)]
+            rows += first(asked, got != expected)
         what = mismatch.what.replace("simplest", "first")
         raise Mismatch(what, (*rows, *mismatch.rows)) from None
 
@@ -194,13 +192,13 @@ def test_rounding(int_convolved, rng):
         fits = sums.abs() < 2**31 - 1
         cases.append((sums[fits], factor[fits], shift))
     for case in cases:
-        compare_rounding(int_convolved, single(rng, *case, 128))
+        compare(int_convolved, single(rng, *case, 128), channel)
     mixed = [
         torch.cat([torch.as_tensor(one[at]).expand(len(one[0])) for one in cases])
         for at in (0, 1, 2)
     ]
     order = torch.randperm(len(mixed[0]), generator=rng)
-    compare_rounding(int_convolved, single(rng, *(each[order] for each in mixed), 128))
+    compare(int_convolved, single(rng, *(each[order] for each in mixed), 128), channel)
 
 
 def test_large_accumulators(int_convolved, rng):
@@ -211,7 +209,7 @@ def test_large_accumulators(int_convolved, rng):
         sums = torch.cat([ends, whole(rng, most.min, most.max - 1, 60)])
         factor = torch.cat([torch.tensor([2**31 - 1, 2**31 - 1, 2**30, 2**30]),
                             whole(rng, 2**30, 2**31 - 1, 60)])  # fmt: skip
-        compare_rounding(int_convolved, single(rng, sums, factor, shift, 128))
+        compare(int_convolved, single(rng, sums, factor, shift, 128), channel)
 
 
 def test_range(int_convolved, rng):
@@ -221,7 +219,7 @@ def test_range(int_convolved, rng):
     )
     for out_zero in (0, 1, 100, 255):
         sums = 4 * torch.cat([around, around - out_zero])
-        compare_rounding(int_convolved, single(rng, sums, 2**30, 1, out_zero))
+        compare(int_convolved, single(rng, sums, 2**30, 1, out_zero), channel)
 
 
 def test_one_call(int_convolved, rng, zeros):

@@ -30,7 +30,7 @@ def chapters_table(found: Sequence[Progress]) -> Table:
             f"{one.count(TRIED, UNCHECKED)}",
             f"{sum(short)} of {len(short)}" if short else "",
             f"{one.points:g} of {one.max_points:g}",
-            in_hours(one.minutes).replace(" hours", " h"),
+            in_hours(one.minutes).replace("hours", "h").replace("hour", "h"),
         )
     return table
 
