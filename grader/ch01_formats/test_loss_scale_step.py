@@ -104,9 +104,10 @@ def compare(loss_scales, pattern, scale, streak, interval, factors):
     try:
         assert_equal(got, expected)
     except Mismatch:
-        first = next(
-            i for i, pair in enumerate(zip(got, expected, strict=True)) if pair[0] != pair[1]
-        )
+        pairs = enumerate(zip(got, expected, strict=True))
+        first = next((step for step, pair in pairs if pair[0] != pair[1]), None)
+        if first is None:  # the same numbers, of other types
+            raise
         raise differs_at(first, got, expected, pattern, (scale, streak), interval) from None
 
 

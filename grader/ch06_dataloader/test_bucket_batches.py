@@ -202,10 +202,13 @@ def test_when_they_come(bucketed, given, lengths, boundaries):
     places, mixed, follows = {number: set() for number in range(4)}, set(), set()
     small_places = {number: set() for number in range(4)}
     for epoch in many(bucketed, given):
+        assert_holds(all(epoch), "A batch is empty.")
         numbers = [bucket[batch[0]] for batch in epoch]
         follows.update(pairwise(numbers))
         for number in range(4):
             mine = [place for place, other in enumerate(numbers) if other == number]
+            what = f"In some epoch no batch begins with a sample of boundary {boundaries[number]}."
+            assert_holds(mine, what)
             places[number].update(mine)
             if mine[-1] - mine[0] >= len(mine):
                 mixed.add(number)

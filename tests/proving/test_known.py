@@ -12,6 +12,9 @@ from grader.verdict.grading import ExerciseGrader
 from grader.verdict.known import read_known
 from tests import ROOT
 
+SAYS = {"Mismatch", "StudentRaised"}
+"""What a check that failed ends with: words of its own, or what the student's code raised."""
+
 every_chapter = pytest.mark.parametrize("chapter", Course(ROOT).chapters(), ids=lambda c: c.id)
 
 
@@ -45,6 +48,19 @@ def test_every_scored_check_is_failed_by_a_mistake(chapter):
         if never:
             unfailed[grader.exercise.id] = never
     assert not unfailed
+
+
+@every_chapter
+def test_no_check_breaks_by_itself(chapter):
+    """A check says what is wrong with an answer. One that ends with an error of its own rejects, too."""
+    broken = {
+        grader.exercise.id: mark.failure
+        for grader in graders(chapter)
+        for line in read_known(chapter, grader.exercise.id)[1].values()
+        for mark in line
+        if mark.failure is not None and mark.failure.kind not in SAYS
+    }
+    assert not broken
 
 
 @every_chapter
