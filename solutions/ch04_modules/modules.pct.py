@@ -1476,8 +1476,8 @@ for options in ({"num_layers": 2}, {"bidirectional": True}, {"proj_size": 2}, {"
 # %% [markdown]
 # Draw: show_bars({name: sum(p.numel() for p in layer.parameters()) for name, layer in (("RNN(4, 6)",
 # nn.RNN(4, 6)), ("GRU(4, 6)", nn.GRU(4, 6)), ("LSTM(4, 6)", nn.LSTM(4, 6)), ("LSTM, both ways",
-# nn.LSTM(4, 6, bidirectional=True)))}, "numbers") | One, three and four gates, and four in each of two
-# directions.
+# nn.LSTM(4, 6, bidirectional=True)))}, "numbers") | From input and state an RNN computes one thing, a GRU
+# three, an LSTM four: each with two matrices and two biases. Both ways, all of it twice.
 #
 # Each matrix holds one layer's four gates, one above the other. Which is which? Let all weights be zero,
 # open one gate at a time by its bias, and look what is left of a state of 2:
