@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import select
 import signal
@@ -193,6 +194,9 @@ def _become_child(
         confine.point_standard_streams_nowhere()
         confine.volunteer_for_the_killer()
         confine.set_limits(budget)
+        # else a collection of garbage goes through all that our parent holds, and copies it: up to a
+        # second that would count as the answer's
+        gc.freeze()
         faulthandler.disable()  # an answer may end its process; whoever forked us need not tell
         answer(theirs)
         code = 0

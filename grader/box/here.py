@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import gc
 import signal
 import threading
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ class Here:
     ) -> None:
         self._budget = budget
         self._inside = serve.Inside(probes, names, live=True)
+        gc.freeze()  # as in a fork: a collection looks at what the answer makes, not at all of torch
 
     def ask(self, request: bytes, watch: bool = False) -> bytes:
         """Answer the request here and now. Raises `Ended` when it takes too long."""
@@ -43,7 +45,8 @@ class Here:
         raise out_of_time(self._budget, self._budget.waiting_seconds)
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Give all objects back to the collector of garbage."""
+        gc.unfreeze()
 
 
 @contextmanager

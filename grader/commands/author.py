@@ -336,6 +336,7 @@ def prove(
     for proof, tried, marks in prove_exercises(chosen, seed, jobs):
         lines = [str(problem) for problem in proof.problems]
         lines += [f"survived: {mutant.id}" for mutant in tried.survivors]
+        lines += [f"a check broke on {mutant}" for mutant in tried.broken]
         lines += [f"equivalent.toml lists what is no mutant: {id}" for id in tried.stale]
         wrong = wrong or bool(lines)
         if lines:

@@ -15,6 +15,7 @@ from grader.submission.program import judged_text
 from grader.submission.scan import scan
 from grader.verdict.grading import ExerciseGrader, OpenTransport
 from grader.verdict.interview import Interview
+from grader.verdict.verdict import says
 
 WALL_SECONDS = 10.0
 """A mutant that takes longer than this loops; the slowest reference needs a tenth of it."""
@@ -22,7 +23,11 @@ WALL_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of the mutants of one exercise."""
+    """What became of the mutants of one exercise.
+
+    `broken` has a line for each of them on which a check ended with an error of its own: it rejects
+    such an answer without a word about it.
+    """
 
     chapter: Chapter
     exercise: Exercise
@@ -31,6 +36,7 @@ class Trial:
     equivalent: int
     survivors: tuple[Mutant, ...]
     stale: tuple[str, ...]
+    broken: tuple[str, ...]
 
     @property
     def share(self) -> float:
@@ -50,13 +56,16 @@ def try_exercise(
     all_mutants = mutants(source)
     made = all_mutants[first % every :: every]
     excused = equivalents(chapter).get(exercise.id, {})
-    survivors = [
-        mutant
-        for mutant in made
-        if mutant.id not in excused
-        and _survives(grader, mutant, seed, lambda: Fork(probes, budget))
-    ]
     equivalent = [mutant for mutant in made if mutant.id in excused]
+    survivors, broken = [], []
+    for mutant in made:
+        if mutant.id in excused:
+            continue
+        survived, broke = _tried(grader, mutant, seed, lambda: Fork(probes, budget))
+        if survived:
+            survivors.append(mutant)
+        if broke:
+            broken.append(f"{mutant.id}: {broke}")
     ids = {mutant.id for mutant in all_mutants}
     return Trial(
         chapter,
@@ -66,22 +75,29 @@ def try_exercise(
         len(equivalent),
         tuple(survivors),
         tuple(id for id in excused if id not in ids),
+        tuple(broken),
     )
 
 
-def _survives(grader: ExerciseGrader, mutant: Mutant, seed: int, open_fork: OpenTransport) -> bool:
+def _tried(
+    grader: ExerciseGrader, mutant: Mutant, seed: int, open_fork: OpenTransport
+) -> tuple[bool, str]:
+    """Return whether a mutant survives, and if not, which check ended with an error of its own."""
     attempt = grader.attempt_with(mutant.source)
     if scan(judged_text(attempt.program), grader.exercise.off_limits):
-        return False
+        return False, ""
     interview = Interview(open_fork(), grader.exercise.off_limits, seed)
     try:
         interview.load(attempt.program)
         runs = grader.suite.run(interview, seed, stop=lambda runs: runs[-1].error is not None)
     except Ended:
-        return False
+        return False, ""
     finally:
         interview.close()
-    return all(run.error is None for run in runs) and not interview.tripped
+    error = runs[-1].error
+    if error is None:
+        return not interview.tripped, ""
+    return False, "" if says(error) else f"{runs[-1].check.name}, {type(error).__name__}: {error}"
 
 
 def equivalents(chapter: Chapter) -> dict[str, dict[str, str]]:

@@ -175,13 +175,17 @@ def message_for(error: BaseException, stub: str = "") -> Message:
         return raised_message(error.raised, stub)
     if isinstance(error, Ended):
         return Message(error.detail)
-    over = exceeded(error)
-    if over:
+    if over := exceeded(error):
         return Message(f"This check was stopped: what your code gave {over}.")
     if isinstance(error, AssertionError):
         text = str(error).split("\nassert ")[0].strip()
         return Message(text or "The check failed.")
     return Message(f"The check could not be completed ({type(error).__name__}).")
+
+
+def says(error: BaseException) -> bool:
+    """Say whether a check that ended so has words for it. Another error is one of the check's own."""
+    return isinstance(error, AssertionError | Ended) or bool(exceeded(error))
 
 
 def raised_message(raised: Raised, stub: str = "") -> Message:

@@ -98,6 +98,7 @@ def test_a_sample_of_mutants_dies(elsewhere, chapter, exercise):
     every = MUTANTS.get(how, 8)
     trial = elsewhere(try_exercise, chapter, exercise, SEED, every=every, first=COUNT)
     assert not trial.survivors, f"seed {SEED}\n" + "\n".join(m.id for m in trial.survivors)
+    assert not trial.broken, f"seed {SEED}\n" + "\n".join(trial.broken)
     assert not trial.stale
 
 

@@ -8,8 +8,6 @@ from torch import nn
 
 from grader import probe, watch_saved
 
-from .alive import fresh_garbage
-
 
 class Part:
     """What is checkpointed: a function with parameters of its own, which keeps count."""
@@ -120,21 +118,20 @@ def checkpoint_keeps(student, weights, x):
     """Return what is alive of a part after its forward, and what nodes saved, inputs aside."""
     part = Part(weights, 0.25)
     x = x.clone().requires_grad_()
-    with fresh_garbage():
-        with watch_saved() as saved:
-            y = student.checkpoint(part, x, 3)
-        total = y.sum()
-        del y
-        gc.collect()
-        alive = part.alive()
-        total.backward()
-        part.made.clear()
-        calls = part.calls
-        del total
+    with watch_saved() as saved:
         y = student.checkpoint(part, x, 3)
-        del y
-        gc.collect()
-        dropped = part.alive()
+    total = y.sum()
+    del y
+    gc.collect()
+    alive = part.alive()
+    total.backward()
+    part.made.clear()
+    calls = part.calls
+    del total
+    y = student.checkpoint(part, x, 3)
+    del y
+    gc.collect()
+    dropped = part.alive()
     inner = (x, *part.weights)
     found = {"alive": alive, "dropped": dropped, "calls": calls}
     return {**found, "saved": saved.bytes_without(*inner)}

@@ -10,8 +10,6 @@ from torch import nn
 
 from grader import probe
 
-from .alive import fresh_garbage
-
 
 def compute(kinds, x, w, made):
     """Return one number computed from `x` and `w` (32, 32); `made` gets what was made on the way."""
@@ -74,7 +72,7 @@ def as_text(kinds, at_least):
 def offloaded(student, kinds, x, w, at_least, turns, inside):
     """Return gradients, and the files that are there before, during and after."""
     x, w = x.clone().requires_grad_(), nn.Parameter(w.clone())
-    with tempfile.TemporaryDirectory() as folder, fresh_garbage():
+    with tempfile.TemporaryDirectory() as folder:
         other = Path(folder) / "notes.txt"
         other.write_text("somebody else's")
         made, files = [], []
@@ -121,7 +119,7 @@ def sizes_in(folder):
 def offloaded_after_error(student, x, at_least):
     """Return what came out of a `with` whose body raised, and the files of what is saved later."""
     x = x.clone().requires_grad_()
-    with tempfile.TemporaryDirectory() as folder, fresh_garbage():
+    with tempfile.TemporaryDirectory() as folder:
         came = "nothing"
         try:
             with student.offloading(folder, at_least):
@@ -138,7 +136,7 @@ def offloaded_after_error(student, x, at_least):
 def offloaded_twice(student, kinds, x, w, at_least):
     """Return gradients of two graphs that wait in one folder at once, and what is left of files."""
     leaves, counts = [], []
-    with tempfile.TemporaryDirectory() as folder, fresh_garbage():
+    with tempfile.TemporaryDirectory() as folder:
         totals = []
         for scale in (1.0, 2.0):
             one, two = (scale * x).requires_grad_(), nn.Parameter(w.clone())
@@ -161,7 +159,7 @@ def offloaded_twice(student, kinds, x, w, at_least):
 def offloaded_kept(student, kinds, x, w, at_least):
     """Return how many more large tensors are in memory after a backward that keeps the graph."""
     x, w = x.clone().requires_grad_(), nn.Parameter(w.clone())
-    with tempfile.TemporaryDirectory() as folder, fresh_garbage():
+    with tempfile.TemporaryDirectory() as folder:
         with student.offloading(folder, at_least):
             total = compute(kinds, x, w, [])
         gc.collect()

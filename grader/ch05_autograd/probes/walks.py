@@ -9,7 +9,7 @@ import torch
 
 from grader import probe
 
-from .alive import Token, fresh_garbage
+from .alive import Token
 from .graphs import build_all, build_graph
 
 
@@ -31,19 +31,18 @@ def reported(student, recipe, numbers):
 def report_left(student, recipe, numbers):
     """Return what a report leaves behind: in `.grad`, in the graph, and of the graph."""
     output, leaves = build_graph(recipe, numbers)
-    with fresh_garbage():
-        report = student.graph_report(output)
-        untouched = all(leaf.grad is None for leaf in leaves.values())
-        token = output.grad_fn.metadata["token"] = Token()
-        alive = weakref.ref(token)
-        output.sum().backward()
-        del output, token
-        gc.collect()
-        return {
-            "nodes": dict(report["nodes"]),
-            "untouched": untouched,
-            "graph is alive": alive() is not None,
-        }
+    report = student.graph_report(output)
+    untouched = all(leaf.grad is None for leaf in leaves.values())
+    token = output.grad_fn.metadata["token"] = Token()
+    alive = weakref.ref(token)
+    output.sum().backward()
+    del output, token
+    gc.collect()
+    return {
+        "nodes": dict(report["nodes"]),
+        "untouched": untouched,
+        "graph is alive": alive() is not None,
+    }
 
 
 @contextmanager

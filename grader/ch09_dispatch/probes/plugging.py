@@ -19,7 +19,7 @@ META = torch._C.DispatchKeySet(torch._C.DispatchKey.Meta)
 def plug_in(kernels, fallback=None):
     """Make these the kernels of the device "abacus"; return what must be kept for them to stay.
 
-    For forks: nothing is put back, and what there is by now is hidden from the garbage collector.
+    For forks: nothing is put back.
     """
     # Autograd's engine starts a thread for each device when it first runs. None survives a fork, so
     # let it run before there is a device, and then stay in the thread that calls it.
@@ -28,10 +28,11 @@ def plug_in(kernels, fallback=None):
     if torch._C._get_privateuse1_backend_name() != "abacus":
         torch.utils.backend_registration._setup_privateuseone_for_python_backend("abacus")
     elif torch._C._dispatch_has_kernel_for_dispatch_key("aten::empty_strided", "PrivateUse1"):
+        gc.unfreeze()  # else what was there before the fork is not among them
         for one in gc.get_objects():  # in a notebook, the student's own device is plugged in
             if type(one) is Library and (one.ns == "_" or _is_ours(one)):
                 one._destroy()
-    gc.freeze()  # a collection looks at what comes from here on: 1 ms and not 200
+        gc.freeze()
     libraries = [Library("aten", "IMPL")]
     for name, kernel in kernels.items():
         libraries[0].impl(name, kernel, "PrivateUse1")

@@ -2,7 +2,6 @@
 
 import gc
 import weakref
-from contextlib import contextmanager
 
 
 class Token:
@@ -26,14 +25,3 @@ class Graphs:
         """How many of them are alive, after what is garbage has been collected."""
         gc.collect()
         return sum(token() is not None for token in self._tokens)
-
-
-@contextmanager
-def fresh_garbage():
-    """Put aside what was there before, so that each collection within is quick."""
-    gc.collect()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()

@@ -228,27 +228,22 @@ def flight_kept(student, kind, seed, steps, every):
     options = {} if every == 10 else {"every": every}
     tensors, files = [], []
     gc.collect()
-    gc.freeze()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
+    gc.freeze()  # what there is by now is not counted
+    with tempfile.TemporaryDirectory() as folder:
 
-            def landed(step):
-                if step % every == 0:
-                    gc.collect()
-                    own = [one for one in gc.get_objects() if isinstance(one, torch.Tensor)]
-                    tensors.append([len(own), sum(one.numel() for one in own)])
-                    files.append(files_in(folder))
-                flight.losses.clear()
-                flight.graphs.clear()
-                flight.versions.clear()
+        def landed(step):
+            if step % every == 0:
+                gc.collect()
+                own = [one for one in gc.get_objects() if isinstance(one, torch.Tensor)]
+                tensors.append([len(own), sum(one.numel() for one in own)])
+                files.append(files_in(folder))
+            flight.losses.clear()
+            flight.graphs.clear()
+            flight.versions.clear()
 
-            with student.recorder(
-                flight.model, flight.optimizer, folder, Clock(), **options
-            ) as note:
-                flight.run(steps, note, landed)
-            last = files_in(folder)
-    finally:
-        gc.unfreeze()
+        with student.recorder(flight.model, flight.optimizer, folder, Clock(), **options) as note:
+            flight.run(steps, note, landed)
+        last = files_in(folder)
     return {"graphs": flight.kept, "tensors": tensors, "on disk": files, "files": last}
 
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from grader import probe, watch_memory
 
-from .alive import Graphs, fresh_garbage
+from .alive import Graphs
 from .contract import disturbed, left_behind, nothing_new, own_random, seed_all, state_of
 from .reads import watch_reads
 from .small import MODELS, built
@@ -45,7 +45,7 @@ def stats_cost(student):
         seed_all(0)
         model = MODELS["normed"]()
         graphs, alive = Graphs(), []
-        with fresh_garbage(), watch_memory() as memory:
+        with watch_memory() as memory:
             watching = student.ActivationStats(model, ["0", "2", "4"], 1)
             with watch_reads() as before, watching:
                 for number in range(1, 13):

@@ -6,7 +6,7 @@ from torch import nn
 
 from grader import probe, watch_memory
 
-from .alive import Graphs, fresh_garbage
+from .alive import Graphs
 from .contract import disturbed, nothing_new, own_random, seed_all, state_of
 from .reads import watch_reads
 
@@ -67,7 +67,7 @@ def meter_reads(student, updates):
 def meter_keeps(student, few, many):
     """Return the bytes that are alive after few and after many batches, and the graphs."""
     graphs, alive = Graphs(), []
-    with fresh_garbage(), watch_memory() as memory:
+    with watch_memory() as memory:
         weight = torch.ones(4, requires_grad=True)
         meter = student.Meter(0.9)
         for number in range(1, many + 1):
