@@ -3,8 +3,9 @@
     python benchmarks/parser_bombs.py [ORDINARY [BOMBS]]
 
 The class is graded with `--jobs 2`, without the bombs and with them, in turn. The time is that of the
-whole command, on the clock and in processor seconds; the number is the ratio. Each bomb must need review, with a row and a folder, and no
-ordinary one may.
+whole command, on the clock and in processor seconds; the number is the ratio. Each bomb must need
+review, with a row and a folder, and no ordinary one may. None of a bomb's code may run: its other
+answers are right, and must have no points.
 """
 
 from __future__ import annotations
@@ -72,16 +73,16 @@ def main() -> None:
 
 
 def _look(root: Path, ordinary: int, bombs: int) -> None:
-    """Raise `SystemExit` unless exactly the bombs need review, and all have a row and a folder."""
+    """Raise `SystemExit` unless exactly the bombs need review and have no points; all have row and folder."""
     with Gradebook(f"sqlite:///{root}/gradebook.db") as gradebook:
-        review = {
-            submission.student.id: submission.needs_manual_grade
+        rows = {
+            submission.student.id: (submission.needs_manual_grade, submission.score > 0)
             for submission in gradebook.assignment_submissions(CHAPTER)
         }
     folders = len(list((root / "autograded").glob(f"*/{CHAPTER}/*.ipynb")))
-    wrong = [name for name, looks in review.items() if looks is not name.endswith("b")]
-    if wrong or len(review) != ordinary + bombs or folders != ordinary + bombs:
-        raise SystemExit(f"{len(review)} rows, {folders} folders; wrongly to be looked at: {wrong}")
+    wrong = {name: of for name, of in rows.items() if of != (name.endswith("b"), name[-1] != "b")}
+    if wrong or len(rows) != ordinary + bombs or folders != ordinary + bombs:
+        raise SystemExit(f"{len(rows)} rows, {folders} folders; wrong (review, points): {wrong}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from grader.course.course import AuthorError, Chapter, CourseError, Exercise
-from grader.inside.probe import Probe, ProbeError, load_probes
+from grader.inside.probe import Probe, ProbeError
 from grader.inside.serve import prepare
 from grader.verdict.grading import ExerciseGrader
 
@@ -21,8 +21,7 @@ def ready_probes(chapter: Chapter) -> dict[str, Probe]:
     Raises `AuthorError` if they cannot be loaded, or there are none.
     """
     try:
-        prepare(chapter.probes, chapter.preload)
-        probes = load_probes(chapter.probes)
+        probes = prepare(chapter.probes, chapter.preload)
     except CourseError:
         raise
     except Exception as error:  # the files are an author's: anything may be wrong with them

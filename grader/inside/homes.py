@@ -65,7 +65,7 @@ def is_unloaded_module(dotted: str) -> bool:
 class _Index:
     """Objects that several modules have, by their ids, as far as modules were looked at."""
 
-    seen: set[str] = field(default_factory=set)
+    seen: dict[str, ModuleType] = field(default_factory=dict)
     first: dict[int, tuple[ModuleType, str]] = field(default_factory=dict)
     several: dict[int, list[tuple[ModuleType, str]]] = field(default_factory=dict)
 
@@ -77,9 +77,11 @@ def look_around() -> None:
     """Look at the modules that were loaded since the last time: 50 ms at first, for 2,000 of them."""
     for name, module in list(sys.modules.items()):
         # a notebook's own names change from cell to cell: they are looked at each time
-        if name in _index.seen or name == "__main__" or not isinstance(module, ModuleType):
+        if name == "__main__" or not isinstance(module, ModuleType):
             continue
-        _index.seen.add(name)
+        if _index.seen.get(name) is module:  # another may have taken its name since
+            continue
+        _index.seen[name] = module
         for attribute, value in list(vars(module).items()):
             if _is_code(value):
                 place = module, attribute

@@ -43,12 +43,14 @@ TEXT_LIMIT = 20_000
 _probes: dict[str, Probe] = {}
 
 
-def prepare(probes: Path, preload: Sequence[str] = ()) -> None:
-    """Import what every child will need, once, before the first fork."""
+def prepare(probes: Path, preload: Sequence[str] = ()) -> dict[str, Probe]:
+    """Import what every child will need, once, before the first fork. Return the probes."""
     for module in preload:
         importlib.import_module(module)
-    adopt(load_probes(probes))
+    loaded = load_probes(probes)
+    adopt(loaded)
     warm_up()
+    return loaded
 
 
 @cache

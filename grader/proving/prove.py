@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from functools import cache
+from itertools import groupby
 
 from grader.box.fork import Fork
 from grader.building.graders import ready_probes
 from grader.course.answers import Role
 from grader.course.course import Chapter, Exercise
+from grader.inside.process import pages
 from grader.inside.process.budget import Budget, changed
 from grader.proving.digest import exercise_digest, judges_digest, python_version
 from grader.proving.ledger import Row
@@ -20,6 +24,9 @@ from grader.verdict.grading import ExerciseGrader
 from grader.verdict.known import PRACTICE_SEED, marks_digest
 from grader.verdict.marks import Mark
 
+TASKS = 4
+"""Exercises that one process proves: it grows with each, and a fork's cost with its memory."""
+
 Known = dict[str, list[Mark]]
 """The marks of an exercise's mistakes, by the keys of their lines in `known.json`."""
 
@@ -29,24 +36,35 @@ def prove_exercises(
 ) -> Iterator[tuple[Proof, Trial, Known]]:
     """Yield proof, trial and known mistakes' marks of each exercise as it ends; `jobs` processes take one at a time.
 
-    Those that take students longest begin first: they take long here too.
+    A process serves one chapter: probes of another would be in the way, and make its forks dearer. Those
+    that take students longest begin first: they take long here too.
     """
-    if not exercises:
-        return
     spawn = multiprocessing.get_context("spawn")  # a fork would take torch's threads for its own
-    longest = sorted(exercises, key=lambda pair: -pair[1].minutes)
-    with ProcessPoolExecutor(max(1, jobs), mp_context=spawn) as pool:
-        begun = [pool.submit(_prove_and_try, *pair, seed) for pair in longest]
-        for ended in as_completed(begun):
-            yield ended.result()
+    for _, group in groupby(exercises, key=lambda pair: pair[0].id):
+        longest = sorted(group, key=lambda pair: -pair[1].minutes)
+        count = min(max(1, jobs), len(longest))
+        with ProcessPoolExecutor(count, mp_context=spawn, max_tasks_per_child=TASKS) as pool:
+            begun = [pool.submit(_prove_and_try, *pair, seed) for pair in longest]
+            for ended in as_completed(begun):
+                yield ended.result()
 
 
 def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Proof, Trial, Known]:
+    _settle(chapter)
     return (
         prove(chapter, exercise, seed),
         try_exercise(chapter, exercise, seed),
         known_marks(chapter, exercise),
     )
+
+
+@cache
+def _settle(chapter: Chapter) -> None:
+    """Make forks of this process cheap, with all that a chapter's probes need in it: it forks all the time."""
+    ready_probes(chapter)
+    gc.collect()
+    gc.freeze()
+    pages.gather()
 
 
 def known_marks(chapter: Chapter, exercise: Exercise) -> Known:

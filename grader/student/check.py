@@ -13,7 +13,7 @@ from grader.box.fork import Fork
 from grader.course.course import Chapter
 from grader.course.parameters import as_keywords
 from grader.inside import serve
-from grader.inside.probe import Probe, load_probes
+from grader.inside.probe import Probe
 from grader.inside.process.budget import Budget, changed
 from grader.student import journal
 from grader.student.practice import for_practice
@@ -78,8 +78,7 @@ class Checker:
 
     def _probes_of(self, chapter: Chapter) -> dict[str, Probe]:
         if chapter.id not in self._probes:
-            serve.prepare(chapter.probes, chapter.preload)
-            self._probes[chapter.id] = load_probes(chapter.probes)
+            self._probes[chapter.id] = serve.prepare(chapter.probes, chapter.preload)
         return self._probes[chapter.id]
 
 

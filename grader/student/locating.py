@@ -14,7 +14,6 @@ from grader.course.cells import code_cells
 from grader.course.course import CourseError, find_course
 from grader.feedback.render import Trouble
 from grader.inside import interrupts, serve
-from grader.inside.probe import load_probes
 from grader.inside.process.budget import Budget, changed
 from grader.student import journal, preparing
 from grader.student.asking import may_fork
@@ -107,8 +106,7 @@ def locate_in(work: Work, exercise: str, seconds: float, progress: Progress) -> 
     """Look for the wrong line of an answer that a notebook's file, or a file beside it, holds."""
     torch.set_num_threads(1)  # as in `check`
     chapter = work.chapter
-    serve.prepare(chapter.probes, chapter.preload)
-    probes = load_probes(chapter.probes)
+    probes = serve.prepare(chapter.probes, chapter.preload)
     grader = ExerciseGrader(chapter, chapter.exercise(exercise, work.variants[exercise]), probes)
     if not work.written(exercise):
         return Found(why="The cell still holds its stub.")
