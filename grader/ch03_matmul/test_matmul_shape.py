@@ -14,6 +14,12 @@ def sizes(rng):
     return first, first + 3, first + 1, first + 6
 
 
+def _sizes(shape):
+    """Return a list or tuple of whole numbers as a tuple, and None of anything else."""
+    good = isinstance(shape, list | tuple) and all(isinstance(size, int) for size in shape)
+    return tuple(shape) if good else None
+
+
 def compare(shaped, pairs):
     """Compare all pairs with torch; show the pair with the fewest dimensions."""
     got = shaped.ask([(list(a), list(b)) for a, b in pairs]).value
@@ -21,8 +27,7 @@ def compare(shaped, pairs):
     compared(got, due)
     wrong = []
     for (a, b), shape, expected in zip(pairs, got, due, strict=True):
-        right = isinstance(shape, list | tuple | str) and type(shape) is not bool
-        if not right or (shape if isinstance(shape, str) else tuple(shape)) != expected:
+        if (shape if isinstance(shape, str) else _sizes(shape)) != expected:
             wrong.append((len(a) + len(b), sum(a) + sum(b), a, b, expected, shape))
     if wrong:
         _, _, a, b, expected, shape = min(wrong, key=lambda row: row[:2])

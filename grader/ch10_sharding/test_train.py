@@ -20,6 +20,7 @@ from grader.ch10_sharding.shards import bounds
 SHARE = 0.45
 FIRST, THREE = (2, 2), (3, 1)
 KILLED = "killed in the middle of the second save"
+OTHER = "after a run on (1, 2) that saved step 4"
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def runs():
         [THREE, 0.75, 4],
         [(1, 1), None, 5],
         [(1, 2), -1, 4],
-        [(1, 1), None, 5],
+        [FIRST, None, 5],
         [(1, 1), 0.25, 2],
         [(1, 1), None, 3],
     ]
@@ -154,7 +155,7 @@ def test_any_moment(trained, sizes, full, inputs, targets):
     words = f"after a run on {FIRST} that was killed"
     last = f"{words} before the last `put` of its second save"
     compare(found[3], right, 3, 4, f"a mesh (1, 2), {last}")
-    compare(found[4], right, 5, 5, "one rank, after a run on (1, 2) that saved step 4")
+    compare(found[4], right, 5, 5, f"a mesh {FIRST}, {OTHER}")
     compare(found[5], right, 1, 2, f"one rank, {words} in the middle of its first save")
     compare(found[6], right, 3, 3, "one rank, after a run on one rank that saved step 2")
 
@@ -166,11 +167,13 @@ def test_memory(trained, sizes, full, inputs, targets, most):
     right, found = alone(sizes, full, inputs, targets), trained.value
     compare(found[0], right, 1, 4, f"a mesh {FIRST}, from the start")
     compare(found[1], right, 3, 4, f"a mesh {THREE}, after a run on {FIRST} that was {KILLED}")
-    for shape, run in zip((FIRST, THREE), found, strict=False):
+    compare(found[4], right, 5, 5, f"a mesh {FIRST}, {OTHER}")
+    meshes = (f"a mesh {FIRST}", f"a mesh {THREE}", f"a mesh {FIRST}, {OTHER}")
+    for words, run in zip(meshes, (found[0], found[1], found[4]), strict=True):
         for rank, got in enumerate(run["ranks"]):
             share = f"{got['peak']} bytes, {100 * got['peak'] / state_bytes(full):.0f} %"
             rows = (
-                ("on", f"a mesh {shape}"),
+                ("on", words),
                 ("expected", f"{most} bytes at most, 45 %"),
                 ("got", share),
             )

@@ -24,9 +24,6 @@ from grader.verdict.grading import ExerciseGrader
 from grader.verdict.known import PRACTICE_SEED, marks_digest
 from grader.verdict.marks import Mark
 
-TASKS = 4
-"""Exercises that one process proves: it grows with each, and a fork's cost with its memory."""
-
 Known = dict[str, list[Mark]]
 """The marks of an exercise's mistakes, by the keys of their lines in `known.json`."""
 
@@ -36,14 +33,14 @@ def prove_exercises(
 ) -> Iterator[tuple[Proof, Trial, Known]]:
     """Yield proof, trial and known mistakes' marks of each exercise as it ends; `jobs` processes take one at a time.
 
-    A process serves one chapter: probes of another would be in the way, and make its forks dearer. Those
+    A process serves one chapter: it grows with what it loads, and a fork's cost with its memory. Exercises
     that take students longest begin first: they take long here too.
     """
     spawn = multiprocessing.get_context("spawn")  # a fork would take torch's threads for its own
     for _, group in groupby(exercises, key=lambda pair: pair[0].id):
         longest = sorted(group, key=lambda pair: -pair[1].minutes)
         count = min(max(1, jobs), len(longest))
-        with ProcessPoolExecutor(count, mp_context=spawn, max_tasks_per_child=TASKS) as pool:
+        with ProcessPoolExecutor(count, mp_context=spawn) as pool:
             begun = [pool.submit(_prove_and_try, *pair, seed) for pair in longest]
             for ended in as_completed(begun):
                 yield ended.result()

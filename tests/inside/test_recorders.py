@@ -4,6 +4,7 @@ import importlib
 import random
 import sys
 import threading
+from types import ModuleType
 
 import pytest
 import torch
@@ -250,6 +251,19 @@ def test_dynamo_traces_through_a_recorder():
     with wire.watching():
         explained = torch._dynamo.explain(doubled)(X)
     assert explained.graph_break_count == 0
+
+
+def test_a_module_that_took_another_s_name_is_a_home(monkeypatch):
+    def named():
+        module = ModuleType("taken")
+        module.add = torch.add
+        monkeypatch.setitem(sys.modules, "taken", module)
+        look_around()
+        return module
+
+    first, second = named(), named()
+    found = [module for module, _ in homes(torch.add)]
+    assert first in found and second in found
 
 
 def test_homes_of_an_object():
