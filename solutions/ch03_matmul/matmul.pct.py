@@ -2475,6 +2475,403 @@ print("int16:  ", (pixels * weights).sum(dtype=torch.int16).item())
 # each lane sums four of every 128 elements, and the lanes meet at the end. With integers that is free as
 # long as nothing overflows. With floats it may change the last bits.
 
+# %% [markdown] sitting="schedules"
+# question: What may a schedule change?
+# reached: >-
+#   The order in which statements run, and never which ones run. Every order will do in which each
+#   comes after those whose results it reads.
+
+# %% [markdown]
+# ## One tile after the other
+#
+# Some orders are better than others because of memory. Here is the transpose of a matrix:
+#
+# ```python
+# for i in range(16):
+#     for j in range(16):
+#         out[j, i] = A[i, j]
+# ```
+#
+# `A` is read along its rows, and `out` is written down its columns. Exchange the loops, and it is the
+# other way round. But memory comes in **lines** of neighbouring elements, and a cache keeps only a
+# few of them. The toy below has lines of four elements and room for eight lines; the one unused for
+# longest makes room. A **tile** is a small square of the matrix that is done before the next begins:
+
+
+# %%
+def lines_fetched(order, line=4, room=8):
+    """Return how many lines come from memory for `out[j, i] = A[i, j]`."""
+    cache, fetched = [], 0  # the line used last stands at the end
+    for i, j in order:
+        for place in (("A", i, j // line), ("out", j, i // line)):
+            if place in cache:
+                cache.remove(place)
+            else:
+                fetched += 1
+            cache.append(place)
+            del cache[:-room]
+    return fetched
+
+
+def in_tiles(size, extent=16):
+    """Return all pairs below `extent`, one tile after the other."""
+    starts = range(0, extent, size)
+    return [
+        (i, j)
+        for io in starts
+        for jo in starts
+        for i in range(io, io + size)
+        for j in range(jo, jo + size)
+    ]
+
+
+pairs_in_order = {
+    "rows": in_tiles(16),
+    "columns": [(i, j) for j in range(16) for i in range(16)],
+    "tiles of 2": in_tiles(2),
+    "tiles of 4": in_tiles(4),
+    "tiles of 8": in_tiles(8),
+}
+print("rows:", lines_fetched(pairs_in_order["rows"]), "lines for 256 pairs")
+
+# %% [markdown]
+# Draw: show_cells({f"i = {i}": [(in_tiles(3, 6).index((i, j)), (i // 3, j // 3)) for j in range(6)]
+# for i in range(6)}, [f"j = {j}" for j in range(6)]) | Tiles of 3 × 3 in a matrix of 6 × 6: the
+# numbers say when each pair has its turn, the colours in which tile.
+#
+# **Predict.** Each pair is copied once, in every order. Which of the five orders fetches the fewest
+# lines? Write its name, as above.
+
+# %%
+fetched = {name: lines_fetched(order) for name, order in pairs_in_order.items()}
+predict(..., lambda: min(fetched, key=fetched.get))
+
+# %% [markdown]
+# A tile of 4 touches four lines of `A` and four of `out`. There is room for eight, so each of the 128 lines
+# comes once. A single row of a tile of 8 touches ten: before the next row begins, some are gone.
+#
+# Draw: show_bars(fetched, "lines") | What each order fetches.
+
+# %% [markdown]
+# ## Which orders are allowed
+#
+# A transpose may run in any order, as no statement reads what another one writes. Here is one that
+# does:
+#
+# ```python
+# for i in range(1, 3):
+#     for j in range(2):
+#         a[i][j] = a[i - 1][j + 1] + 1
+# ```
+#
+# **Predict.** `a` is 3 × 3, all zeros. As it stands, `a[2][0]` becomes 2. Now exchange the two
+# loops. What does it become?
+
+
+# %%
+def loops_exchanged():
+    a = [[0] * 3 for _ in range(3)]
+    for j in range(2):
+        for i in range(1, 3):
+            a[i][j] = a[i - 1][j + 1] + 1
+    return a[2][0]
+
+
+predict(..., loops_exchanged)
+
+# %% [markdown]
+# `a[2][0]` needs `a[1][1]`, and with the loops exchanged that is not written yet. Such a pair is a
+# **dependence**. From the one that writes to the one that reads it is one step in $i$ and minus one
+# in $j$: the **distance** is $(1, -1)$. The loops run in the order $i, j$, so what counts is the
+# first number that is not zero: 1, the writer comes first. Exchange the loops and the distance is
+# $(-1, 1)$: the reader comes first. That is how one tells by hand. After splits and fuses one looks
+# at the visits themselves.
+#
+# Draw: show_cells({f"i = {i}": [(j * 3 + i, "too early" if i > 0 and j < 3 else "needs nothing") for
+# j in range(4)] for i in range(3)}, [f"j = {j}" for j in range(4)]) | Distance (1, -1) with the loops
+# exchanged: the numbers say when each pair has its turn. What a pair needs stands one row up and one
+# column to the right, and its number is larger.
+
+# %% [markdown] exercise="reschedule"
+# title: Split, reorder, fuse, vectorize
+# minutes: 60
+# difficulty: 5
+# points: 6
+# prerequisites: [loop_nest]
+# teaches: >-
+#   that a schedule is a program that rewrites loops and leaves their visits alone; where a guard comes
+#   from; and how one tells whether a new order is allowed.
+# leaves out: several statements, parallel loops, and the choice of a schedule.
+# off limits: []
+
+# %% [markdown]
+# A tensor compiler makes an order from plain loops by a few **primitives**. TVM calls them so:
+#
+# | primitive | does |
+# |---|---|
+# | split | makes two loops of one: blocks outside, places in a block inside |
+# | reorder | exchanges loops |
+# | fuse | makes one loop of two |
+# | vectorize | does all turns of the innermost loop at once, in lanes |
+#
+# Tiling is two splits and a reorder. To rewrite loops you need them as data. Here a **nest** is a
+# `dict`, and its nodes are those of `compute`: numbers, indices and operators.
+#
+# | key | holds |
+# |---|---|
+# | `"loops"` | pairs of a name and an extent, the outermost first |
+# | `"index"` | for each axis of the formula a node, made from the names of the loops |
+# | `"guards"` | nodes: a turn in which one of them does not hold is left out |
+# | `"needs"` | distances of dependences |
+# | `"lanes"` | the name of the innermost loop if that runs in lanes, or `None` |
+#
+# `visits` runs the loops, and notes which index tuples the statement is run for. It returns a list
+# for each step in time: without lanes one tuple, or none where a guard does not hold.
+
+# %%
+import itertools
+import operator
+
+OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+OPERATORS |= {"//": operator.floordiv, "%": operator.mod, "&": operator.and_}
+OPERATORS |= {"<": operator.lt, "<=": operator.le}
+OPERATORS |= {">": operator.gt, ">=": operator.ge}
+
+
+def value(node, at):
+    """Return what a node is worth where the loops stand at `at`."""
+    match node:
+        case ("number", number):
+            return number
+        case ("index", name):
+            return at[name]
+        case (op, left, right):
+            return OPERATORS[op](value(left, at), value(right, at))
+
+
+def visits(nest):
+    """Return the index tuples that a nest visits: a list for each step."""
+    names = [name for name, _ in nest["loops"]]
+    steps = []
+    for turn in itertools.product(*(range(n) for _, n in nest["loops"])):
+        at = dict(zip(names, turn, strict=True))
+        if nest["lanes"] is None or at[nest["lanes"]] == 0:
+            steps.append([])
+        if all(value(guard, at) for guard in nest["guards"]):
+            indices = nest["index"].values()
+            steps[-1].append(tuple(value(node, at) for node in indices))
+    return steps
+
+
+def nest_of(needs=(), **extents):
+    """Return the nest that has a loop for each axis, in this order."""
+    return {
+        "loops": tuple(extents.items()),
+        "index": {name: ("index", name) for name in extents},
+        "guards": (),
+        "needs": needs,
+        "lanes": None,
+    }
+
+
+print(nest_of(i=2, j=3))
+print(visits(nest_of(i=2, j=3)))
+
+# %% [markdown]
+# And here a loop over ten indices is split by hand, into blocks of four. Three blocks of four are
+# twelve turns. So a condition must keep two of them from reading and writing beyond the end: a
+# **guard**. (TVM says predicate.)
+
+# %%
+block, place = ("index", "block"), ("index", "place")
+i_now = ("+", ("*", block, ("number", 4)), place)
+by_fours = {
+    "loops": (("block", 3), ("place", 4)),
+    "index": {"i": i_now},
+    "guards": (),
+    "needs": (),
+    "lanes": None,
+}
+guarded = by_fours | {"guards": (("<", i_now, ("number", 10)),)}
+for nest in (by_fours, guarded):
+    print([i for together in visits(nest) for (i,) in together])
+
+# %% [markdown]
+# `"needs"` holds distances: tuples with one number for each axis. With `((1, -1),)` the visit of
+# $(i, j)$ needs that of $(i - 1, j + 1)$, if the nest has it. A running sum, `a[i] = a[i - 1] + x[i]`,
+# has `((1,),)`. Lanes are stricter still: what is visited in one step happens at once, and each lane
+# reads before any lane has written.
+#
+# **Write `reschedule(nest, steps)`.** `nest` is such a `dict`, without lanes. `steps` is a list; its
+# members are taken one after the other:
+#
+# | step | what becomes of the loops |
+# |---|---|
+# | `("split", "i", 4, "io", "ii")` | `io`, and directly inside it `ii`, take the place of `i`. Each turn of `io` is a block of four turns of `i`, from the first one on, and `ii` has the extent 4. The last block may be incomplete. |
+# | `("fuse", "i", "j", "ij")` | `ij` takes the place of `i` and of `j`, which stands directly inside `i`. Its extent is the product of theirs, and all visits keep their order. |
+# | `("reorder", "k", "i")` | the loops named take the places that these loops have now, in the order named; the others stay. |
+# | `("vectorize", "ii")` | the innermost loop runs in lanes. This is always the last step. |
+#
+# Return the new nest, a `dict` with the five keys; the given one stays as it is.
+#
+# - It visits each index tuple that the given nest visits, once, and no other, in the order that the
+#   steps ask for.
+# - If the factor of a split divides the extent, no guard is added.
+# - `"needs"` stays as it is.
+#
+# Raise `ValueError`
+#
+# - for a fuse of two loops of which the second does not stand directly inside the first;
+# - if, in the nest that comes out, a visit needs one that does not come in an earlier step. Only the
+#   nest that comes out counts: what one step breaks, a later one may mend.
+#
+# The given nest may be one that came out of an earlier call: with guards, and with any nodes in
+# `"index"`. It visits no tuple twice. Extents may be 0; a factor is 1 or more. Names of new loops are
+# new, and all other names in `steps` are those of loops that are there. All loops together make less
+# than 1,000 turns. You may use `visits`.
+#
+# <details><summary>Hint 1: say what a name has become</summary>
+#
+# After a split by 4, `("index", "i")` is `("+", ("*", ("index", "io"), ("number", 4)), ("index",
+# "ii"))`. Write a function that replaces names in a node, and put every node of the nest through it:
+# those of the guards, too. A fuse replaces two names, by `//` and `%`.
+#
+# </details>
+# <details><summary>Hint 2: when is each visited?</summary>
+#
+# Number the steps of `visits` and keep, in a `dict`, the number of each tuple's step. Then look up
+# what each tuple needs. What is not in the `dict` is no visit, and nobody needs to wait for it.
+#
+# </details>
+# <details><summary>Hint 3: whose end?</summary>
+#
+# A guard belongs to the loop that was split, not to the axis. Split 10 by 4, and the inner 4 by 3: the
+# innermost two loops go through 0 to 5, and 4 and 5 are there again in the next block. `i < 10` does
+# not notice.
+#
+# </details>
+
+
+# %% solution="reschedule"
+def reschedule(nest: dict, steps: list[tuple]) -> dict:
+    """Return a nest with the same visits, in the order that the steps ask for.
+
+    raises: ValueError for a fuse of loops that are not directly within each
+        other, and where a visit does not come after one that it needs
+    """
+
+    ### BEGIN SOLUTION
+    def put(node: tuple, new: dict) -> tuple:
+        """Return a node with some names replaced by nodes."""
+        match node:
+            case ("index", name):
+                return new.get(name, node)
+            case ("number", _):
+                return node
+            case (op, left, right):
+                return (op, put(left, new), put(right, new))
+
+    loops, lanes = list(nest["loops"]), nest["lanes"]
+    index, guards = nest["index"], nest["guards"]
+    for kind, *what in steps:
+        extents = dict(loops)
+        place = {name: number for number, name in enumerate(extents)}
+        new = {}  # what names have become
+        if kind == "split":
+            name, factor, outer, inner = what
+            extent, here = extents[name], place[name]
+            blocks = (extent + factor - 1) // factor
+            loops[here : here + 1] = [(outer, blocks), (inner, factor)]
+            start = ("*", ("index", outer), ("number", factor))
+            new[name] = ("+", start, ("index", inner))
+            if blocks * factor != extent:
+                # about the old name: like all the others, it is replaced below
+                guards = (*guards, ("<", ("index", name), ("number", extent)))
+        elif kind == "fuse":
+            outer, inner, fused = what
+            here, size = place[outer], extents[inner]
+            if place[inner] != here + 1:
+                raise ValueError(f"{inner} is not directly inside {outer}")
+            loops[here : here + 2] = [(fused, extents[outer] * size)]
+            new[outer] = ("//", ("index", fused), ("number", size))
+            new[inner] = ("%", ("index", fused), ("number", size))
+        elif kind == "reorder":
+            places = sorted(place[name] for name in what)
+            for here, name in zip(places, what, strict=True):
+                loops[here] = (name, extents[name])
+        else:
+            (lanes,) = what
+        index = {axis: put(node, new) for axis, node in index.items()}
+        guards = tuple(put(guard, new) for guard in guards)
+
+    changed = {"loops": tuple(loops), "index": index, "guards": guards}
+    result = {**nest, **changed, "lanes": lanes}
+    when = {at: n for n, step in enumerate(visits(result)) for at in step}
+    for at in when:
+        for distance in nest["needs"]:
+            needed = tuple(a - d for a, d in zip(at, distance, strict=True))
+            if needed in when and when[needed] >= when[at]:
+                raise ValueError(f"{at} needs {needed}, which is not before it")
+    return result
+    ### END SOLUTION
+
+
+# %% grade="reschedule"
+grade("reschedule")
+
+
+# %% [markdown]
+# With your function a list of steps schedules the transpose, in tiles of any size. 3 and 5 do not divide
+# 16: guards leave out what lies beyond the edge.
+
+
+# %%
+def tile(size):
+    """Return the steps that make tiles of two loops, i and j."""
+    return [
+        ("split", "i", size, "io", "ii"),
+        ("split", "j", size, "jo", "ji"),
+        ("reorder", "io", "jo", "ii", "ji"),
+    ]
+
+
+if written("reschedule"):
+    for size in (2, 3, 4, 5, 8):
+        tiled = reschedule(nest_of(i=16, j=16), tile(size))
+        turns = visits(tiled)
+        order = [pair for together in turns for pair in together]
+        print(
+            f"tiles of {size}: {lines_fetched(order)} lines,",
+            f"{len(turns)} turns, {len(order)} pairs",
+        )
+
+# %% [markdown]
+# A guard is asked in each turn. Inductor, behind `torch.compile`, asks once for each block in its loops for
+# the CPU: full blocks have one body, and the rest has another. `LoopLevel.tile`, in
+# `torch/_inductor/codegen/cpp.py`, notes where the full ones end.
+
+# %% [markdown]
+# ## The order of a sum
+#
+# `out[i, j] += A[i, k] * B[k, j]` reads what it writes: each turn of `k` needs the one before, at
+# distance $(0, 0, 1)$. Strictly, then, the loop over `k` may not run in lanes, nor backwards, nor may
+# its blocks change places with what is in them. But the terms of a sum may come in any order, one says:
+# it is the same number.
+#
+# **Predict.** The sum over `k` below is split by 2, and the inner loop goes outside: first the terms 0
+# and 2, then 1 and 3. From left to right it is 1.0. What is it in the new order?
+
+# %%
+terms = [1e16, 1.0, -1e16, 1.0]
+print("from left to right:", ((terms[0] + terms[1]) + terms[2]) + terms[3])
+predict(..., lambda: ((terms[0] + terms[2]) + terms[1]) + terms[3])
+
+# %% [markdown]
+# The same terms and the same formula, and another number; here the new order gives the exact one.
+# Integers have no such trouble while nothing overflows. For floats somebody has to say that it does not
+# matter: to a C compiler with `-ffast-math`; to TVM by writing the index as a `reduce_axis`. Then the
+# distance of the sum does not count, and its loop may run in lanes.
+
 # %% [markdown] sitting="planning"
 # question: What can be known of a program before it runs?
 # reached: >-

@@ -1,8 +1,12 @@
-"""Probes of `loop_nest` and `lower_to_einsum`: programs as loops, and as an equation."""
+"""Probes of `loop_nest`, `reschedule`, `lower_to_einsum`: programs as loops, and as an equation."""
+
+import copy
+import itertools
+import operator
 
 import torch
 
-from grader import probe
+from grader import each, probe
 
 
 class _Watched:
@@ -54,6 +58,155 @@ def looped(student, program, order, shape, buffers):
 def loops_refused(student, program, order):
     """Ask for loops in an order that is none."""
     student.loop_nest(program, order)
+
+
+_OPERATORS = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "&": operator.and_,
+}
+_KEYS = ("loops", "index", "guards", "needs", "lanes")
+_MOST_TURNS = 20_000
+
+
+class _NoNest(ValueError):
+    """What came back is no loop nest; the message says why not."""
+
+
+def _value(node, at):
+    """Return what a node is worth where the loops stand at `at`."""
+    match node:
+        case ("number", int() as number):
+            return number
+        case ("index", str() as name):
+            if name not in at:
+                raise _NoNest(f"A node names {name!r}, and there is no loop of that name.")
+            return at[name]
+        case (str() as op, left, right) if op in _OPERATORS:
+            a, b = _value(left, at), _value(right, at)
+            if op in ("//", "%") and b == 0:
+                raise _NoNest(f"A node divides by zero: {str(node)[:200]}.")
+            return _OPERATORS[op](a, b)
+    raise _NoNest(f"This is no node: {repr(node)[:200]}.")
+
+
+def turns_of(nest):
+    """Yield for each turn of a nest where its loops stand, and the index tuple, or None if it is guarded."""
+    names = [name for name, _ in nest["loops"]]
+    for turn in itertools.product(*(range(extent) for _, extent in nest["loops"])):
+        at = dict(zip(names, turn, strict=True))
+        if all(_value(guard, at) for guard in nest["guards"]):
+            yield at, tuple(_value(node, at) for node in nest["index"].values())
+        else:
+            yield at, None
+
+
+def _read_nest(nest, axes):
+    """Return a nest with its parts in one form, its axes in our order. Raises _NoNest."""
+    if nest is None:
+        raise _NoNest("Your function returned None. Did you forget a `return`?")
+    if not isinstance(nest, dict):
+        raise _NoNest(f"The nest is no dict, but a {type(nest).__name__}.")
+    missing = [key for key in _KEYS if key not in nest]
+    if missing:
+        raise _NoNest(f"The nest has no {missing[0]!r}.")
+    loops, index, guards = nest["loops"], nest["index"], nest["guards"]
+    plain = (list, tuple)
+    if not isinstance(loops, plain) or not all(
+        isinstance(loop, plain)
+        and len(loop) == 2
+        and type(loop[0]) is str
+        and type(loop[1]) is int
+        and loop[1] >= 0
+        for loop in loops
+    ):
+        raise _NoNest(f'"loops" is to hold pairs of a name and an extent: {repr(loops)[:200]}.')
+    names = [name for name, _ in loops]
+    if len(set(names)) < len(names):
+        raise _NoNest(f"Two loops have one name: {names}.")
+    if not isinstance(index, dict) or set(index) != set(axes):
+        raise _NoNest(f'"index" is to be a dict with a node for each of {axes}.')
+    if not isinstance(guards, plain):
+        raise _NoNest(f'"guards" is to be a tuple of nodes: {repr(guards)[:200]}.')
+    turns = 1
+    for _, extent in loops:
+        turns *= extent
+    if turns > _MOST_TURNS:
+        raise _NoNest(f"The loops make {turns} turns in all.")
+    lanes = nest["lanes"]
+    if lanes is not None and lanes != (names[-1] if names else None):
+        raise _NoNest(f'"lanes" is {repr(lanes)[:80]}, which is not the innermost loop.')
+    return {
+        "loops": [(name, extent) for name, extent in loops],
+        "index": {axis: index[axis] for axis in axes},
+        "guards": list(guards),
+        "lanes": lanes,
+    }
+
+
+def _run_nest(nest, axes):
+    """Return what a nest does, as plain data; under "problem" what is wrong with it, "" if nothing."""
+    try:
+        read = _read_nest(nest, axes)
+        visits, step = [], -1
+        for at, point in turns_of(read):
+            step += read["lanes"] is None or at[read["lanes"]] == 0
+            if point is not None:
+                visits.append((step, point))
+    except _NoNest as error:
+        return {"problem": str(error)}
+    except RecursionError:
+        return {"problem": "A node is nested too deeply."}
+    by_step = itertools.groupby(visits, key=operator.itemgetter(0))
+    return {
+        "problem": "",
+        "loops": read["loops"],
+        "visits": [[point for _, point in together] for _, together in by_step],
+        "guards": len(read["guards"]),
+        "lanes": read["lanes"],
+    }
+
+
+@probe
+def rescheduled(student, nest, rounds):
+    """Take each list of steps in turn. Return what the last nest does, and whether the given one changed."""
+    given = copy.deepcopy(nest)
+    found = given
+    for steps in rounds:
+        found = student.reschedule(found, list(steps))
+    return _run_nest(found, tuple(nest["index"])) | {"as given": given == nest}
+
+
+@probe
+def needs_kept(student, nest, first, second):
+    """Return whether the second list of steps is taken, or refused by ValueError, after the first."""
+    found = student.reschedule(copy.deepcopy(nest), list(first))
+    try:
+        student.reschedule(found, list(second))
+    except ValueError:
+        return "ValueError"
+    return "taken"
+
+
+@probe
+def schedules_taken(student, cases):
+    """Return for each nest and list of steps whether it is taken, or refused by ValueError."""
+
+    def reschedule(nest, steps):
+        try:
+            student.reschedule(copy.deepcopy(nest), list(steps))
+        except ValueError:
+            return "ValueError"
+        return "taken"
+
+    return each(reschedule, cases)
 
 
 @probe
