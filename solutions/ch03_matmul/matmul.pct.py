@@ -2870,7 +2870,8 @@ predict(..., lambda: ((terms[0] + terms[2]) + terms[1]) + terms[3])
 # The same terms and the same formula, and another number; here the new order gives the exact one.
 # Integers have no such trouble while nothing overflows. For floats somebody has to say that it does not
 # matter: to a C compiler with `-ffast-math`; to TVM by writing the index as a `reduce_axis`. Then the
-# distance of the sum does not count, and its loop may run in lanes.
+# distance of the sum does not count, and its loop may run in lanes. Inductor takes it as said: on the CPU
+# it makes `x.sum()` a loop over blocks, in which each lane has a sum of its own, and adds these at the end.
 
 # %% [markdown] sitting="planning"
 # question: What can be known of a program before it runs?

@@ -1,12 +1,8 @@
-"""Probes of `loop_nest`, `reschedule`, `lower_to_einsum`: programs as loops, and as an equation."""
-
-import copy
-import itertools
-import operator
+"""Probes of `loop_nest`, `lower_to_einsum` and `reschedule`: programs as loops and as equations."""
 
 import torch
 
-from grader import each, probe
+from grader import probe
 
 
 class _Watched:
@@ -60,17 +56,32 @@ def loops_refused(student, program, order):
     student.loop_nest(program, order)
 
 
+@probe
+def lowered(student, program, buffers):
+    """Return the equation, and what it gives; None if there is none."""
+    found = student.lower_to_einsum(program, {n: tuple(t.shape) for n, t in buffers.items()})
+    if found is None:
+        return None
+    equation, names = found
+    value, refused = None, ""
+    try:
+        value = torch.einsum(equation, *(buffers[name] for name in names))
+    except RuntimeError as error:
+        refused = str(error)
+    return {"equation": equation, "names": list(names), "value": value, "refused": refused}
+
+
 _OPERATORS = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "&": operator.and_,
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "&": lambda a, b: a & b,
 }
 _KEYS = ("loops", "index", "guards", "needs", "lanes")
 _MOST_TURNS = 20_000
@@ -99,13 +110,22 @@ def _value(node, at):
 
 def turns_of(nest):
     """Yield for each turn of a nest where its loops stand, and the index tuple, or None if it is guarded."""
-    names = [name for name, _ in nest["loops"]]
-    for turn in itertools.product(*(range(extent) for _, extent in nest["loops"])):
-        at = dict(zip(names, turn, strict=True))
+    for at in _turns(list(nest["loops"])):
         if all(_value(guard, at) for guard in nest["guards"]):
             yield at, tuple(_value(node, at) for node in nest["index"].values())
         else:
             yield at, None
+
+
+def _turns(loops):
+    """Yield where the loops stand, turn by turn."""
+    if not loops:
+        yield {}
+        return
+    (name, extent), *inner = loops
+    for number in range(extent):
+        for at in _turns(inner):
+            yield {name: number, **at}
 
 
 def _read_nest(nest, axes):
@@ -155,29 +175,34 @@ def _run_nest(nest, axes):
     """Return what a nest does, as plain data; under "problem" what is wrong with it, "" if nothing."""
     try:
         read = _read_nest(nest, axes)
-        visits, step = [], -1
+        visits = []
         for at, point in turns_of(read):
-            step += read["lanes"] is None or at[read["lanes"]] == 0
+            if read["lanes"] is None or at[read["lanes"]] == 0:
+                visits.append([])
             if point is not None:
-                visits.append((step, point))
+                visits[-1].append(point)
     except _NoNest as error:
         return {"problem": str(error)}
     except RecursionError:
         return {"problem": "A node is nested too deeply."}
-    by_step = itertools.groupby(visits, key=operator.itemgetter(0))
     return {
         "problem": "",
         "loops": read["loops"],
-        "visits": [[point for _, point in together] for _, together in by_step],
+        "visits": [together for together in visits if together],
         "guards": len(read["guards"]),
         "lanes": read["lanes"],
     }
 
 
+def _own(nest):
+    """Return a nest that an answer may change: all but the dicts is tuples."""
+    return nest | {"index": dict(nest["index"])}
+
+
 @probe
 def rescheduled(student, nest, rounds):
     """Take each list of steps in turn. Return what the last nest does, and whether the given one changed."""
-    given = copy.deepcopy(nest)
+    given = _own(nest)
     found = given
     for steps in rounds:
         found = student.reschedule(found, list(steps))
@@ -187,7 +212,7 @@ def rescheduled(student, nest, rounds):
 @probe
 def needs_kept(student, nest, first, second):
     """Return whether the second list of steps is taken, or refused by ValueError, after the first."""
-    found = student.reschedule(copy.deepcopy(nest), list(first))
+    found = student.reschedule(_own(nest), list(first))
     try:
         student.reschedule(found, list(second))
     except ValueError:
@@ -198,27 +223,15 @@ def needs_kept(student, nest, first, second):
 @probe
 def schedules_taken(student, cases):
     """Return for each nest and list of steps whether it is taken, or refused by ValueError."""
-
-    def reschedule(nest, steps):
+    answers = []
+    for nest, steps in cases:
         try:
-            student.reschedule(copy.deepcopy(nest), list(steps))
+            student.reschedule(_own(nest), list(steps))
         except ValueError:
-            return "ValueError"
-        return "taken"
-
-    return each(reschedule, cases)
-
-
-@probe
-def lowered(student, program, buffers):
-    """Return the equation, and what it gives; None if there is none."""
-    found = student.lower_to_einsum(program, {n: tuple(t.shape) for n, t in buffers.items()})
-    if found is None:
-        return None
-    equation, names = found
-    value, refused = None, ""
-    try:
-        value = torch.einsum(equation, *(buffers[name] for name in names))
-    except RuntimeError as error:
-        refused = str(error)
-    return {"equation": equation, "names": list(names), "value": value, "refused": refused}
+            answers.append("ValueError")
+        except Exception as error:
+            error.add_note(f"reschedule({nest}, {list(steps)})")
+            raise
+        else:
+            answers.append("taken")
+    return answers
