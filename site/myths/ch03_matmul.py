@@ -65,6 +65,16 @@ with watch_ops() as ops:
     torch.einsum("i,j->ij", a[0], b[0])
 print([name for name in ops.names if name in ("mm", "bmm", "mul")])
 
+# %% dimensions-have-names einsum
+# A tensor's dimensions can have names.
+#
+# They could, from 1.3 to 2.12, as an experiment. What is left is names for the length of a call: the letters of `einsum`.
+try:
+    torch.zeros(2, 3, names=("batch", "time"))
+except TypeError as error:
+    print(str(error).splitlines()[0])
+print(torch.einsum("bt->tb", torch.zeros(2, 3)).shape)
+
 # %% dot-is-numpy-dot matmul_shape
 # `torch.dot` is NumPy's `dot`.
 #

@@ -882,7 +882,7 @@ grade("stochastic_round")
 # | FP32 | 32 | weights and optimizer state; the reference for the rest | range and 7 digits |
 # | TF32 | 32 stored, 19 used | matrix products of a `float32` model | range of FP32, products of 11-bit numbers |
 # | BF16 | 16 | training and inference of large models | range of FP32 in half the bytes |
-# | FP16 | 16 | inference; training together with loss scaling | finer steps, little range |
+# | FP16 | 16 | inference, on small devices too; training together with loss scaling | finer steps, little range |
 # | FP8 | 8 | matrix products, each tensor with a scale | e4m3 for what needs steps, e5m2 for range |
 # | INT8 | 8 | inference on servers and on small devices | whole-number arithmetic, even steps |
 # | FP4, NF4, INT4 | 4 | weights at rest, in blocks with a scale each | an eighth of the bytes of FP32 |
@@ -929,6 +929,11 @@ for value in [1, -1, 127, -127, -128]:
 print("127 + 1 =", (torch.tensor(127, dtype=torch.int8) + 1).item())
 
 # %% [markdown]
+# One network may use several formats. Up to version 10, TensorRT, NVIDIA's engine for inference, took
+# for each layer the fastest of the formats that it was allowed. From version 11 on the network says
+# each layer's format itself: by casts, and by nodes that quantize and dequantize. (By its guide
+# *Migrating from TensorRT 10.x to 11.x*; not run here.)
+#
 # **Four bits** are sixteen values. Memory is addressed in bytes, so to save space two values must share
 # one: `float4_e2m1fn_x2` says so in its name. (An element of `torch.int4` is one value, and takes a
 # whole byte.) PyTorch 2.13 has names for such dtypes and hardly any operator. It does not even cast
@@ -2146,3 +2151,71 @@ def int_conv2d(
 
 # %% grade="int_conv2d"
 grade("int_conv2d")
+
+# %% [markdown]
+# ## Before the integers
+#
+# Your layers take scales, zero points and weights as they come. Two things can be done about them
+# earlier.
+#
+# **One pair for all parts.** `quantized_concat` had to write its parts anew, because each had a pair of
+# its own. Calibrate over all of them together, give each the result's pair, and concatenation copies
+# bytes, as in floats. TensorFlow Lite's
+# [specification](https://www.tensorflow.org/lite/performance/quantization_spec) demands it: inputs and
+# output have one scale and one zero point. A part with a small range pays for it:
+
+
+# %%
+def codes_of(x, scale, zero_point):
+    return ((x / scale).round() + zero_point).clamp(-128, 127).to(torch.int8)
+
+
+def share_a_pair():
+    narrow, wide = torch.tensor([0.0, 0.1, 0.26]), torch.tensor([-2.0, 3.1])
+    parts = [codes_of(part, 5.1 / 255, -28) for part in (narrow, wide)]
+    whole = codes_of(torch.cat([narrow, wide]), 5.1 / 255, -28)
+    print("bytes can be copied:", torch.equal(torch.cat(parts), whole))
+    print("narrow, common pair:", parts[0].tolist())
+    print("narrow, its own:    ", codes_of(narrow, 0.26 / 255, -128).tolist())
+
+
+share_a_pair()
+
+# %% [markdown]
+# It has 13 steps for its numbers in place of 255.
+#
+# **Training for eight bits.** `torch.fake_quantize_per_tensor_affine` can stand in the middle of a
+# network, which then learns to live with the rounding: **quantization-aware training**. But rounding is
+# a staircase. Its derivative is 0 wherever it has one, and nothing below it would learn.
+#
+# Draw: show_curves({"x, written and read": [(at / 50, 0.25 * round(at / 50 / 0.25)) for at in range(-50,
+# 51)], "what backward takes it for": [(at, at) for at in (-1, 1)]}, "x", "") | A scale of 0.25. The
+# staircase is flat nearly everywhere; backward goes up the straight line.
+#
+# **Predict.** 0.126, 1.504 and 3.0 go through it, with scale 0.01 and zero point −28. The last is
+# clamped. Which gradients does PyTorch give? Write a list of three numbers.
+
+
+# %%
+def through_steps(x):
+    codes = ((x / 0.01).round() - 28).clamp(-128, 127)
+    return 0.01 * (codes + 28)
+
+
+def through_pytorch(x):
+    return torch.fake_quantize_per_tensor_affine(x, 0.01, -28, -128, 127)
+
+
+def gradients_through(write_and_read):
+    x = torch.tensor([0.126, 1.504, 3.0], requires_grad=True)
+    write_and_read(x).sum().backward()
+    return x.grad.tolist()
+
+
+print("as written, step by step:", gradients_through(through_steps))
+predict(..., lambda: gradients_through(through_pytorch))
+
+# %% [markdown]
+# The same numbers come out of both. PyTorch's backward is that of a *straight-through estimator* (Bengio
+# et al., 2013, [arXiv 1308.3432](https://arxiv.org/abs/1308.3432)): as if nothing had been rounded, and
+# 0 for what was clamped.

@@ -276,10 +276,17 @@ print("x[1, 2, 3, 0]         ", attempt(lambda: x[1, 2, 3, 0]))
 print("x[0, 3, 0]            ", attempt(lambda: x[0, 3, 0]))
 print("x[0, 0].item()        ", attempt(lambda: x[0, 0].item()))
 print("x[:1, :1, :1].item()  ", attempt(lambda: x[:1, :1, :1].item()))
+nearly = torch.tensor([1.00001])
+print("nearly                ", nearly, "is 1:", (nearly == 1).item())
+print("nearly.tolist()       ", nearly.tolist())
+print("torch.arange(1001)    ", torch.arange(1001))
 
 # %% [markdown]
 # `item()` makes a Python number of a tensor with exactly one element, however many dimensions it
 # has. `x[1, 2, 3]` alone is still a tensor, one with zero dimensions.
+#
+# `print` shows four digits, and of more than a thousand numbers the first and last three along each
+# dimension. What is shown as `1.0000` need not be 1. `item()` and `tolist()` give all digits.
 #
 # Indices that are numbers, slices, `None` and `...` give **views**. Masks and lists of numbers
 # **copy**: in general no strides lead through what they pick, and PyTorch does not look for
@@ -1731,6 +1738,33 @@ def to_channels_last(x: torch.Tensor) -> torch.Tensor:
 # %% grade="to_channels_last"
 grade("to_channels_last")
 
+# %% [markdown]
+# ### Lines of memory
+#
+# Why can the order of bytes matter to speed? A processor reads memory in **lines**, of 64 bytes on most of
+# them. Whoever reads one number has its neighbours in the cache as well.
+#
+# **Predict.** An image has 64 channels of 56 × 56 `float32` numbers. A 1 × 1 convolution needs all channels of a
+# pixel. In how many lines do they lie, row-major and channels last? Write a pair.
+
+
+# %%
+def lines_of_a_pixel():
+    counts = []
+    for order in (torch.contiguous_format, torch.channels_last):
+        image = torch.zeros(1, 64, 56, 56).contiguous(memory_format=order)
+        first, step = image.data_ptr(), 4 * image.stride(1)
+        lines = {(first + channel * step) // 64 for channel in range(64)}
+        counts.append(len(lines))
+    return tuple(counts)
+
+
+predict(..., lines_of_a_pixel)
+
+# %% [markdown]
+# In row-major order each line has one number of this pixel and fifteen of others. They are read again if
+# they have left the cache before it is their turn.
+
 # %% [markdown] sitting="overlap"
 # question: Can a tensor reach the same byte twice?
 # reached: >-
@@ -1748,10 +1782,14 @@ grade("to_channels_last")
 # | a picture, as Pillow hands it to NumPy | `(height, width, channels)` | `uint8` |
 # | a batch of pictures, as convolutions take it | `(batch, channels, height, width)` | `float32` |
 # | a batch of sound | `(batch, channels, time)` | `float32` |
+# | the same, cut into frames, each described by features | `(batch, frames, features)` | `float32` |
 # | a batch of text, as token numbers | `(batch, sequence)` | `int64` |
 # | the same, embedded | `(batch, sequence, hidden)` | `float32` |
 #
 # The channels of such a picture come last. `permute` brings them to the front without copying.
+#
+# Sound is cut into overlapping frames, and `unfold` does that without copying. Below, nine samples become
+# four frames of three:
 
 # %%
 picture = torch.zeros(4, 5, 3, dtype=torch.uint8)
@@ -1760,20 +1798,15 @@ batch = front.unsqueeze(0)
 print("picture", layout(picture))
 print("front  ", layout(front), same_storage(picture, front))
 print("batch  ", layout(batch), batch.is_contiguous(memory_format=torch.channels_last))
+sound = torch.arange(9).reshape(1, 9)
+frames = sound.unfold(1, 3, 2)
+print("frames ", layout(frames), frames[0].tolist())
 
 # %% [markdown]
 # The batch has the size that a convolution wants, and its bytes lie as the decoder left them. That is
-# all there is to `channels_last`.
+# all there is to `channels_last`. Features of frames are the fourth row of the table; a convolution over
+# time wants them with time last, which is `transpose(1, 2)`, a view.
 #
-# Sound is cut into overlapping frames, and `unfold` does that without copying. Nine samples become
-# four frames of three:
-
-# %%
-sound = torch.arange(9).reshape(1, 9)
-frames = sound.unfold(1, 3, 2)
-print(layout(frames), frames[0].tolist())
-
-# %% [markdown]
 # Attention splits the hidden size of embedded text into heads: one dimension is split, and two are
 # exchanged. Both are views. Afterwards the heads are put together again.
 #
@@ -1796,16 +1829,13 @@ predict(..., split_and_merge)
 
 # %% [markdown]
 # A real attention layer computes something in between. If the result lies in memory head by head,
-# putting the heads together does copy:
+# putting the heads together does copy. That is why many implementations end with
+# `transpose(1, 2).contiguous().view(...)`, or with a `reshape` that copies for them:
 
 # %%
 heads = torch.zeros(2, 5, 12).view(2, 5, 3, 4).transpose(1, 2)
 computed = torch.eye(5) @ heads
 print(computed.stride(), same_storage(computed, computed.transpose(1, 2).reshape(2, 5, 12)))
-
-# %% [markdown]
-# That is why many implementations end with `transpose(1, 2).contiguous().view(...)`, or with a
-# `reshape` that copies for them.
 
 # %% [markdown] exercise="windows"
 # title: See every window of an image at once

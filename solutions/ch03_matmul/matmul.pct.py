@@ -92,8 +92,10 @@ for a_shape, b_shape in pairs:
 # %% [markdown]
 # `dot` takes two vectors, `mv` a matrix and a vector, `mm` two matrices, `bmm` two batches of equal
 # size. None of the four does anything else. `matmul` takes all of it, and `a @ b` is `matmul`
-# written as an operator. `einsum`, a seventh name, takes an equation that says what to do; you
-# build it further down.
+# written as an operator. `einsum`, a seventh name, takes an equation that says what to do, with a letter
+# for each dimension; you build it further down. (Older texts name dimensions for good:
+# `torch.zeros(2, 3, names=("batch", "time"))`. These *named tensors* were an experiment, and PyTorch 2.13 has
+# removed them.)
 #
 # What `dot` returns is shown as `()`: a tensor without dimensions, which is not a number of
 # Python's. `item()` makes it one. And `dot` of two matrices is an error, where `numpy.dot` multiplies
@@ -1417,6 +1419,17 @@ def conv2d(
 # %% grade="conv2d"
 grade("conv2d")
 
+# %% [markdown]
+# `torch.nn.Conv2d` has four more arguments. `device` and `dtype` say where and as what its weights are made.
+# `padding` may be `"same"`: as much as keeps the size, for stride 1 alone. And with `padding_mode` the border need
+# not be zeros: it may be a mirror image (`"reflect"`), the edge again (`"replicate"`) or the other side
+# (`"circular"`). An image without a batch, $(C, H, W)$, is taken too.
+#
+# Draw: show_cells({name: [(str(value), 1 < at < 6 and "row" or "border") for at, value in enumerate(F.pad(
+# torch.arange(1.0, 5)[None], (2, 2), mode=mode).int().tolist()[0])] for name, mode in (("zeros", "constant"),
+# ("reflect", "reflect"), ("replicate", "replicate"), ("circular", "circular"))}) | The row 1 2 3 4, padded by two
+# on each side.
+
 # %% [markdown] exercise="linear_as_conv"
 # title: A linear layer is a convolution
 # minutes: 25
@@ -2273,6 +2286,11 @@ grade("compute")
 # %% [markdown]
 # With your language three programs fit on a page: a vector sum, a matrix product, and a convolution
 # with padding, in which an index may lie outside the image and a zero stands there.
+#
+# In TVM, `te.compute` and `te.reduce_axis` are what you have written. Older texts go on with
+# `te.create_schedule` and `tvm.lower`, which prints loops like those of your next exercise. TVM 0.20 has no
+# `create_schedule` any more ([issue 17914](https://github.com/apache/tvm/issues/17914)): there a
+# `tir.Schedule` rewrites the loops themselves. (Not run here.)
 
 
 # %%
@@ -2443,8 +2461,14 @@ predict(..., lambda: (pixels * weights).sum(dtype=torch.int16).item())
 # %% [markdown]
 # The true sum is -65280; in 16 bits it wraps. So HVX has an instruction that multiplies four pairs of
 # bytes and adds all four products to a lane of int32. The other thing is the **tail**. Where 128 does not
-# divide the extent, the last register is not full, and its other lanes must not count. Here both are
-# written out:
+# divide the extent, the last register is not full, and its other lanes must not count.
+#
+# Draw: show_cells({f"register {r}": ["element" if r * 16 + lane < 40 else "" for lane in range(16)]
+# for r in range(3)}, bare=True) | 40 elements in registers of 16 lanes. Half of the last one is tail.
+#
+# Zeros are a good filling for a sum of products; a maximum needs another. And the order changes: each lane
+# sums four of every 128 elements, and the lanes meet at the end. With integers that is free as long as nothing
+# overflows. With floats it may change the last bits. All of it, written out:
 
 
 # %%
@@ -2466,14 +2490,6 @@ lane_sum, registers = dot_in_lanes(pixels, weights)
 print("lanes:  ", lane_sum, "of", registers, "registers,", registers * 128 - 300, "lanes idle")
 print("int64:  ", (pixels.long() * weights.long()).sum().item())
 print("int16:  ", (pixels * weights).sum(dtype=torch.int16).item())
-
-# %% [markdown]
-# Draw: show_cells({f"register {r}": ["element" if r * 16 + lane < 40 else "" for lane in range(16)]
-# for r in range(3)}, bare=True) | 40 elements in registers of 16 lanes. Half of the last one is tail.
-#
-# Zeros are a good filling for a sum of products; a maximum needs another. And the order has changed:
-# each lane sums four of every 128 elements, and the lanes meet at the end. With integers that is free as
-# long as nothing overflows. With floats it may change the last bits.
 
 # %% [markdown] sitting="schedules"
 # question: What may a schedule change?

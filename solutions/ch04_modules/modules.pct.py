@@ -1369,6 +1369,8 @@ grade("load_state")
 #
 # `torch.save` writes whatever pickle can write, a whole model too. `torch.load` reads, by default, only
 # tensors and plain containers, because a pickle can run code. So one saves state dicts, not models.
+# (`torch.hub.load` runs code on purpose: it fetches a repository and runs its `hubconf.py`. By default it asks
+# first, unless it trusts the repository already: `_check_repo_is_trusted` in `torch/hub.py`.)
 
 # %%
 whole_model = io.BytesIO()
@@ -1416,6 +1418,43 @@ print(
     type(read_back).__name__, read_back["0.weight"].data_ptr() == read_back["1.weight"].data_ptr()
 )
 print(apart.load_state_dict(read_back), apart[0].weight is apart[1].weight)
+
+# %% [markdown]
+# ## What no checkpoint holds
+#
+# A pretrained network is weights and a recipe for its inputs: their size, the order of the channels, the
+# range of the numbers, the mean and the deviation with which they were normalised. State dicts have no place
+# for the recipe, and nothing complains of another one. Here a network has learned to tell pixels with more red
+# than green, and is asked about the same pixels in three ways:
+
+
+# %%
+def asked_in_three_ways():
+    torch.manual_seed(0)
+    pixels = torch.randint(0, 256, (400, 3)).double()
+    redder = (pixels[:, 0] > pixels[:, 1]).long()
+    mean, deviation = pixels.mean(0), pixels.std(0)
+    prepared = (pixels - mean) / deviation
+    net = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 2)).double()
+    optimiser = torch.optim.Adam(net.parameters(), lr=0.05)
+    for _ in range(60):
+        optimiser.zero_grad()
+        F.cross_entropy(net(prepared), redder).backward()
+        optimiser.step()
+    ways = {
+        "as it was trained": prepared,
+        "from 0 to 1": pixels / 255,
+        "blue, green, red": prepared.flip(1),
+    }
+    for way, inputs in ways.items():
+        right = net(inputs).argmax(1) == redder
+        print(f"{way:>17}: {right.sum().item()} of 400 are right")
+
+
+asked_in_three_ways()
+
+# %% [markdown]
+# Nor does a state dict say whether the network was in `train()` or in `eval()`.
 
 # %% [markdown]
 # ## What each of them keeps
@@ -2742,7 +2781,8 @@ predict(..., percent_of_the_mixing)
 # **EfficientNet** asks how a network should grow. FLOPs are proportional to the depth, to the square of
 # the width (a layer's channels count on both sides), and to the square of the image's side. Its answer
 # is to let all three grow together: by $1.2^\varphi$, $1.1^\varphi$ and $1.15^\varphi$. As
-# $1.2 \cdot 1.1^2 \cdot 1.15^2 \approx 1.92$, each step of $\varphi$ nearly doubles the FLOPs.
+# $1.2 \cdot 1.1^2 \cdot 1.15^2 \approx 1.92$, each step of $\varphi$ nearly doubles the FLOPs. (The network
+# that grows was found by a program, by *architecture search*: [arXiv 1905.11946](https://arxiv.org/abs/1905.11946).)
 #
 # Draw: show_bars({"1.2 times as deep": 1.2, "1.1 times as wide": round(1.1**2, 2), "1.15 times the side":
 # round(1.15**2, 2), "all three": round(1.2 * 1.1**2 * 1.15**2, 2)}, "times the FLOPs") | What one step

@@ -1234,6 +1234,27 @@ for function in (torch.exp, torch.sigmoid, torch.sin, torch.neg):
         print(name, "cannot: write y = y * 3")
 
 # %% [markdown]
+# The blocks of a ResNet write in place all the time. `out += x` writes to what a batch norm returned, which
+# saves its input and not its result; a ReLU in place saves what it leaves behind. After a sigmoid, the same
+# two lines are an error:
+
+
+# %%
+def end_of_a_block(last):
+    x = torch.ones(4, 3, requires_grad=True)
+    out = last(x)
+    out += x
+    out.relu_().sum().backward()
+
+
+for last in (nn.BatchNorm1d(3), nn.Sigmoid()):
+    try:
+        end_of_a_block(last)
+        print(type(last).__name__, "may stand before it")
+    except RuntimeError:
+        print(type(last).__name__, "may not")
+
+# %% [markdown]
 # ### Gradients under a condition
 #
 # The graph is recorded anew in each call, so an `if` in Python is no obstacle: the branch that ran is
@@ -1481,6 +1502,29 @@ p.grad = None
 safe = torch.where(p > 0, p, 1.0)
 (-(p * safe.log())).sum().backward()
 print("gradient:", [round(value, 6) for value in p.grad.tolist()])
+
+# %% [markdown]
+# `torch.special.entr` computes such terms, and has the true slope. With its sums one can ask for more. A
+# **pair** of variables has an entropy over all pairs of values. It is at most that of the two alone, added
+# up; what is missing is what each tells of the other. And for a **density** the sum becomes an integral, which
+# may be negative: it depends on the unit of $x$.
+
+
+# %%
+def in_bits(p):
+    bits = torch.special.entr(p).sum() / torch.tensor(2.0).log()
+    return round(bits.item(), 3)
+
+
+p.grad = None
+torch.special.entr(p).sum().backward()
+print("gradient:", [round(value, 6) for value in p.grad.tolist()])
+pair = torch.tensor([[0.5, 0.0], [0.25, 0.25]])
+print("the pair:", in_bits(pair))
+print("alone:   ", in_bits(pair.sum(1)), in_bits(pair.sum(0)))
+for unit, width in (("metres", 0.5), ("millimetres", 500.0)):
+    entropy = torch.distributions.Uniform(0.0, width).entropy().item()
+    print(f"anywhere on half a metre, in {unit}: {entropy:.3f}")
 
 # %% [markdown]
 # ### Twice, but not compiled

@@ -139,6 +139,32 @@ predict(
     ),
 )
 
+# %% [markdown]
+# The dataset for tensors that belong together is `TensorDataset`: sample `i` is a tuple of their rows `i`, which are
+# views. With it a whole training fits on a few lines:
+
+
+# %%
+def train_a_line():
+    torch.manual_seed(0)
+    x = torch.randn(64, 2)
+    data = torch.utils.data.TensorDataset(x, x @ torch.tensor([[1.0], [-2.0]]))
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for inputs, targets in DataLoader(data, batch_size=16, shuffle=True):
+            optimizer.zero_grad()
+            loss = ((model(inputs) - targets) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+        print(f"epoch {epoch}, last batch: {loss.item():.2f}")
+    row = data[3][0]
+    same = row.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    print("a row is a view:", same)
+
+
+train_a_line()
+
 # %% [markdown] exercise="isolated_rng"
 # title: Keep random streams apart
 # minutes: 30
@@ -343,6 +369,54 @@ class isolated_rng:
 
 # %% grade="isolated_rng"
 grade("isolated_rng")
+
+# %% [markdown]
+# ### Who draws from torch's stream
+#
+# The global stream has a name, `torch.default_generator`. All of these take from it, unless they are given
+# another `generator=`:
+#
+# | call | draws |
+# |---|---|
+# | `rand(n)` | numbers from 0 to below 1 |
+# | `randn(n)`, `normal(means, deviations)` | normally distributed numbers; the second has a mean and a deviation for each |
+# | `randint(high, (n,))` | whole numbers from 0 to below `high` |
+# | `randperm(n)` | 0 to `n` - 1, in some order |
+# | `bernoulli(p)` | for each probability in `p` a 1 or a 0 |
+# | `multinomial(weights, n)` | `n` indices, more often those with a larger weight |
+# | `poisson(rates)` | for each rate, how many events came |
+#
+# **Predict.** `randint`, `randperm`, `bernoulli` and `poisson` draw whole numbers. Which of the four return
+# them as floats? Write a list of names.
+
+# %%
+halves = torch.tensor([0.5, 0.5])
+drawn = {
+    "rand": lambda: torch.rand(2),
+    "randn": lambda: torch.randn(2),
+    "normal": lambda: torch.normal(halves, halves),
+    "randint": lambda: torch.randint(3, (2,)),
+    "randperm": lambda: torch.randperm(2),
+    "bernoulli": lambda: torch.bernoulli(halves),
+    "multinomial": lambda: torch.multinomial(halves, 2),
+    "poisson": lambda: torch.poisson(halves),
+}
+
+
+def floats_for_whole_numbers():
+    names = ("randint", "randperm", "bernoulli", "poisson")
+    return [name for name in names if drawn[name]().is_floating_point()]
+
+
+predict(..., floats_for_whole_numbers)
+
+# %%
+for name, draw in drawn.items():
+    torch.default_generator.manual_seed(5)
+    result = draw()
+    torch.manual_seed(5)
+    again = torch.equal(draw(), result)
+    print(f"{name:>11} {result.dtype!s:13} from the global stream: {again}")
 
 # %% [markdown] exercise="weighted_indices"
 # title: Draw with weights
@@ -1310,6 +1384,20 @@ batches = list(DataLoader(pairs, batch_size=None, num_workers=1, **WORKERS))
 print("base in shared memory:  ", base.is_shared())
 print("batches in shared memory:", [tensor.is_shared() for tensor, _ in batches])
 print("objects built again:    ", Built.times)
+
+# %% [markdown]
+# And **how many threads** does an operator use? In the main process, as many as `torch.get_num_threads()` says.
+# In a worker one, or eight workers with eight threads each would be sixty-four on eight cores (`_worker_loop`
+# in `torch/utils/data/_utils/worker.py`):
+
+
+# %%
+def threads_here(samples):
+    return torch.get_num_threads()
+
+
+loader = DataLoader(range(2), num_workers=2, collate_fn=threads_here, **WORKERS)
+print("threads of each worker:", list(loader))
 
 # %% [markdown] exercise="sharded_stream"
 # title: Share out a stream

@@ -91,8 +91,9 @@ logging.getLogger("torch._dynamo").setLevel(logging.ERROR)
 # nobody knows what comes next. Python decides, with its own `if` and `for`, anew in each call.
 #
 # A **static graph** is the list of operations, written down before they run. Somebody has to write
-# it down, and that is the hard part: the program is in Python. Over the years PyTorch has tried
-# three ways.
+# it down, and that is the hard part: the program is in Python. In TensorFlow 1 you did it yourself, by calls
+# that add nodes. The file of them, a *GraphDef*, knows nothing of the program that made it, and neither does
+# an ONNX file. Over the years PyTorch has tried three other ways.
 #
 # **Trace**: run the function once on an example, and note the operations. `torch.jit.trace` does
 # that. One reads that such a graph holds every branch of the program. It holds the one that the
@@ -124,6 +125,9 @@ print("the trace took sin:   ", torch.equal(traced(x), x.sin()))
 # in its graph. Whatever is outside the subset is an error.
 
 # %%
+from io import BytesIO
+from zipfile import ZipFile
+
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     scripted = torch.jit.CompilationUnit(
@@ -136,12 +140,19 @@ def steps(x, n: int):
 """
     )
     module = torch.jit.script(nn.Linear(2, 2))
+    file = BytesIO()
+    torch.jit.save(torch.jit.script(two_ways), file)
 print([kind for kind in ("prim::Loop", "prim::If") if kind in str(scripted.steps.graph)])
 print("deprecated:", any(issubclass(one.category, DeprecationWarning) for one in caught))
+with ZipFile(file) as archive:
+    text = archive.read("archive/code/__torch__.py").decode()
+print(text[text.index("  def forward") :])
 
 # %% [markdown]
-# Both together are **TorchScript**. It is history: deprecated, and `torch.compile` refuses what it
-# made.
+# Both together are **TorchScript**. The last lines stand in the file that `torch.jit.save` writes, beside the
+# weights: the program, as text of a language of its own. An interpreter in C++ runs it without your source and
+# without Python, and so without Python's lock (the GIL). Today `torch.export` makes the programs that leave Python.
+# TorchScript is history: deprecated, and `torch.compile` refuses what it made.
 
 # %%
 try:
@@ -392,7 +403,8 @@ grade("count_ops")
 # ## Graph breaks
 #
 # A break costs more than it seems. Each piece has guards to test. Nothing can be optimised across
-# it, and the backend never sees the whole. `torch._dynamo.explain` says where they are.
+# it, and the backend never sees the whole. `torch._dynamo.explain` says where they are. (Under DDP a
+# backend gets in pieces what was captured whole. Chapter 8 shows why.)
 #
 # **Predict.** `noisy` adds, prints and multiplies. How many graphs?
 
@@ -2643,6 +2655,8 @@ for name, kernels in [
 # something else. AITemplate, a compiler for inference, has both: it puts pointwise calls and
 # reductions into the kernel of the product before them, and it runs products that stand side by side
 # in one kernel, even of different shapes. In PyTorch, `bmm` is one call for products of one shape.
+# A third kind it calls *memory fusion*: a product writes its result to where the `cat`, `split` or `slice`
+# behind it wants it. It makes C++ for CUDA, and for HIP, AMD's counterpart. (By its README; not run here.)
 #
 # Draw: show_graph(vertical=make_fx(lambda x: (x.sin() * 2).exp() + 1)(torch.ones(4)),
 # horizontal=make_fx(lambda x, y, z: (x.sin(), y.cos(), z.exp()))(*torch.ones(3, 4))) | What each
@@ -2932,6 +2946,29 @@ traced(count, torch.ones(2, requires_grad=True))
 print(count)
 
 # %% [markdown]
+# And if one tensor is handed in **twice**? AOTAutograd makes two primals of it, and autograd adds up their
+# gradients. Only where one of them is written to must it know that the other changes too:
+
+
+# %%
+def primals_for_one_tensor(function):
+    counts = []
+
+    def count_primals(graph_module, example_inputs):
+        counts.append(len(example_inputs))
+        return graph_module
+
+    x = torch.ones(3)
+    aot_function(function, fw_compiler=count_primals, bw_compiler=nop)(x, x)
+    return counts[0]
+
+
+print("both are read:    ", primals_for_one_tensor(lambda a, b: a * b))
+print("one is written to:", primals_for_one_tensor(lambda a, b: a.add_(1) * b))
+
+# %% [markdown]
+# Dynamo comes first. It sees that both are one, hands on one input, and guards that they stay one.
+#
 # **Predict.** A function returns `x.sin()`, `x > 0` and `x.detach()`; `x` requires grad. How many
 # tangents does its joint graph take?
 

@@ -953,6 +953,57 @@ class Buckets:
 # %% grade="Buckets"
 grade("Buckets")
 
+# %% [markdown]
+# ### Buckets, compiled
+#
+# A compiled model has one backward graph, whose gradients come out at its end. No bucket could leave before. So
+# PyTorch cuts a compiled DDP model into a graph for each bucket. It is said that Dynamo breaks the graph there.
+#
+# **Predict.** A model has eight layers of 256 KiB, and a bucket holds four of them. How many graphs does Dynamo
+# capture, and how many does the backend get? Write a pair.
+
+
+# %%
+import logging
+
+from torch._dynamo.utils import counters
+from torch.utils._python_dispatch import _disable_current_modes
+
+# It warns of a profiler.
+logging.getLogger("torch._dynamo").setLevel(logging.ERROR)
+
+
+class EightLayers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layers = [nn.Linear(256, 256, bias=False) for _ in range(8)]
+        self.body = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.body(x)
+
+
+def graphs_of_ddp(rank):
+    got = []
+
+    def backend(graph_module, example_inputs):
+        got.append(graph_module)
+        return graph_module
+
+    ddp = nn.parallel.DistributedDataParallel(EightLayers(), bucket_cap_mb=1)
+    counters.clear()
+    with _disable_current_modes():  # under those of `on_ranks` Dynamo rests
+        torch.compile(ddp, backend=backend)(torch.ones(1, 256)).sum().backward()
+    return counters["stats"]["unique_graphs"], len(got)
+
+
+predict(..., lambda: on_ranks(1, graphs_of_ddp)[0])
+
+# %% [markdown]
+# Dynamo captures one graph. A step between it and the backend (`DDPOptimizer` in
+# `torch/_dynamo/backends/distributed.py`) splits that at the buckets' borders. Its authors call the cuts graph
+# breaks, too. But nothing goes back to Python's bytecode between the pieces.
+
 # %% [markdown] exercise="accumulate"
 # title: Accumulate, and talk once
 # minutes: 30
@@ -1310,9 +1361,11 @@ print("keys:", list(nn.DataParallel(nn.Linear(1, 1)).state_dict()))
 # %% [markdown]
 # So it is in **every** forward. From the documentation (the page on `torch.nn.DataParallel`), not from a
 # run here: the batch is scattered over the GPUs, the model is copied from the first GPU to all others, the
-# outputs are gathered on the first; in backward the replicas' gradients are added up in the original. DDP
-# copies the model once, then sends gradients (and buffers, if there are any). The threads also share one
-# Python interpreter. Without GPUs, `DataParallel` only calls the model; the `module.` in the keys stays.
+# outputs are gathered on the first; in backward the replicas' gradients are added up in the original. So the
+# first GPU has all outputs and computes the loss alone: it is full while the others have room. (A remedy of
+# those days was to put the loss into the module.) DDP copies the model once, then sends gradients (and
+# buffers, if there are any). The threads also share one Python interpreter. Without GPUs, `DataParallel` only
+# calls the model; the `module.` in the keys stays.
 #
 # **Predict.** Four GPUs, a model of 100 MB. How many MB do the copies have that `DataParallel` makes in one
 # step?
@@ -1951,6 +2004,12 @@ if written("zero_ledger"):
     for stage in range(4):
         print(stage, zero_ledger([7_000_000_000], 64, stage))
 
+# %% [markdown]
+# The library of that paper is DeepSpeed. A JSON file names the stage:
+# `{"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}}`. Which stage and which batch are fastest no
+# ledger can know, for it does not know the network; DeepSpeed's *autotuner* tries them out on your machines. (By
+# its documentation; not run here.)
+
 # %% [markdown] exercise="ZeroOptimizer"
 # title: Shard the optimizer
 # minutes: 45
@@ -2307,6 +2366,68 @@ def pipelined(rank: int, plan: list[tuple[str, int]]) -> bool:
 if written("schedule"):
     plans = schedule("1f1b", 3, 4)
     print("same gradients:", on_ranks(3, lambda rank: pipelined(rank, plans[rank])))
+
+# %% [markdown]
+# ### An order that no data say
+#
+# Each rank called `backward` itself, once for each micro-batch. If one call is to do it all, as in torchgpipe
+# ([arXiv 2004.09910](https://arxiv.org/abs/2004.09910)), the engine chooses which micro-batch comes first. How can one
+# tell it? By an edge of the graph, for a node waits for all its edges. A tensor **without elements** goes from
+# micro-batch 0 to micro-batch 1. It carries nothing forward, and backward the wait for a gradient of nothing.
+
+
+# %%
+import threading
+
+
+class Fork(torch.autograd.Function):
+    """The input, and a tensor without elements from the same node."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x), torch.empty(0)
+
+    @staticmethod
+    def backward(ctx, grad, nothing):
+        return grad
+
+
+class Join(torch.autograd.Function):
+    """The input, from a node that has an edge to where `nothing` came from."""
+
+    @staticmethod
+    def forward(ctx, x, nothing):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, torch.empty(0)
+
+
+def backward_order(joined):
+    order, outputs = [], []
+    weight = torch.ones(2, requires_grad=True)
+    first = weight * 1
+    first.register_hook(lambda grad: order.append(0))
+    if joined:
+        first, nothing = Fork.apply(first)
+
+    def worker():  # micro-batch 1, in a thread of its own
+        second = weight * 2
+        if joined:
+            second = Join.apply(second, nothing)
+        second.register_hook(lambda grad: order.append(1))
+        outputs.append(second)
+
+    thread = threading.Thread(target=worker)
+    thread.start()
+    thread.join()
+    (first + outputs[0]).sum().backward()
+    return order
+
+
+print("as the engine likes:", backward_order(False))
+print("micro-batch 1 first:", backward_order(True))
 
 # %% [markdown] exercise="scaled_step"
 # title: Skip together, clip together

@@ -148,13 +148,21 @@ for line in header.split("struct TORCH_API")[1].splitlines():
 # %% [markdown]
 # A Python binding may stand for several entries. In the schemas above, `out` is either required or not
 # there. In `torch.add` it is optional: `add.Tensor` and `add.out` have become one signature. Its parser
-# shows it when the arguments do not fit:
+# shows it when the arguments do not fit.
+#
+# And where do the bindings live? The generated functions belong to one object, from which `torch` takes them
+# over. The generated methods are those of `TensorBase`, a class of C++. On top of it stands `torch.Tensor`, a
+# class written in Python, with methods that nobody generates, such as `backward`. (Other languages have
+# bindings of their own to the same operators; TorchSharp, for instance, is for C#.)
 
 # %%
 try:
     torch.add("a")
 except TypeError as error:
     print(str(error).split("expected ")[1])
+print("torch.add is that object's:", torch.add is torch._C._VariableFunctions.add)
+print("Tensor.add comes from      ", torch.Tensor.add.__objclass__)
+print("Tensor.backward comes from ", torch.Tensor.backward.__module__)
 
 # %% [markdown]
 # ## Two lists of operators

@@ -1155,6 +1155,14 @@ for name, samples in (("all that was gathered", gathered), ("the first ten of it
 # | `gather_for_metrics(x)` | gathers, and cuts off what came twice | 10. A mean over tokens still wants sums and counts: the ranks' means do not weigh the same |
 # | `accumulate(model)` | leaves the all-reduce out, but for every k-th batch and the last one of the loader | 5 batches by two: the fifth is a group by itself, and its loss is still halved |
 # | `prepare(scheduler)` | steps it once for each rank | after 3 steps it stands at 6 |
+#
+# Other words that you will meet, by the documentation of Transformers and Accelerate, not run here:
+#
+# - `TrainingArguments` is a list of settings. Older texts write `evaluation_strategy` for its `eval_strategy`.
+# - `data_collator` is chapter 6's `collate_fn`.
+# - A subclass with a `compute_loss` of its own has to divide by the right count: `num_items_in_batch` is the number of
+#   targets in all micro-batches of a step, as in chapter 5's `train_step`.
+# - `notebook_launcher(f, num_processes=2)` is `on_ranks` of this course: it forks the notebook.
 
 # %% [markdown] sitting="unit"
 # question: How can a rank compute with a model that it does not hold?

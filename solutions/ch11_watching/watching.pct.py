@@ -1998,6 +1998,9 @@ grade("record")
 # | `SessionLog` | 1 `status` | a varint; 1 is `START` |
 #
 # A varint has no sign. An `int64` below zero is written as the number plus 2⁶⁴, which takes ten bytes.
+#
+# `add_histogram` writes a `Value` with another field, a message of edges and counts. The numbers themselves are not in
+# the file.
 
 
 # %%
@@ -2389,3 +2392,28 @@ if written("recorder"):
             optimizer.step()
     for path in sorted(Path(flight).iterdir()):
         print(path.name.split(".")[0], path.suffix == ".json", path.stat().st_size > 1000)
+
+# %% [markdown]
+# ### Other recorders
+#
+# Weights & Biases, MLflow, ClearML, Comet, Neptune and VisualDL keep records of runs, in files or on a server. Whatever
+# they call it, there are four things to be told:
+#
+# | what | in Weights & Biases |
+# |---|---|
+# | what the run was told | `wandb.init(config=...)` |
+# | what it measured | `run.log({...})` |
+# | what it made | `run.log_artifact(...)` |
+# | that it has ended | `run.finish()` |
+#
+# None of them was run here. By the documentation of Weights & Biases each call of `run.log` is a **new step**, so two calls in
+# one iteration are two steps, unless both say `step=`. With `WANDB_MODE=offline` all stays on disk until `wandb sync`. Commit
+# and installed packages can be noted too: without them nobody can repeat the run.
+#
+# None of this promises the observer's contract. `SummaryWriter.add_graph`, for one, breaks it: it puts a model
+# that trains into eval mode, and back by `model.train(True)`. A frozen batch norm then trains (`_set_model_to_eval` in
+# `torch/utils/tensorboard/_pytorch_graph.py`). What it draws is a trace by `torch.jit.trace`: one example's way, as in
+# chapter 7. Before you trust a recorder, compare two runs to the last bit, as at the top of this chapter.
+#
+# What only draws is another kind of tool. Plotly makes charts, Dash puts them on pages, and Netron draws a model
+# from its file.
