@@ -827,8 +827,8 @@ grade("sequence_block")
 # question: How do ranks agree on a number that none of them can see?
 # reached: >-
 #   They add up what is a sum, before whatever is not linear: exponentials of a row of logits that no
-#   rank holds, squares of gradients that nobody has as a whole. What several have copies of counts once.
-#   Then all hear the same, and no rank decides by itself.
+#   rank holds. What has to be known first, the greatest logit, is a message of its own. Then all hear
+#   the same.
 
 # %% [markdown] exercise="vocab_loss"
 # title: A cross-entropy that nobody gathers
@@ -998,6 +998,12 @@ def vocab_loss(
 # %% grade="vocab_loss"
 grade("vocab_loss")
 
+# %% [markdown] sitting="once"
+# question: How is a number counted once that several ranks have?
+# reached: >-
+#   By its place, never by its value. Of copies one rank brings its own, of samples that were dealt out
+#   twice the first counts. Sums go round, and are divided or put under a root once, at the end.
+
 # %% [markdown] exercise="clip"
 # title: Clip what nobody has as a whole
 # minutes: 30
@@ -1129,23 +1135,145 @@ def clip(
 # %% grade="clip"
 grade("clip")
 
+# %% [markdown] exercise="evaluate"
+# title: Count every sample once
+# minutes: 35
+# difficulty: 3
+# points: 9
+# prerequisites: []
+# teaches: >-
+#   how what ranks found out about their samples becomes one number: rows of unequal length made equal,
+#   the file's order, what was dealt out twice cut off, and a sum that is divided once.
+# leaves out: batches of several samples, and a sampler that shuffles.
+# off limits: [sharding, torch.distributed.all_gather_object]
+# forbids: "PyTorch's own sharding, and gathering objects"
+
 # %% [markdown]
-# ## What a framework promises
-#
-# The same question comes up when a model is evaluated. A sampler gives all ranks as many samples, because
-# each batch has collectives in it that all must call. Where they do not come out even, it begins again at the
-# front. Ten samples on four ranks, of which a model has the first two wrong:
+# Something else is on several ranks, and must count once: samples. When a model is evaluated, a sampler gives all
+# ranks as many, because each batch has collectives in it that all must call. Where they do not come out even, it
+# begins again at the front. Ten samples on four ranks, of which a model has the first two wrong:
 
 # %%
 from torch.utils.data import DistributedSampler
 
-shares = [list(DistributedSampler(range(10), 4, rank, shuffle=False)) for rank in range(4)]
-gathered = [sample for row in zip(*shares, strict=True) for sample in row]
+
+def share_of(rank):
+    return list(DistributedSampler(range(10), 4, rank, shuffle=False))
+
+
+shares = [share_of(rank) for rank in range(4)]
+dealt = [sample for row in zip(*shares, strict=True) for sample in row]
 print("by rank:", *shares)
-for name, samples in (("all that was gathered", gathered), ("the first ten of it", gathered[:10])):
-    print(f"right, of {name}: {sum(sample >= 2 for sample in samples)} of {len(samples)}")
+for name, some in (("all dealt out", dealt), ("the first ten", dealt[:10])):
+    right = sum(sample >= 2 for sample in some)
+    print(f"right, of {name}: {right} of {len(some)}")
 
 # %% [markdown]
+# Draw: show_cells({f"row {at}": [(str(share[at]), "again" if 4 * at + rank > 9 else "first") for rank, share in
+# enumerate(shares)] for at in range(3)}, [f"rank {rank}" for rank in range(4)]) | Who has which sample. Row by row it
+# is the file, and the last two come again. Rank by rank, as an all-gather puts it together, they stand somewhere else.
+#
+# 8 of 12 is 0.67, and the accuracy is 0.8. By its value nobody can tell which sample came twice: two samples may
+# well be equal. By its place everybody can.
+#
+# Then the mean. A loss is a mean over tokens, and some samples are longer than others.
+#
+# **Predict.** One rank has four tokens with a loss of 1 each, another one a single token with a loss of 5. What is
+# the mean over tokens?
+
+# %%
+predict(..., lambda: sum([1, 1, 1, 1, 5]) / 5)
+
+# %% [markdown]
+# The mean of the two ranks' means is 3. That would be right if both had as many tokens. What adds up is sums and
+# counts.
+#
+# And a metric that wants more than a sum, or a file of answers, needs the numbers themselves, of every token. Rows
+# of unequal length cannot be gathered. An all-gather wants the same shape of all ranks, and does not ask: gloo ends a
+# process to which a message comes that is longer than the room for it. So the ranks tell each other first how long
+# their rows are.
+#
+# **Write `evaluate(outputs, lengths, total, group=None)`.** Every rank of `group` calls it with what a model said of
+# its samples. Let `n` be the size of the group.
+#
+# - The file has `total` samples, which were dealt out as above: row `i` of rank `r` is sample `i * n + r`, and behind
+#   the last sample the file begins again, as often as it takes. All ranks have the same number of rows.
+# - `outputs` (rows, width), `float64`, has a number for each token of a row's sample. The first `lengths[i]` numbers of
+#   row `i` count. What stands behind them means nothing, and may be NaN. The width may differ from rank to rank, and be
+#   larger than any length. `lengths` (rows,) is `int64`. A sample may have no token; some sample has one.
+# - Return a pair, the same on every rank: a list of the file's `total` samples in its order, each of them a tensor
+#   `(length,)` of its numbers; and the mean of all numbers in this list, a `float`.
+# - Two all-gathers, and no other message. To the first a rank brings its lengths, `8 * rows` bytes, to the second its
+#   numbers, `8 * rows * longest` bytes at most: `longest` is the greatest length of all ranks.
+#
+# Of losses this is the loss of the model, of ones and zeros its accuracy.
+#
+# <details><summary>Hint 1: two messages</summary>
+#
+# How long the longest row is, no rank knows by itself. From the lengths of all, everyone can tell, and needs them
+# anyway to take the padding off.
+#
+# </details>
+# <details><summary>Hint 2: the file's order</summary>
+#
+# `dist.all_gather_single(out, x)` puts the rows of rank 0 first, then those of rank 1. View that as
+# `(n, rows, longest)`, exchange the first two dims, and the rows are in the file's order. Exchange those of the
+# lengths, too.
+#
+# </details>
+# <details><summary>Hint 3: what came twice</summary>
+#
+# It is all at the end, once the rows are in order: keep the first `total`. To cut off the last `twice` rows instead
+# goes wrong where nothing came twice, because `x[:-0]` is empty.
+#
+# </details>
+
+
+# %% solution="evaluate"
+def evaluate(
+    outputs: torch.Tensor,
+    lengths: torch.Tensor,
+    total: int,
+    group: dist.ProcessGroup | None = None,
+) -> tuple[list[torch.Tensor], float]:
+    """Return the numbers of the file's samples in order, and their mean.
+
+    outputs: (rows, width), in each row a sample's numbers, then anything
+    lengths: (rows,), how many numbers each row has
+    """
+    ### BEGIN SOLUTION
+    ranks, rows = dist.get_world_size(group), len(lengths)
+    every = lengths.new_empty(ranks * rows)
+    dist.all_gather_single(every, lengths, group=group)
+    longest = int(every.max())
+    own = outputs.new_zeros(rows, longest)
+    own[:, : outputs.shape[1]] = outputs[:, :longest]
+    gathered = own.new_empty(ranks * rows, longest)
+    dist.all_gather_single(gathered, own, group=group)
+    # rank r's row i is sample i * ranks + r, so it is rows first, ranks second
+    sizes = every.view(ranks, rows).T.flatten().tolist()
+    in_order = gathered.view(ranks, rows, longest).transpose(0, 1).flatten(0, 1)
+    samples = [in_order[at, : sizes[at]] for at in range(total)]
+    return samples, torch.cat(samples).mean().item()
+    ### END SOLUTION
+
+
+# %% grade="evaluate"
+grade("evaluate")
+
+# %%
+if written("evaluate"):
+
+    def accuracy(rank):
+        samples = torch.tensor(shares[rank])
+        right = (samples >= 2).double()
+        return evaluate(right[:, None], torch.ones_like(samples), 10)[1]
+
+    print("accuracy, by rank:", on_ranks(4, accuracy))
+
+# %% [markdown]
+# ## What a framework promises
+#
 # Hugging Face's Accelerate, and the Trainer that stands on it, have a word for each such thing. Read these words
 # as contracts: what they do you have built, or can check. Two ranks and accelerate 1.15.0 did this:
 #
