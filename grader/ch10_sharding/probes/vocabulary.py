@@ -1,4 +1,4 @@
-"""A loss over words that ranks share out: `vocab_loss`."""
+"""Losses of words and of samples that ranks share out: `vocab_loss`, `evaluate`."""
 
 import torch
 
@@ -39,3 +39,26 @@ def vocab_losses(student, hidden, tables, targets, scale, ranks, members):
 
     found = on_ranks(ranks, body, seconds=SECONDS)
     return [found[member] for member in members]
+
+
+@probe
+def evaluated(student, cases, ranks, members):
+    """Return by case and member what `evaluate` returned, and what was said.
+
+    A case has by member its outputs and its lengths, and the number of samples.
+    """
+
+    def body(rank):
+        inside, group = group_of(rank, ranks, members)
+        if not inside:
+            return None
+        found = []
+        for parts, total in cases:
+            outputs, lengths = (tensor.clone() for tensor in parts[members.index(rank)])
+            with watch_collectives() as seen:
+                result = student.evaluate(outputs, lengths, total, *group)
+            found.append({"result": result, "said": list(seen.events)})
+        return found
+
+    found = on_ranks(ranks, body, seconds=SECONDS)
+    return [[found[member][number] for member in members] for number in range(len(cases))]
