@@ -1891,25 +1891,25 @@ print("an empty sum:", end.item(), "requires grad:", end.requires_grad)
 
 
 # %%
-import time
-
 held = []
 
 
 def one_message(rank, keep):
     x = torch.tensor([5.0])
-    if rank == 1:
-        time.sleep(0.3)  # comes later
-        dist.recv(x, 0)
-    elif keep:
-        held.append(dist.isend(x, 1))
+    if rank == 0:
+        work = dist.isend(x, 1)
+        if keep:
+            held.append(work)
+        del work
+        dist.barrier()
     else:
-        dist.isend(x, 1)
+        dist.barrier()  # comes later
+        dist.recv(x, 0)
 
 
 for keep in (True, False):
     try:
-        on_ranks(2, lambda rank, keep=keep: one_message(rank, keep), seconds=2)
+        on_ranks(2, lambda rank, keep=keep: one_message(rank, keep), seconds=4)
         print("the Work held: it arrives")
     except RanksHung as hung:
         print("let fall:", hung)
