@@ -187,7 +187,13 @@ def test_schedules(rescheduled, rng):
     """Several steps, any extents: each index tuple once, in exactly the order asked for."""
     tiles = [("split", "i", 2, "io", "ii"), ("split", "j", 3, "jo", "ji"), TILES]
     one_loop = [("fuse", "i", "j", "ij"), ("split", "ij", 4, "o", "l"), ("reorder", "l", "o")]
-    cases = [(nest_of(i=4, j=6), tiles), (nest_of(i=5, j=7), tiles), (nest_of(i=3, j=5), one_loop)]
+    again = [("split", "i", 4, "io", "ii"), ("split", "ii", 3, "a", "b"), ("reorder", "b", "io")]
+    cases = [
+        (nest_of(i=4, j=6), tiles),
+        (nest_of(i=10), again),
+        (nest_of(i=5, j=7), tiles),
+        (nest_of(i=3, j=5), one_loop),
+    ]
     random = python_random(rng)
     drawn = [
         (nest, any_steps(random, nest, random.randint(2, 5))) for nest in any_nests(random, 24)
