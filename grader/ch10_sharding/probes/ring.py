@@ -1,11 +1,8 @@
 """What goes from rank to rank: round a ring, `ring_attention`, and through a pipeline, `run_stage`."""
 
-import os
-
 import torch
 import torch.distributed as dist
 
-import grader  # for `wait_for`: a probe's version counts each import of its names, in all modules
 from grader import on_ranks, probe, watch_collectives, watch_flops, watch_memory
 
 from .waiting import SECONDS
@@ -57,6 +54,11 @@ def attended(student, sequences, causal, members, layout):
 
     return on_ranks(sum(map(len, members)), body, seconds=SECONDS)
 
+
+# down here, and by another name: marks of this chapter's other exercises count each line above, and each import
+import os  # noqa: E402
+
+import grader  # noqa: E402
 
 LATE = 0.5
 """Seconds that a rank waits for the sign that another has sent, and comes late. It takes 10 ms."""
