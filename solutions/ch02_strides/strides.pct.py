@@ -277,8 +277,7 @@ print("x[0, 3, 0]            ", attempt(lambda: x[0, 3, 0]))
 print("x[0, 0].item()        ", attempt(lambda: x[0, 0].item()))
 print("x[:1, :1, :1].item()  ", attempt(lambda: x[:1, :1, :1].item()))
 nearly = torch.tensor([1.00001])
-print("nearly                ", nearly, "is 1:", (nearly == 1).item())
-print("nearly.tolist()       ", nearly.tolist())
+print("nearly                ", nearly, nearly.tolist())
 print("torch.arange(1001)    ", torch.arange(1001))
 
 # %% [markdown]
@@ -1738,33 +1737,6 @@ def to_channels_last(x: torch.Tensor) -> torch.Tensor:
 # %% grade="to_channels_last"
 grade("to_channels_last")
 
-# %% [markdown]
-# ### Lines of memory
-#
-# Why can the order of bytes matter to speed? A processor reads memory in **lines**, of 64 bytes on most of
-# them. Whoever reads one number has its neighbours in the cache as well.
-#
-# **Predict.** An image has 64 channels of 56 × 56 `float32` numbers. A 1 × 1 convolution needs all channels of a
-# pixel. In how many lines do they lie, row-major and channels last? Write a pair.
-
-
-# %%
-def lines_of_a_pixel():
-    counts = []
-    for order in (torch.contiguous_format, torch.channels_last):
-        image = torch.zeros(1, 64, 56, 56).contiguous(memory_format=order)
-        first, step = image.data_ptr(), 4 * image.stride(1)
-        lines = {(first + channel * step) // 64 for channel in range(64)}
-        counts.append(len(lines))
-    return tuple(counts)
-
-
-predict(..., lines_of_a_pixel)
-
-# %% [markdown]
-# In row-major order each line has one number of this pixel and fifteen of others. They are read again if
-# they have left the cache before it is their turn.
-
 # %% [markdown] sitting="overlap"
 # question: Can a tensor reach the same byte twice?
 # reached: >-
@@ -1807,6 +1779,34 @@ print("frames ", layout(frames), frames[0].tolist())
 # all there is to `channels_last`. Features of frames are the fourth row of the table; a convolution over
 # time wants them with time last, which is `transpose(1, 2)`, a view.
 #
+# Why can the order of bytes matter to speed? A processor reads memory in **lines**, of 64 bytes on most of
+# them. Whoever reads one number has its neighbours in the cache as well.
+#
+# **Predict.** An image has 64 channels of 56 × 56 `float32` numbers. A 1 × 1 convolution needs all channels of a
+# pixel. In how many lines do they lie, row-major and channels last? Write a pair.
+
+
+# %%
+def lines_of_a_pixel():
+    counts = []
+    for order in (torch.contiguous_format, torch.channels_last):
+        image = torch.zeros(1, 64, 56, 56).contiguous(memory_format=order)
+        first, step = image.data_ptr(), 4 * image.stride(1)
+        lines = {(first + channel * step) // 64 for channel in range(64)}
+        counts.append(len(lines))
+    return tuple(counts)
+
+
+predict(..., lines_of_a_pixel)
+
+# %% [markdown]
+# In row-major order each line has one number of this pixel and fifteen of others. They are read again if
+# they have left the cache before it is their turn.
+#
+# Draw: show_cells({name: ["this pixel" if at % step == 0 else "others" for at in range(16)] for name, step in
+# (("row-major", 16), ("channels last", 1))}, bare=True) | One line of memory, 16 numbers, in both orders.
+# Coloured is what belongs to the pixel.
+#
 # Attention splits the hidden size of embedded text into heads: one dimension is split, and two are
 # exchanged. Both are views. Afterwards the heads are put together again.
 #
@@ -1829,13 +1829,16 @@ predict(..., split_and_merge)
 
 # %% [markdown]
 # A real attention layer computes something in between. If the result lies in memory head by head,
-# putting the heads together does copy. That is why many implementations end with
-# `transpose(1, 2).contiguous().view(...)`, or with a `reshape` that copies for them:
+# putting the heads together does copy:
 
 # %%
 heads = torch.zeros(2, 5, 12).view(2, 5, 3, 4).transpose(1, 2)
 computed = torch.eye(5) @ heads
 print(computed.stride(), same_storage(computed, computed.transpose(1, 2).reshape(2, 5, 12)))
+
+# %% [markdown]
+# That is why many implementations end with `transpose(1, 2).contiguous().view(...)`, or with a
+# `reshape` that copies for them.
 
 # %% [markdown] exercise="windows"
 # title: See every window of an image at once

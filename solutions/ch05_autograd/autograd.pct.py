@@ -1238,18 +1238,13 @@ for function in (torch.exp, torch.sigmoid, torch.sin, torch.neg):
 # saves its input and not its result; a ReLU in place saves what it leaves behind. After a sigmoid, the same
 # two lines are an error:
 
-
 # %%
-def end_of_a_block(last):
+for last in (nn.BatchNorm1d(3), nn.Sigmoid()):
     x = torch.ones(4, 3, requires_grad=True)
     out = last(x)
     out += x
-    out.relu_().sum().backward()
-
-
-for last in (nn.BatchNorm1d(3), nn.Sigmoid()):
     try:
-        end_of_a_block(last)
+        out.relu_().sum().backward()
         print(type(last).__name__, "may stand before it")
     except RuntimeError:
         print(type(last).__name__, "may not")

@@ -1355,6 +1355,20 @@ for persistent in (False, True):
 # Where workers persist, an epoch has to reach them through something shared, such as a tensor in
 # shared memory, or through the indices that the sampler sends.
 #
+# **How many threads** does an operator use? In the main process, as many as `torch.get_num_threads()` says. In a
+# worker one, or eight workers with eight threads each would be sixty-four on eight cores (`_worker_loop` in
+# `torch/utils/data/_utils/worker.py`):
+
+
+# %%
+def threads_here(samples):
+    return torch.get_num_threads()
+
+
+loader = DataLoader(range(2), num_workers=2, collate_fn=threads_here, **WORKERS)
+print("threads of each worker:", list(loader))
+
+# %% [markdown]
 # **What travels.** A worker puts a tensor into shared memory, and the main process maps that memory: no
 # second copy. (`default_collate` in a worker even stacks the samples there; see `collate_tensor_fn` in
 # `torch/utils/data/_utils/collate.py`.) All else is pickled, sent through a pipe and built again.
@@ -1384,20 +1398,6 @@ batches = list(DataLoader(pairs, batch_size=None, num_workers=1, **WORKERS))
 print("base in shared memory:  ", base.is_shared())
 print("batches in shared memory:", [tensor.is_shared() for tensor, _ in batches])
 print("objects built again:    ", Built.times)
-
-# %% [markdown]
-# And **how many threads** does an operator use? In the main process, as many as `torch.get_num_threads()` says.
-# In a worker one, or eight workers with eight threads each would be sixty-four on eight cores (`_worker_loop`
-# in `torch/utils/data/_utils/worker.py`):
-
-
-# %%
-def threads_here(samples):
-    return torch.get_num_threads()
-
-
-loader = DataLoader(range(2), num_workers=2, collate_fn=threads_here, **WORKERS)
-print("threads of each worker:", list(loader))
 
 # %% [markdown] exercise="sharded_stream"
 # title: Share out a stream

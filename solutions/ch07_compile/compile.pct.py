@@ -125,9 +125,6 @@ print("the trace took sin:   ", torch.equal(traced(x), x.sin()))
 # in its graph. Whatever is outside the subset is an error.
 
 # %%
-from io import BytesIO
-from zipfile import ZipFile
-
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     scripted = torch.jit.CompilationUnit(
@@ -140,19 +137,15 @@ def steps(x, n: int):
 """
     )
     module = torch.jit.script(nn.Linear(2, 2))
-    file = BytesIO()
-    torch.jit.save(torch.jit.script(two_ways), file)
+    text = torch.jit.script(two_ways).code
 print([kind for kind in ("prim::Loop", "prim::If") if kind in str(scripted.steps.graph)])
 print("deprecated:", any(issubclass(one.category, DeprecationWarning) for one in caught))
-with ZipFile(file) as archive:
-    text = archive.read("archive/code/__torch__.py").decode()
-print(text[text.index("  def forward") :])
+print(text)
 
 # %% [markdown]
-# Both together are **TorchScript**. The last lines stand in the file that `torch.jit.save` writes, beside the
-# weights: the program, as text of a language of its own. An interpreter in C++ runs it without your source and
-# without Python, and so without Python's lock (the GIL). Today `torch.export` makes the programs that leave Python.
-# TorchScript is history: deprecated, and `torch.compile` refuses what it made.
+# Both together are **TorchScript**. Such lines are what `torch.jit.save` writes beside the weights: a language of
+# its own, which an interpreter in C++ runs without your source, without Python, and without its lock (the GIL).
+# It is history: deprecated, and `torch.compile` refuses what it made.
 
 # %%
 try:

@@ -959,6 +959,10 @@ grade("Buckets")
 # A compiled model has one backward graph, whose gradients come out at its end. No bucket could leave before. So
 # PyTorch cuts a compiled DDP model into a graph for each bucket. It is said that Dynamo breaks the graph there.
 #
+# Draw: show_spans({"whole: backward": [("eight layers", 0, 8)], "whole: network": [("bucket 0", 8, 11), ("bucket 1",
+# 11, 14)], "cut: backward": [("four layers", 0, 4), ("four layers", 4, 8)], "cut: network": [("bucket 0", 4, 7),
+# ("bucket 1", 8, 11)]}, "units") | Why to cut: a layer's backward takes one unit here, a bucket's message three.
+#
 # **Predict.** A model has eight layers of 256 KiB, and a bucket holds four of them. How many graphs does Dynamo
 # capture, and how many does the backend get? Write a pair.
 
@@ -2374,6 +2378,11 @@ if written("schedule"):
 # ([arXiv 2004.09910](https://arxiv.org/abs/2004.09910)), the engine chooses which micro-batch comes first. How can one
 # tell it? By an edge of the graph, for a node waits for all its edges. A tensor **without elements** goes from
 # micro-batch 0 to micro-batch 1. It carries nothing forward, and backward the wait for a gradient of nothing.
+#
+# | | micro-batch 0 | micro-batch 1 |
+# |---|---|---|
+# | forward | `Fork` hands out a tensor without elements | `Join` takes it in |
+# | backward | `Fork` waits for the gradient of that tensor | `Join` has it only when its own turn has come |
 
 
 # %%
