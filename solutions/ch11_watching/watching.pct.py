@@ -2141,6 +2141,314 @@ class EventWriter:
 # %% grade="EventWriter"
 grade("EventWriter")
 
+# %% [markdown] sitting="places"
+# question: Why does my curve have a hole after a restart?
+# reached: >-
+#   What waited in memory at the checkpoint was never written, and the run that goes on begins behind it. So a
+#   checkpoint comes after what waits was handed out, and what was written beyond it is void.
+
+# %% [markdown]
+# ## One logger, several places
+#
+# The numbers of a training go to a file, to TensorBoard's folder, to a service. All of these **backends** are told
+# the same: a configuration, numbers for each step, and the end. Each has words of its own for it:
+#
+# | | `EventWriter` | a run of [W&B](https://docs.wandb.ai/models/ref/python/experiments/run) | the module [`mlflow`](https://mlflow.org/docs/latest/api_reference/python_api/mlflow.html) |
+# |---|---|---|---|
+# | the configuration | – | `config.update(values)` | `log_params(values)` |
+# | a step | `add(step, values)` | `log(values, step=step)` | `log_metrics(values, step=step)` |
+# | what was added is written | `flush()` | – | – |
+# | the end | `close()` | `finish()` | `end_run()` |
+#
+# The simplest backend is a text file with a line of JSON for each step. Here is one that speaks as `EventWriter`
+# does. With `start` it goes on in a file that is there, and what the file has from this step on is void. A process that
+# is killed while it writes leaves half a line, which goes as well.
+
+
+# %%
+class Lines:
+    """A line of JSON for each step, in one file."""
+
+    def __init__(self, path, start=None):
+        self.file = open(path, "x+" if start is None else "a+")  # noqa: SIM115
+        self.file.seek(0)
+        good = 0  # so many bytes stay
+        for line in iter(self.file.readline, ""):
+            whole = line.endswith("\n")
+            if not whole or json.loads(line)["step"] >= start:
+                break
+            good = self.file.tell()
+        self.file.truncate(good)
+
+    def add(self, step, values):
+        # JSON has no NaN and no infinity
+        numbers = {k: v if math.isfinite(v) else str(v) for k, v in values.items()}
+        self.file.write(json.dumps({"step": step} | numbers) + "\n")
+
+    def flush(self):
+        self.file.flush()
+
+    def close(self):
+        self.file.close()
+
+
+path = os.path.join(tempfile.mkdtemp(), "steps.jsonl")
+lines = Lines(path)
+for step in range(1, 8):
+    lines.add(step, {"loss": 0.5**step})
+lines.flush()
+with open(path, "a") as file:
+    file.write('{"step": 8, "lo')  # killed
+lines = Lines(path, start=4)  # goes on from a checkpoint of step 3
+lines.add(4, {"loss": math.nan})
+lines.close()
+print(Path(path).read_text(), end="")
+
+# %% [markdown]
+# To write at each step costs each step a read and a disk's time. So a logger lets some steps **wait** in memory, and
+# hands them out together.
+#
+# **Predict.** A logger hands out as soon as five steps wait. The training saves a checkpoint after step 7, and is killed
+# after step 9. It goes on from the checkpoint to step 12, and what waits at the end is handed out. Which steps were never
+# written? Write a list.
+
+
+# %%
+def steps_never_written():
+    written_steps, waiting = set(), []
+
+    def log(step):
+        waiting.append(step)
+        if len(waiting) == 5:
+            written_steps.update(waiting)
+            waiting.clear()
+
+    for step in range(1, 10):
+        log(step)
+    waiting.clear()  # killed
+    for step in range(8, 13):
+        log(step)
+    written_steps.update(waiting)
+    return sorted(set(range(1, 13)) - written_steps)
+
+
+predict(..., steps_never_written)
+
+# %% [markdown]
+# Nothing raised. The checkpoint says that seven steps are done, and does not know that two of them were
+# in memory alone. Had the training been killed after step 10, steps 8 to 10 would be there twice.
+#
+# Draw: show_cells({"the first run": [(str(step), "written" if step < 6 else "waited") for step in
+# range(1, 10)] + [""] * 3, "the second run": [""] * 7 + [(str(step), "written") for step in range(8,
+# 13)]}) | The first run up to where it was killed, and the second, from the checkpoint of step 7.
+# Steps 6 and 7 were written by neither.
+#
+# More goes wrong where a training meets its logger:
+#
+# - **Errors.** The disk is full, the network is gone, a token has run out. A training of three weeks must not end over
+#   its curve, and TensorBoard's folder must not end over the network.
+# - **Ranks.** All ranks run the same script. Where each opens a run, there are eight runs, or eight writers of one file. And
+#   a logger that waits for the other ranks hangs where only one of them logs.
+# - **Going back.** A loop that starts its epoch again passes steps that were logged before.
+#   W&B [ignores](https://github.com/wandb/wandb/issues/10628) what is behind the last one; others show it twice.
+
+# %% [markdown] exercise="Run"
+# title: One logger for all places
+# minutes: 60
+# difficulty: 3
+# points: 18
+# prerequisites: [EventWriter]
+# teaches: >-
+#   adaptors; steps that wait in memory, and what a checkpoint has to do about them, so that each is written once whenever
+#   the run is killed; errors that end nothing; one writer among several ranks.
+# leaves out: >-
+#   a thread of its own, for backends that block: then steps have to wait without end, or be dropped; files; to try again after an error.
+# off limits: []
+
+# %% [markdown]
+# **Write `class Run`.** `Run(openers, every=10, state=None)` hands what a training logs to several backends.
+#
+# - **Backends.** `openers` is a list of functions. `opener(start)` opens a backend and returns it. In a new run, `start` is
+#   `None`. In a run that goes on, it is the first step that is written anew: what the backend has from this step
+#   on is void. `lambda start: Lines(path, start)` is one. Every backend has one of `add`, `log` and
+#   `log_metrics`, and is told everything in the words of its column above.
+# - `config(values)` tells each backend at once, if it has a word for that.
+# - `log(step, values)`: `values` is a dict from names to numbers and tensors of one element. Steps are whole numbers from
+#   0 up. A step that is not larger than all steps before is dropped, also one that the run logged before it went on.
+# - **Handing out.** As soon as `every` steps wait, `log` hands all of them to each backend, in their order, as `float`s that
+#   are exact. What was handed out is written when `log` returns. Otherwise `log` calls no backend.
+# - `finish()` hands out what waits, and tells all backends the end. The second time it does nothing.
+# - `state_dict()` returns plain data for a checkpoint, at any time: what `torch.load` reads. `Run(openers, every, state)` goes on from there. Wherever
+#   the earlier run was killed after its checkpoint: in the end, each backend has each step up to the checkpoint once, as the earlier
+#   run logged it, and each later one once, as the run that went on did.
+# - **Training goes on**, whatever `Exception` an opener or a backend raises. That backend is not called again, the others are told
+#   everything, and `warnings.warn` says it once, in the words of the exception. A `KeyboardInterrupt` is none of these: it comes out.
+# - **Rank 0 writes.** If there is a default process group, no other rank opens a backend. No method calls a collective.
+# - **Observe:** to hand out is one read, and `log` reads nothing else. What happens to `values`, and to the tensors in it, after the call
+#   does not matter. No graph is kept.
+#
+# <details><summary>Hint 1: one form for all</summary>
+#
+# Right where a backend is opened, make a few functions of it that always have the same names: for the configuration, a step, to flush, the
+# end. What has no word becomes a function that does nothing.
+#
+# </details>
+# <details><summary>Hint 2: one place for errors</summary>
+#
+# A method that calls one of these functions of each backend, in a `try`, and takes out the backend that raises. Go through
+# a copy of the list. A step at a time is simple and enough.
+#
+# </details>
+# <details><summary>Hint 3: what waits at the checkpoint</summary>
+#
+# The run that goes on begins behind the checkpoint, and nobody logs again what waited there. And of values:
+# `torch.tensor(0.1)` is float32, and `detach` shares memory.
+#
+# </details>
+
+
+# %% solution="Run"
+class Run:
+    """Hands what a training logs to several backends.
+
+    openers: each opens a backend, given the first step that is written anew; None in a new run
+    every: how many steps wait until they are handed out
+    state: what `state_dict` returned in the run that this one goes on from
+    """
+
+    def __init__(
+        self,
+        openers: Sequence[Callable[[int | None], Any]],
+        every: int = 10,
+        state: dict[str, Any] | None = None,
+    ):
+        ### BEGIN SOLUTION
+        self.every = every
+        self.last = -1 if state is None else state["last"]
+        self.waiting: list = []  # (step, its values) of each
+        self.backends: list = []
+        if torch.distributed.is_initialized() and torch.distributed.get_rank() > 0:
+            return
+        start = None if state is None else self.last + 1
+        for opener in openers:
+            try:
+                self.backends.append(in_our_words(opener(start)))
+            except Exception as error:
+                self._warn(error)
+
+    def config(self, values: dict[str, Any]) -> None:
+        """Tell all backends what this run is."""
+        self._tell("config", values)
+
+    def log(self, step: int, values: dict[str, Any]) -> None:
+        """Note the values of a step, and hand out as soon as enough of them wait."""
+        if step <= self.last:
+            return
+        self.last = step
+        if self.backends:
+            self.waiting.append((step, {name: copied(one) for name, one in values.items()}))
+        if len(self.waiting) == self.every:
+            self._hand_out()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a run needs to go on behind the last step."""
+        self._hand_out()  # nobody logs again what waits now
+        return {"last": self.last}
+
+    def finish(self) -> None:
+        """Hand out what waits, and tell all backends the end."""
+        self._hand_out()
+        self._tell("end")
+        self.backends.clear()
+
+    def _hand_out(self) -> None:
+        everything = [one for _, values in self.waiting for one in values.values()]
+        tensors = [one for one in everything if isinstance(one, torch.Tensor)]
+        read = iter(torch.stack(tensors).tolist() if tensors else [])  # at once
+        for step, values in self.waiting:
+            numbers = {
+                name: next(read) if isinstance(one, torch.Tensor) else one
+                for name, one in values.items()
+            }
+            self._tell("step", step, numbers)
+        self.waiting.clear()
+        self._tell("flush")
+
+    def _tell(self, word: str, *args: Any) -> None:
+        for backend in list(self.backends):
+            try:
+                backend[word](*args)
+            except Exception as error:
+                self.backends.remove(backend)
+                self._warn(error)
+
+    def _warn(self, error: Exception) -> None:
+        warnings.warn(f"A backend is told no more: {type(error).__name__}: {error}", stacklevel=2)
+
+
+def copied(value: Any) -> float | torch.Tensor:
+    """Return a number as a float, a tensor of one element as a float64 of its own, where it is."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().to(torch.float64, copy=True).reshape(())
+    return float(value)
+
+
+def in_our_words(backend: Any) -> dict[str, Callable]:
+    """Return how to tell a backend the configuration, a step, to flush, and the end."""
+
+    def nothing(*args: Any) -> None:
+        pass
+
+    if hasattr(backend, "log_metrics"):
+        return {
+            "config": backend.log_params,
+            "step": lambda step, values: backend.log_metrics(values, step=step),
+            "flush": nothing,
+            "end": backend.end_run,
+        }
+    if hasattr(backend, "log"):
+        return {
+            "config": lambda values: backend.config.update(values),
+            "step": lambda step, values: backend.log(values, step=step),
+            "flush": nothing,
+            "end": backend.finish,
+        }
+    return {
+        "config": nothing,
+        "step": backend.add,
+        "flush": backend.flush,
+        "end": backend.close,
+    }
+    ### END SOLUTION
+
+
+# %% grade="Run"
+grade("Run")
+
+# %% [markdown]
+# The same training with your logger, which writes two places at once. It is killed after step 9, and goes on from its checkpoint of
+# step 7. All twelve steps should be there, once each.
+
+# %%
+if written("EventWriter", "Run"):
+    place = tempfile.mkdtemp()
+    openers = [
+        lambda start: Lines(os.path.join(place, "steps.jsonl"), start),
+        lambda start: EventWriter(place, time.time_ns, start),
+    ]
+    run = Run(openers, every=5)
+    for step in range(1, 10):
+        run.log(step, {"loss": torch.tensor(1 / step)})
+        if step == 7:
+            checkpoint = run.state_dict()
+    run = Run(openers, every=5, state=checkpoint)
+    for step in range(8, 13):
+        run.log(step, {"loss": torch.tensor(1 / step)})
+    run.finish()
+    text = Path(place, "steps.jsonl").read_text()
+    print("steps:", [json.loads(line)["step"] for line in text.splitlines()])
+    print("files:", sorted(path.name.split(".")[0] for path in Path(place).iterdir()))
+
 # %% [markdown] sitting="unnoticed"
 # question: Can a flight recorder go unnoticed?
 # reached: >-
