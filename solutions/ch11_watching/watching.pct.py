@@ -1628,6 +1628,101 @@ if written("read_trace"):
         print(f"{name:<16} {own:>4} bytes, by PyTorch {theirs[name].self_cpu_memory_usage:>4}")
 
 # %% [markdown]
+# ## What is alive in a step
+#
+# Where the `[memory]` events of a trace are summed up in the order of their times, the sum is what is alive at that moment, beyond
+# what was there at the beginning. Here is a step of three hidden layers of 64 units, each with a ReLU, on 256 samples. So one
+# activation has 64 KiB, and the gradient of one weight has 16.
+
+
+# %%
+def memory_of_a_step():
+    """Trace one step; return (part, bytes alive) after each event, and who took what at the peak."""
+    torch.manual_seed(0)
+    hidden = [layer for _ in range(3) for layer in (nn.Linear(64, 64), nn.ReLU())]
+    model = nn.Sequential(*hidden, nn.Linear(64, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(256, 64)
+
+    def step():
+        with record_function("forward"):
+            loss = model(x).square().mean()
+        with record_function("backward"):
+            loss.backward()
+        with record_function("optimizer"):
+            optimizer.step()
+        with record_function("zero_grad"):
+            optimizer.zero_grad()
+
+    step()
+    cpu = [ProfilerActivity.CPU]
+    with without_stderr(), profile(activities=cpu, profile_memory=True) as result:
+        step()
+    where = os.path.join(folder, "memory.json")
+    result.export_chrome_trace(where)
+    with open(where) as file:
+        events = json.load(file)["traceEvents"]
+    events.sort(key=lambda event: event.get("ts", 0))
+    calls = [event for event in events if event["ph"] == "X" and event["dur"] > 0]
+
+    def innermost(category, moment):
+        inside = [
+            call["name"]
+            for call in calls
+            if call.get("cat") == category and 0 <= moment - call["ts"] < call["dur"]
+        ]
+        return inside[-1] if inside else ""
+
+    moments, taken, peak = [], {}, {}
+    for event in events:
+        if event["name"] != "[memory]":
+            continue
+        size, address = event["args"]["Bytes"], event["args"]["Addr"]
+        if size > 0:
+            taken[address] = innermost("cpu_op", event["ts"]), size
+        else:
+            taken.pop(address, None)
+        before = max((held for _, held in moments), default=0)
+        held = sum(one for _, one in taken.values())
+        part = innermost("user_annotation", event["ts"]).split("#")[0]
+        moments.append((part.replace("Optimizer.", ""), held))
+        if held > before:
+            peak = Counter()
+            for operator, one in taken.values():
+                peak[operator] += one
+    return moments, peak
+
+
+# %% [markdown]
+# **Predict.** Where in the step are most bytes alive? Write `"forward"`, `"backward"` or `"optimizer"`.
+
+# %%
+moments, peak = memory_of_a_step()
+predict(..., lambda: max(moments, key=lambda moment: moment[1])[0])
+
+# %% [markdown]
+# Backward does not only let go: it takes something for each operator, too. What is alive at the peak, the trace says as well. Each event has an
+# address, so whoever took a piece of memory is known until it is given back.
+#
+# Draw: show_curves({part: [(at, held / 1024) for at, (where, held) in enumerate(moments) if where ==
+# part] for part in ("forward", "backward", "zero_grad")}, "events, one after the other", "KiB") |
+# Two steps up and one down in forward: what a layer returned goes when its ReLU has read it.
+
+# %%
+for part in ("forward", "backward", "zero_grad"):
+    sizes = [held / 1024 for where, held in moments if where == part]
+    print(f"{part:<10} at most {max(sizes):3.0f} KiB, at its end {sizes[-1]:3.0f}")
+print("alive at the peak:")
+for operator, size in peak.most_common(3):
+    print(f"  {operator:<26} {size / 1024:3.0f} KiB")
+
+# %% [markdown]
+# Forward leaves one activation for each ReLU: ReLU's backward needs its result, and the next layer's needs its input, which is the same
+# tensor. What a linear layer returned, nobody needs. The peak comes at the first ReLU that backward reaches. All three activations are still there, and
+# beside them the gradient that came from above, by `mm`, and the one that is being computed. Then each layer lets go of more than it adds: an activation
+# goes, a weight's gradient comes. These stay until `zero_grad`.
+
+# %% [markdown]
 # ## A trace of your own
 #
 # The profiler knows operators. It does not know that this was validation, that a batch was waited for, or
@@ -2140,6 +2235,136 @@ class EventWriter:
 
 # %% grade="EventWriter"
 grade("EventWriter")
+
+# %% [markdown]
+# ## A file that Netron opens
+#
+# The same few bytes carry models. A file of **ONNX**, which [Netron](https://netron.app) draws and which other runtimes run, is one
+# protobuf message without a frame around it. Here are the numbers of all fields that a small network needs, from
+# [`onnx.proto`](https://github.com/onnx/onnx/blob/main/onnx/onnx.proto):
+#
+# | message | fields |
+# |---|---|
+# | model | 1 version of the format; 2 the producer's name; 7 the graph; 8 a set of operators, which has a version, 2 |
+# | graph | 1 nodes; 2 name; 5 constants; 11 inputs; 12 outputs |
+# | node | 1 names of its inputs; 2 of its outputs; 4 the operator; 5 attributes |
+# | attribute | 1 name; 3 a whole number; 20 its type, and 2 says that it is one |
+# | constant | 1 sizes; 2 dtype, and 1 is float32; 8 name; 9 the bytes of its elements |
+# | input, output | 1 name; 2 type, which has a 1 with dtype, 1, and shape, 2; a shape has dimensions, 1, with a size, 1, or a name, 2 |
+#
+# A graph's edges are names: a node that has `hidden` among its inputs gets what another one has among its outputs.
+
+
+# %%
+def onnx_message(*fields):
+    """Return fields, (number, value), as protobuf: whole numbers, texts, bytes."""
+    found = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            found += varint(number << 3) + varint(value)
+        else:
+            data = value.encode() if isinstance(value, str) else value
+            found += varint(number << 3 | 2) + varint(len(data)) + data
+    return found
+
+
+def onnx_node(kind, inputs, output, *attributes):
+    edges = [*((1, name) for name in inputs), (2, output)]
+    return onnx_message(*edges, (4, kind), *((5, one) for one in attributes))
+
+
+def onnx_constant(name, tensor):
+    sizes = [(1, size) for size in tensor.shape]
+    data = tensor.detach().numpy().tobytes()
+    return onnx_message(*sizes, (2, 1), (8, name), (9, data))
+
+
+def onnx_place(name, size):
+    """Describe an input or an output: float32 (rows, size), any number of rows."""
+    rows, columns = onnx_message((2, "rows")), onnx_message((1, size))
+    shape = onnx_message((1, rows), (1, columns))
+    return onnx_message((1, name), (2, onnx_message((1, onnx_message((1, 1), (2, shape))))))
+
+
+def as_onnx(first, second):
+    """Return two linear layers, and a ReLU between them, as an ONNX model."""
+    transposed = onnx_message((1, "transB"), (3, 1), (20, 2))  # x @ weight.T
+    nodes = [
+        onnx_node("Gemm", ["x", "w1", "b1"], "hidden", transposed),
+        onnx_node("Relu", ["hidden"], "active"),
+        onnx_node("Gemm", ["active", "w2", "b2"], "y", transposed),
+    ]
+    held = [first.weight, first.bias, second.weight, second.bias]
+    constants = map(onnx_constant, ("w1", "b1", "w2", "b2"), held)
+    graph = onnx_message(
+        *((1, one) for one in nodes),
+        (2, "two layers"),
+        *((5, one) for one in constants),
+        (11, onnx_place("x", first.in_features)),
+        (12, onnx_place("y", second.out_features)),
+    )
+    operators = onnx_message((2, 17))
+    return onnx_message((1, 8), (2, "by hand"), (7, graph), (8, operators))
+
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+onnx_bytes = as_onnx(model[0], model[2])
+Path(folder, "two_layers.onnx").write_bytes(onnx_bytes)
+weights = sum(4 * parameter.numel() for parameter in model.parameters())
+print(len(onnx_bytes), "bytes, of which", weights, "are weights")
+
+# %% [markdown]
+# Here it is read back, by a reader that knows wire types and no names. Which of the bytes are a message and which a text, they do not say:
+# from the table we know which fields to open.
+
+
+# %%
+def onnx_fields(data):
+    """Yield (number, value) of each field: a whole number, or bytes."""
+    at = 0
+
+    def number():
+        nonlocal at
+        found = shift = 0
+        while True:
+            at += 1
+            found |= (data[at - 1] & 127) << shift
+            shift += 7
+            if data[at - 1] < 128:
+                return found
+
+    while at < len(data):
+        key, value = number(), number()
+        if key & 7 == 2:
+            at += value
+            value = data[at - value : at]
+        yield key >> 3, value
+
+
+def onnx_texts(fields, number):
+    return [value.decode() for at, value in fields if at == number]
+
+
+for number, value in onnx_fields(onnx_bytes):
+    print("model", number, value if number != 7 else f"{len(value)} bytes:")
+    for part, inner in onnx_fields(value) if number == 7 else ():
+        fields = list(onnx_fields(inner)) if part in (1, 5) else []
+        if part == 1:
+            name = onnx_texts(fields, 4)[0]
+            print("   ", name, onnx_texts(fields, 1), "->", onnx_texts(fields, 2))
+        if part == 5:
+            sizes = [value for at, value in fields if at == 1]
+            print("   ", *onnx_texts(fields, 8), sizes, len(fields[-1][1]), "bytes")
+
+# %% [markdown]
+# Draw: show_bars({"weights": weights, "nodes": sum(len(inner) for number, value in
+# onnx_fields(onnx_bytes) if number == 7 for part, inner in onnx_fields(value) if part == 1),
+# "the file": len(onnx_bytes)}, "bytes") | What ONNX keeps: operators, the edges between them, weights.
+# Of Python it keeps nothing: no class, no hook, no loop, and of an `if` the side that was taken.
+#
+# Such a file can be run by other programs because it says so little. What is to be decided by values has to be an
+# operator of its own, `If` or `Loop`. What a training has beside the model, its optimizer and the graph for backward, is not in it.
 
 # %% [markdown] sitting="places"
 # question: Why does my curve have a hole after a restart?
