@@ -1633,6 +1633,9 @@ if written("read_trace"):
 # Where the `[memory]` events of a trace are summed up in the order of their times, the sum is what is alive at that moment, beyond
 # what was there at the beginning. Here is a step of three hidden layers of 64 units, each with a ReLU, on 256 samples. So one
 # activation has 64 KiB, and the gradient of one weight has 16.
+#
+# Draw: show_bars({"an activation": 64, "a weight's gradient": 16, "a bias's gradient": 0.25}, "KiB") |
+# What there is to take and to give back. Of parameters there is one set, of activations one for each sample.
 
 
 # %%
@@ -2378,12 +2381,15 @@ for number, value in onnx_fields(onnx_bytes):
 # The numbers of a training go to a file, to TensorBoard's folder, to a service. All of these **backends** are told
 # the same: a configuration, numbers for each step, and the end. Each has words of its own for it:
 #
-# | | `EventWriter` | a run of [W&B](https://docs.wandb.ai/models/ref/python/experiments/run) | the module [`mlflow`](https://mlflow.org/docs/latest/api_reference/python_api/mlflow.html) |
+# | | `EventWriter` | a run of W&B | the module `mlflow` |
 # |---|---|---|---|
 # | the configuration | – | `config.update(values)` | `log_params(values)` |
 # | a step | `add(step, values)` | `log(values, step=step)` | `log_metrics(values, step=step)` |
 # | what was added is written | `flush()` | – | – |
 # | the end | `close()` | `finish()` | `end_run()` |
+#
+# What else they can do, the pages of [W&B](https://docs.wandb.ai/models/ref/python/experiments/run) and
+# [MLflow](https://mlflow.org/docs/latest/api_reference/python_api/mlflow.html) say.
 #
 # The simplest backend is a text file with a line of JSON for each step. Here is one that speaks as `EventWriter`
 # does. With `start` it goes on in a file that is there, and what the file has from this step on is void. A process that
@@ -2430,6 +2436,12 @@ lines.close()
 print(Path(path).read_text(), end="")
 
 # %% [markdown]
+# The second `Lines` has cut off what was void, and half a line with it.
+#
+# Draw: show_cells({"killed": [(str(step), "stays" if step < 4 else "void") for step in range(1, 8)] +
+# [("half of 8", "void")], "gone on": [(str(step), "stays") for step in range(1, 4)] + [("4, NaN",
+# "new")]}) | The file when the process was killed, and after the one that goes on from step 3.
+#
 # To write at each step costs each step a read and a disk's time. So a logger lets some steps **wait** in memory, and
 # hands them out together.
 #
