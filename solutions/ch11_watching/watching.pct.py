@@ -2320,6 +2320,10 @@ print(len(onnx_bytes), "bytes, of which", weights, "are weights")
 # %% [markdown]
 # Here it is read back, by a reader that knows wire types and no names. Which of the bytes are a message and which a text, they do not say:
 # from the table we know which fields to open.
+#
+# Draw: show_cells({f"from {row}": [(f"{byte:02x}", "key" if at in (0, 2, 11) else "length" if at in
+# (3, 12, 13) else "value") for at, byte in enumerate(onnx_bytes[:14]) if at // 7 * 7 == row] for row
+# in (0, 7)}) | The first fourteen bytes: the version 8, a text of seven letters, a graph of 456 bytes.
 
 
 # %%
