@@ -83,6 +83,22 @@ def test_tensorboard_takes_our_start_as_a_restart(tmp_path):
     assert steps == list(range(8))
 
 
+def test_tensorboard_shows_each_step_of_a_run_that_went_on_once(tmp_path):
+    clock, writer, run_of = Clock(1_750_000_000), reference("EventWriter"), reference("Run")
+    openers = [partial(writer, str(tmp_path), clock)]
+    run = run_of(openers, every=4)
+    for step in range(1, 14):  # then it is killed, with one step that waits
+        run.log(step, {"loss": torch.tensor(float(step))})
+        if step == 7:
+            state = run.state_dict()
+    again = run_of(openers, every=4, state=state)
+    for step in range(8, 11):
+        again.log(step, {"loss": torch.tensor(100.0 + step)})
+    again.finish()
+    expected = [*((step, float(step)) for step in range(1, 8)), (8, 108.0), (9, 109.0), (10, 110.0)]
+    assert read_by_tensorboard(tmp_path)["loss"] == expected
+
+
 def test_tensorboard_shows_a_recorded_flight(tmp_path):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
