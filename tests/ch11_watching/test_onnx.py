@@ -2,8 +2,10 @@
 
 from functools import cache
 
+import onnx
 import pytest
 import torch
+from onnx.reference import ReferenceEvaluator
 from torch import nn
 
 from grader.course.cells import Cell, Kind
@@ -40,11 +42,6 @@ def test_the_checker_in_pytorch_takes_it(model):
 
 
 def test_onnx_runs_it(model):
-    onnx = pytest.importorskip(
-        "onnx", reason="ONNX is not installed; PyTorch's copy has no evaluator"
-    )
-    from onnx.reference import ReferenceEvaluator
-
     loaded = onnx.load_from_string(as_onnx()(model[0], model[2]))
     onnx.checker.check_model(loaded, full_check=True)
     x = torch.randn(5, model[0].in_features)
