@@ -39,7 +39,8 @@ def compare(ledgers, cases, names):
 def test_entries(ledgers, sizes):
     """A dict of four whole numbers."""
     for ledger in ledgers.ask([(sizes[0], 2, stage) for stage in range(4)]).value:
-        assert_equal(sorted(ledger), sorted([*KEPT, "sent"]), "The keys.")
+        assert_equal(type(ledger).__name__, "dict", "What a ledger is.")
+        assert_equal(sorted(map(str, ledger)), sorted([*KEPT, "sent"]), "The keys.")
         assert_equal({type(n).__name__ for n in ledger.values()}, {"int"}, "The types.")
 
 
