@@ -44,7 +44,8 @@ def on(lines, tensors, in_dims, out_dims):
 
 
 def tensors_in(tree):
-    return [tree] if isinstance(tree, torch.Tensor) else list(tree)
+    """Return the results in a list or tuple, or the one that is none."""
+    return list(tree) if isinstance(tree, list | tuple) else [tree]
 
 
 def same_as_torch(mapped, lines, tensors, in_dims=0, out_dims=0):

@@ -189,12 +189,12 @@ result = unrolled(torch.zeros(2), 3)
 # Look at the two `sin` of the same value. It is said that Dynamo's graph is an optimised program.
 # It is a faithful one. What makes programs faster is the backend's work, and the next stages'.
 #
+# Look: compile/stages#program=loop&stage=dynamo | A loop of three rounds, and the graph that Dynamo
+# made of it: three products, no loop.
+#
 # To see what Dynamo makes of a program of yours, call what `torch.compile` returns in a file `f.py`, and run
 # `undertorch capture f.py` in a terminal. It writes `f.capture.json`, and the explorer *compile* on the
 # course's site opens it and shows lines, bytecode, graphs and guards.
-#
-# Look: compile/stages#program=loop&stage=dynamo | A loop of three rounds, and the graph that Dynamo
-# made of it: three products, no loop.
 #
 # **Predict.** The graph is static: it has no `if`. `wave` is called four times, with the flags
 # `True`, `True`, `False` and `True`. How many graphs does the backend get?

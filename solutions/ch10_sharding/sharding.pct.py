@@ -1864,7 +1864,11 @@ predict(..., lambda: OfNothing.apply((2,)).requires_grad)
 #
 # What helps is a tensor that has no numbers, and yet is one: a **phony**. (The word is that of Kim and others,
 # *torchgpipe*, [arXiv 2004.09910](https://arxiv.org/abs/2004.09910).) As an input that requires grad it makes autograd
-# remember the call. As an output it gives backward a place to begin. It costs no memory, and the sum of it is 0:
+# remember the call. As an output it gives backward a place to begin. It costs no memory, and the sum of it is 0.
+#
+# Draw: show_cells({"rank 0": [("stage 0", "layers"), ("send", "message"), ("(0,)", "phony"), ""], "rank 1": [("(0,)",
+# "phony"), ("receive", "message"), ("stage 1", "layers"), ("loss", "layers")]}) | The graphs of two ranks, in the order
+# of forward. Backward goes from right to left on each: from the loss on rank 1, from the phony on rank 0.
 
 
 # %%
@@ -1887,7 +1891,10 @@ print("an empty sum:", end.item(), "requires grad:", end.requires_grad)
 # %% [markdown]
 # Then the order. `dist.send` may wait until the other side receives. In 1F1B two stages come to a point where one sends
 # an output on and the other a gradient back, and neither is about to receive. So a stage has to go on after sending:
-# `dist.isend` returns at once, with a `Work`. It is tempting to let that fall:
+# `dist.isend` returns at once, with a `Work`. It is tempting to let that fall.
+#
+# Draw: show_cells({f"stage {stage}": [(f"{kind}{number}", kind) for kind, number in one_f_one_b(stage, 3, 5)] for stage
+# in range(3)}) | What each stage does, from left to right, without the times at which it has to wait.
 
 
 # %%
