@@ -155,10 +155,12 @@ def test_loss(stages_run, weights, micro_batches, targets, plans):
 
 
 def test_other_plan(stages_run, rng):
-    """Two ranks, all forwards first, then backwards from the last to the first; other layouts in memory."""
+    """Two ranks, all forwards first, then backwards from the last to the first; other sizes and layouts."""
     plans = planned(*["F0 F1 F2 B2 B1 B0"] * 2)
     weights = weights_of(rng, 2)
-    micro_batches, targets = (list(drawn(rng, 3, ROWS, FEATURES)) for _ in range(2))
+    micro_batches, targets = (
+        [drawn(rng, rows, FEATURES) for rows in (ROWS, ROWS + 1, 1)] for _ in range(2)
+    )
     found = stages_run.ask(weights, micro_batches, targets, plans, True).value
     mean, grads = alone(weights, micro_batches, targets)
     assert_gradients(found, grads, plans)

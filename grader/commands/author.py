@@ -304,8 +304,9 @@ def prove(
     later proof fails; the site's page about the trial is made from the ledgers. What the known
     mistakes do in a notebook goes into `known.json` beside it: a notebook need not run them.
 
-    Exit status: 0 all is as it must be, 1 a wrong verdict, a survivor, a stale list of equivalent
-    mutants, another output, or with `--check` a proof that is not of today, 2 no such exercise.
+    Exit status: 0 all is as it must be, 1 a wrong verdict, a survivor, a check that ended with an error
+    of its own, a stale list of equivalent mutants, another output, or with `--check` a proof that is not
+    of today, 2 no such exercise.
     """
     from grader.proving.digest import notebook_digest
     from grader.proving.ledger import (
