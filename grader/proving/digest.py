@@ -19,7 +19,7 @@ import torch
 
 from grader.course.course import Chapter, Exercise, read_reference
 from grader.course.imports import PACKAGE, closure
-from grader.submission.program import slice_program
+from grader.submission.program import slice_program, statements
 from grader.verdict.known import check_files
 from grader.verdict.probe_versions import asked_probes, probe_names, probe_versions
 
@@ -114,10 +114,10 @@ def _cells(chapter: Chapter, exercise: Exercise) -> list[object]:
     return cells
 
 
-def _program(chapter: Chapter, exercise: Exercise) -> list[tuple[str, str]]:
-    """Return the reference's program: its cell and the given cells that it names."""
+def _program(chapter: Chapter, exercise: Exercise) -> list[str]:
+    """Return the reference's program: its cell and what it names of the given ones."""
     names = [other.id for other in chapter.exercises]
-    return list(slice_program(exercise.id, names, read_reference(chapter)).parts)
+    return statements(slice_program(exercise.id, names, read_reference(chapter)))
 
 
 def _probes(chapter: Chapter, checks: Iterable[Path]) -> dict[str, str]:

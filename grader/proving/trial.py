@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from dataclasses import dataclass, replace
 
@@ -17,8 +18,14 @@ from grader.verdict.grading import ExerciseGrader, OpenTransport
 from grader.verdict.interview import Interview
 from grader.verdict.verdict import says
 
-WALL_SECONDS = 10.0
-"""A mutant that takes longer than this loops; the slowest reference needs a tenth of it."""
+LEAST_SECONDS = 5.0
+"""However fast the reference is, each reply about a mutant is waited for as long."""
+
+TIMES_REFERENCE = 5.0
+"""A reply that takes longer than so many times what the whole reference took just now never comes.
+
+No number of seconds alone: then a mutant counts as killed that a busy machine has only slowed down.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,9 +57,13 @@ def try_exercise(
 ) -> Trial:
     """Run mutants of an exercise's reference solution against its checks: all, or every n-th."""
     probes = ready_probes(chapter)
-    budget = replace(changed(Budget(), exercise.budget), wall_seconds=WALL_SECONDS)
     grader = ExerciseGrader(chapter, exercise, probes)
     source = next(c.source for c in read_reference(chapter) if c.label == exercise.id)
+    whole = changed(Budget(), exercise.budget)
+    start = time.monotonic()
+    _tried(grader, source, seed, lambda: Fork(probes, whole))
+    patience = max(LEAST_SECONDS, TIMES_REFERENCE * (time.monotonic() - start))
+    budget = replace(whole, wall_seconds=min(whole.wall_seconds, patience))
     all_mutants = mutants(source)
     made = all_mutants[first % every :: every]
     excused = equivalents(chapter).get(exercise.id, {})
@@ -61,7 +72,7 @@ def try_exercise(
     for mutant in made:
         if mutant.id in excused:
             continue
-        survived, broke = _tried(grader, mutant, seed, lambda: Fork(probes, budget))
+        survived, broke = _tried(grader, mutant.source, seed, lambda: Fork(probes, budget))
         if survived:
             survivors.append(mutant)
         if broke:
@@ -80,10 +91,10 @@ def try_exercise(
 
 
 def _tried(
-    grader: ExerciseGrader, mutant: Mutant, seed: int, open_fork: OpenTransport
+    grader: ExerciseGrader, source: str, seed: int, open_fork: OpenTransport
 ) -> tuple[bool, str]:
-    """Return whether a mutant survives, and if not, which check ended with an error of its own."""
-    attempt = grader.attempt_with(mutant.source)
+    """Return whether an answer passes, and if not, which check ended with an error of its own."""
+    attempt = grader.attempt_with(source)
     if scan(judged_text(attempt.program), grader.exercise.off_limits):
         return False, ""
     interview = Interview(open_fork(), grader.exercise.off_limits, seed)

@@ -84,6 +84,13 @@ Lines = tuple[str, int, int]
 """Where a statement stands: label of the cell, first and last line."""
 
 
+def statements(program: Program) -> list[str]:
+    """Return a program's statements as text, wherever in their cells they stand."""
+    return [
+        text for _, source in program.parts for text, _ in statements_of(source) or [(source, [])]
+    ]
+
+
 def judged_text(program: Program) -> list[str]:
     """Return the statements that the exercise's name reaches: what an off-limits scan looks at.
 
@@ -107,6 +114,14 @@ def judged_statements(program: Program) -> list[tuple[Lines, str]]:
     ]
 
 
+def statements_of(source: str) -> list[tuple[str, list[ast.stmt]]]:
+    """Return the top-level statements of plain Python, text and nodes, without where they stand.
+
+    Statements that share a line stay together. Text that does not parse has none.
+    """
+    return [(text, nodes) for _, text, nodes in _placed(source)]
+
+
 def _judged(program: Program) -> list[tuple[str, int, str]]:
     """Return label, lines before and text of each statement that is judged."""
     pieces = []
@@ -114,7 +129,7 @@ def _judged(program: Program) -> list[tuple[str, int, str]]:
     for label, source in program.parts:
         if label in program.given:
             continue  # a chapter's own examples may show what is off limits
-        for line, text, nodes in _statements(source):
+        for line, text, nodes in _placed(source):
             binds, uses = _names(nodes)
             spelled = {
                 name for node in nodes for code in codes_of([node]) for name in code.co_names
@@ -197,7 +212,7 @@ def _pieces(cell: Cell, reserved: frozenset[str]) -> tuple[_Piece, ...]:
         binds, uses = _names(tree.body if tree else [])
         return (_Piece(cell.kind, cell.label, 0, source, binds | {cell.label}, uses),)
     pieces = []
-    for line, text, nodes in _statements(source):
+    for line, text, nodes in _placed(source):
         binds, uses = _names(nodes)
         if all(isinstance(node, ast.Expr) for node in nodes):
             continue
@@ -218,7 +233,7 @@ def _names(nodes: Iterable[ast.stmt]) -> tuple[frozenset[str], frozenset[str]]:
     return binds, frozenset(name for _, used in found for name in used)
 
 
-def _statements(source: str) -> Iterator[tuple[int, str, list[ast.stmt]]]:
+def _placed(source: str) -> Iterator[tuple[int, str, list[ast.stmt]]]:
     """Yield the lines before, the text and the nodes of each top-level statement, in order.
 
     Statements that share a line stay together: the line of one of them alone need not parse.

@@ -21,7 +21,7 @@ from grader.course.course import Chapter, Exercise
 from grader.course.imports import closure
 from grader.course.parameters import as_keywords
 from grader.files import write_atomically
-from grader.submission.program import Program
+from grader.submission.program import Program, statements
 from grader.verdict.marks import Mark
 from grader.verdict.probe_versions import asked_probes, probe_texts
 
@@ -63,7 +63,7 @@ def check_files(chapter: Chapter, exercise: Exercise) -> list[Path]:
 
 def line_key(rests: str, program: Program) -> str:
     """Return the digest under which a mistake's marks are kept: `rests` and its own program."""
-    return hashlib.sha256(f"{rests} {program.parts!r}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{rests} {statements(program)!r}".encode()).hexdigest()[:16]
 
 
 def read_known(chapter: Chapter, exercise: str) -> tuple[str, dict[str, tuple[Mark, ...]]]:

@@ -5,7 +5,7 @@ import torch
 
 from grader.evidence.wire.raised import report
 from grader.inside.probe import each, load_probes
-from grader.verdict.probe_versions import probe_versions
+from grader.verdict.probe_versions import probe_texts, probe_versions
 
 
 def test_results_come_in_order():
@@ -87,3 +87,26 @@ def test_a_digest_sees_what_a_probe_takes_from_another_module(tmp_path):
     after = probe_versions(path, ["hooked", "sized"])
     assert after["sized"] != before["sized"]
     assert after["hooked"] == before["hooked"]
+
+
+def test_a_digest_does_not_see_where_a_statement_stands_nor_what_others_import(tmp_path):
+    path = package(tmp_path, nets=NETS, shapes=SHAPES, hooks=HOOKS)
+    before = probe_texts(path, ["hooked", "sized"])
+    others = {name: f"import os\n\n\n{text}" for name, text in (("hooks", HOOKS), ("nets", NETS))}
+    package(tmp_path, shapes=SHAPES, more="import torch as SIZE\n\nNET = 3\n", **others)
+    assert probe_texts(path, ["hooked", "sized"]) == before
+
+
+@pytest.mark.parametrize("line", ["from . import nets", "from .nets import NET"])
+def test_a_digest_follows_every_way_to_import_from_a_neighbour(tmp_path, line):
+    used = "nets.NET" if line.endswith("nets") else "NET"
+    probe = (
+        f"from grader import probe\n{line}\n\n\n@probe\ndef sized(student):\n    return {used}\n"
+    )
+    inner = "@probe\ndef inner(student):\n    from .nets import NET\n    return NET\n"
+    versions = []
+    for value in (1, 2):
+        path = package(tmp_path, nets=f"NET = {value}\n", shapes=f"{probe}\n\n{inner}")
+        versions.append(probe_versions(path, ["sized", "inner"]))
+    assert versions[0]["sized"] != versions[1]["sized"]
+    assert versions[0]["inner"] != versions[1]["inner"]

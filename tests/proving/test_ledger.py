@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 
+import nbformat
 import pytest
 
 from grader.course import imports
@@ -71,6 +72,13 @@ def added(line):
     return lambda path: path.write_text(f"{path.read_text('utf-8')}\n\n{line}\n", "utf-8")
 
 
+def with_a_cell_above(path):
+    """Put a cell of the course's own above all others; each of them has another number then."""
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("ABOVE = 1"))
+    nbformat.write(notebook, path)
+
+
 def test_a_row_holds_while_nothing_changes(chapter):
     assert state_of(*fresh(chapter), row_of(chapter)) is State.HOLDS
 
@@ -84,6 +92,7 @@ def test_a_row_holds_while_nothing_changes(chapter):
         (lambda c: c.answers(EXERCISE), added("more"), State.CHANGED),
         (lambda c: c.released, replaced('"minutes": ', '"minutes": 1'), State.CHANGED),
         (lambda c: c.reference, replaced("0x7FFF", "0x8000"), State.CHANGED),
+        (lambda c: c.reference, with_a_cell_above, State.HOLDS),
         (lambda c: c.graders / "equivalent.toml", replaced("which one", "which"), State.CHANGED),
         (
             lambda c: c.graders / "known.json",

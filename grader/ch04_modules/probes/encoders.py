@@ -1,13 +1,13 @@
 """Probes of `encoder_layer`: what it gives, its gradients, and the products that run."""
 
-from torch import autograd, no_grad
+import torch
 
-import grader  # a probe's version counts each import of its names, in all modules: these are new ones
+from grader import probe, watch_ops
 
 PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot")
 
 
-@grader.probe(in_place=("x", "params", "mask"))
+@probe(in_place=("x", "params", "mask"))
 def encoded(student, x, params, heads, mask, eps):
     """Return the layer's output; without a mask and eps where they are None."""
     options = {} if eps is None else {"eps": eps}
@@ -16,7 +16,7 @@ def encoded(student, x, params, heads, mask, eps):
     return student.encoder_layer(x, params, heads, **options)
 
 
-@grader.probe
+@probe
 def encoder_grads(student, x, params, heads, mask, cotangent):
     """Return the gradients of x and of params by name; None where there is none."""
     leaves = {"x": x, **params}
@@ -26,13 +26,13 @@ def encoder_grads(student, x, params, heads, mask, cotangent):
     output = student.encoder_layer(given.pop("x"), given, heads, mask)
     if not output.requires_grad:
         return dict.fromkeys(leaves)
-    found = autograd.grad(output, list(leaves.values()), cotangent, allow_unused=True)
+    found = torch.autograd.grad(output, list(leaves.values()), cotangent, allow_unused=True)
     return dict(zip(leaves, found, strict=True))
 
 
-@grader.probe
+@probe
 def encoder_products(student, x, params, heads, mask):
     """Return the output, and how many products of matrices ran."""
-    with no_grad(), grader.watch_ops() as ops:
+    with torch.no_grad(), watch_ops() as ops:
         output = student.encoder_layer(x, params, heads, mask)
     return {"output": output, "products": ops.count(*PRODUCTS)}
