@@ -45,7 +45,7 @@ venv: .venv/.ready ## Install Undertorch and all it needs into .venv
 	@if [ -n '$(TORCH_INDEX)' ]; then \
 	  python -m pip install --no-deps -c constraints.txt torch --index-url '$(TORCH_INDEX)' \
 	    >> .venv/pip.log 2>&1 || { cat .venv/pip.log; exit 1; }; fi
-	@python -m pip install -c constraints.txt -e '.[dev,scale,watch]' >> .venv/pip.log 2>&1 \
+	@python -m pip install -c constraints.txt -e '.[dev,scale,watch,promises]' >> .venv/pip.log 2>&1 \
 	  || { cat .venv/pip.log; exit 1; }
 	@touch $@
 

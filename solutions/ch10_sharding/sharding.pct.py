@@ -35,11 +35,13 @@
 
 # %%
 import math
+import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
+from torch.utils.data import DataLoader
 
 from grader import (
     RanksHung,
@@ -1275,7 +1278,7 @@ if written("evaluate"):
 # ## What a framework promises
 #
 # Hugging Face's Accelerate, and the Trainer that stands on it, have a word for each such thing. Read these words
-# as contracts: what they do you have built, or can check. Two ranks and accelerate 1.15.0 did this:
+# as contracts: what they do you have built, or can check.
 #
 # | you write | it does | and so |
 # |---|---|---|
@@ -1284,6 +1287,47 @@ if written("evaluate"):
 # | `accumulate(model)` | leaves the all-reduce out, but for every k-th batch and the last one of the loader | 5 batches by two: the fifth is a group by itself, and its loss is still halved |
 # | `prepare(scheduler)` | steps it once for each rank | after 3 steps it stands at 6 |
 #
+# The library itself, where it is installed (`pip install accelerate`; no grader needs it):
+
+
+# %%
+def promises(rank):
+    place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "localhost"}
+    place |= {"MASTER_PORT": 0, "OMP_NUM_THREADS": 1}  # else it warns; the ranks are connected
+    os.environ.update({name: str(value) for name, value in place.items()})
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+    loader = accelerator.prepare(DataLoader(torch.arange(10), batch_size=4))
+    found = {
+        "gather": torch.cat([accelerator.gather(batch) for batch in loader]),
+        "for metrics": torch.cat([accelerator.gather_for_metrics(batch) for batch in loader]),
+    }
+    model = nn.Linear(1, 1, bias=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=100)
+    ones = DataLoader(torch.ones(10, 1), batch_size=1)  # five batches for each of two ranks
+    model, optimizer, scheduler, ones = accelerator.prepare(model, optimizer, scheduler, ones)
+    reduced, slopes = [], []
+    for x in ones:
+        with accelerator.accumulate(model):
+            accelerator.backward(model(x).sum())
+            reduced.append(accelerator.sync_gradients)
+            slopes += [param.grad.item() for param in model.parameters()]
+            optimizer.step()
+            scheduler.step()
+            optimizer.zero_grad()
+    found |= {"all-reduce": reduced, "gradient": slopes}
+    return found | {"scheduler": scheduler.scheduler.last_epoch}
+
+
+if find_spec("accelerate"):
+    for word, value in on_ranks(2, promises, seconds=60)[0].items():
+        print(f"{word:>12}: {value.tolist() if isinstance(value, torch.Tensor) else value}")
+else:
+    print("accelerate is not installed here")
+
+# %% [markdown]
 # Other words that you will meet, by the documentation of Transformers and Accelerate, not run here:
 #
 # - `TrainingArguments` is a list of settings. Older texts write `evaluation_strategy` for its `eval_strategy`.
