@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from grader.ch11_watching.probes.event_writing import ENDINGS, written_act
+from grader.ch11_watching.probes.backends import ENDINGS, written_act
 from grader.verdict.compare import about, assert_equal
 
 Act = tuple[Any, ...]

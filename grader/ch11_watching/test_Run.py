@@ -16,7 +16,7 @@ from grader import (
     points,
     python_random,
 )
-from grader.ch11_watching.probes.event_writing import ENDINGS
+from grader.ch11_watching.probes.backends import ENDINGS
 from grader.ch11_watching.runs import (
     ALL,
     ENDS,
