@@ -47,17 +47,19 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let the process that prints the summary keep account; workers only send their reports."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Account())
+        if config.getoption(passed.OPTION):
+            config.pluginmanager.register(passed.Record())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let `make prove` run all costly tests, and put down that they passed."""
-    what = "leave no costly test out; where explorers, pages or notebooks pass, write tests/passed/"
+    what = "leave no costly test out, and put down in tests/passed/ which of them pass"
     parser.addoption(passed.OPTION, action="store_true", help=what)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out explorers and notebooks that are as they were, and keep a file's tests together.
+    """Leave out costly tests of what is as it was, and keep a file's tests together.
 
     So a warm box or a built site is made once. Tests that say themselves where they belong
     (`xdist_group`) do.
@@ -99,14 +101,6 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     if isinstance(val, str | bytes) and len(val) > NAME_LENGTH:
         return f"{val[:NAME_LENGTH]!r}…"
     return None
-
-
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Put down which explorers and notebooks passed, if that was asked for."""
-    whole = session.config.getoption(passed.OPTION)
-    if whole and exitstatus == 0 and not hasattr(session.config, "workerinput"):
-        passed.write("explorers", passed.explorer_digests())
-        passed.write("notebooks", passed.notebook_digests())
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,17 @@
 """Costly tests run for what has changed since they passed, and for some more by turns.
 
-Three kinds of tests are costly: those of explorers, of pages in a browser, and of whole notebooks. For
-each kind a record says what passed: a digest for each explorer, page or notebook, of all that its tests
-rest on. `make prove` runs all and writes the records. Who names tests on the command line gets them.
+Four kinds of tests are costly: those of explorers, of pages in a browser, of whole notebooks, and of whole
+commands on whole courses. For each kind a record says what passed: a digest for each explorer, page, notebook
+or file of tests, of all that its tests rest on. `make prove` runs all and writes the records. Who names
+tests on the command line gets them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -22,13 +24,28 @@ from grader.proving.ledger import turn
 from tests import ROOT
 from tests.proving.commit import commit
 
-RECORDS = ROOT / "tests" / "passed"
+TESTS = ROOT / "tests"
+RECORDS = TESTS / "passed"
 OPTION = "--prove-all"
 
 EXPLORERS = sorted(path.name for path in (ROOT / "site/explorers").iterdir() if path.is_dir())
-EXPLORER_TESTS = ROOT / "tests" / "explorers"
-NOTEBOOK_TESTS = ROOT / "tests" / "live" / "test_run_all.py"
-PAGE_TESTS = ROOT / "tests" / "site" / "test_pages.py"
+EXPLORER_TESTS = TESTS / "explorers"
+NOTEBOOK_TESTS = TESTS / "live" / "test_run_all.py"
+PAGE_TESTS = TESTS / "site" / "test_pages.py"
+
+JOURNEYS = (
+    "attacks/test_*.py",
+    "box/test_start.py",
+    "instructor/test_*.py",
+    "live/test_*.py",
+    "nbgrader/test_box_lost.py",
+    "nbgrader/test_reading.py",
+    "scale/test_*.py",
+    "shapes/test_*.py",
+    "student/test_terminal.py",
+    "student/test_update.py",
+)
+"""Which files of tests go a long way for each fact: a class that is graded, a kernel, a browser in Lab."""
 
 SHARED = (
     "constraints.txt",
@@ -43,6 +60,9 @@ SHARED = (
     "tests/conftest.py",
 )
 """What the tests of each explorer rest on, beside its own files and what they import."""
+
+COURSE_FILES = ("constraints.txt", "pyproject.toml", "nbgrader_config.py", "mkdocs.yml")
+"""What whole commands read beside the code."""
 
 
 def chosen(kind: str, digests: Mapping[str, str], of: int) -> set[str]:
@@ -70,15 +90,47 @@ def all_run(config: pytest.Config) -> bool:
 
 
 def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests of explorers and notebooks that need not run."""
-    explorers = chosen("explorers", explorer_digests(), of=len(EXPLORERS))
-    notebooks = chosen("notebooks", notebook_digests(), of=len(notebook_digests()))
-    return [
-        item
-        for item in items
-        if explorer_of(item.path) not in {None, *explorers}
-        or (item.path == NOTEBOOK_TESTS and not any(f"[{name}]" in item.name for name in notebooks))
-    ]
+    """Return the tests of explorers, notebooks and whole commands that need not run."""
+    due = {
+        (kind, name)
+        for kind, (digests, of) in KINDS.items()
+        for name in chosen(kind, digests(), of)
+    }
+    return [item for item in items if costly(item.path, item.name) not in {None, *due}]
+
+
+def costly(file: Path, test: str) -> tuple[str, str] | None:
+    """Return a test's kind and what it is of, where it is costly; not of pages, which one test looks at."""
+    if explorer := explorer_of(file):
+        return "explorers", explorer
+    if file == NOTEBOOK_TESTS:
+        return "notebooks", next(name for name in notebook_digests() if f"[{name}]" in test)
+    return ("journeys", _name_of(file)) if file in _journeys() else None
+
+
+class Record:
+    """Notes which costly tests pass, in the process that started all, and puts it down at the end."""
+
+    def __init__(self) -> None:
+        self._good: dict[tuple[str, str], bool] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add one phase of one test."""
+        if which := costly(ROOT / report.location[0], report.nodeid):
+            self._good[which] = self._good.get(which, True) and not report.failed
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the records, if that was asked for and whole files ran."""
+        config = session.config
+        if config.option.keyword or any("::" in arg for arg in config.args):
+            return
+        for kind, (digests, _) in KINDS.items():
+            now, ran = (
+                digests(),
+                {name: good for (of, name), good in self._good.items() if of == kind},
+            )
+            kept = _read(kind) | {name: now[name] if good else "" for name, good in ran.items()}
+            write(kind, {name: kept[name] for name in now if kept.get(name)})
 
 
 # ── Explorers ────────────────────────────────────────────────────────────────
@@ -88,6 +140,15 @@ def explorer_of(test: Path) -> str | None:
     """Return the explorer that a file of tests is about, None where it is not about one."""
     name = test.stem.removeprefix("test_").removesuffix("_page")
     return name if test.parent == EXPLORER_TESTS and name in EXPLORERS else None
+
+
+def explorers_due(config: pytest.Config) -> set[str]:
+    """Return the explorers whose tests run."""
+    return (
+        set(EXPLORERS)
+        if all_run(config)
+        else chosen("explorers", explorer_digests(), len(EXPLORERS))
+    )
 
 
 def explorer_digests() -> dict[str, str]:
@@ -123,6 +184,39 @@ def notebook_digests() -> dict[str, str]:
     }
 
 
+# ── Whole commands on whole courses ──────────────────────────────────────────
+
+
+@cache
+def _journeys() -> frozenset[Path]:
+    return frozenset(
+        path for pattern in JOURNEYS for path in TESTS.glob(pattern) if path != NOTEBOOK_TESTS
+    )
+
+
+def journey_digests() -> dict[str, str]:
+    """Return the digest of what each such file of tests rests on: all code but that of other chapters."""
+    code = {path for path in (ROOT / "grader").rglob("*") if not _of_a_chapter(path)}
+    shared = _digest({*code, *TESTS.glob("*.py"), *(ROOT / name for name in COURSE_FILES)})
+    return {_name_of(path): _hashed(shared, _journey_digest(path)) for path in _journeys()}
+
+
+def _journey_digest(test: Path) -> str:
+    files = {path for path in test.parent.rglob("*") if not path.name.startswith("test_")} | {test}
+    text = "".join(path.read_text(encoding="utf-8") for path in files if path.suffix == ".py")
+    named = [chapter for chapter in Course(ROOT).chapters() if chapter.id in text]
+    chapters = [f"{notebook_digest(one)} {_digest({one.released})}" for one in named]
+    return _hashed(_digest(files), *chapters)
+
+
+def _of_a_chapter(path: Path) -> bool:
+    return bool(re.match(r"ch\d\d_", path.relative_to(ROOT / "grader").parts[0]))
+
+
+def _name_of(test: Path) -> str:
+    return test.relative_to(TESTS).as_posix()
+
+
 # ── Pages, as they are built ─────────────────────────────────────────────────
 
 
@@ -152,3 +246,11 @@ def _digest(files: set[Path], root: Path = ROOT) -> str:
 
 def _hashed(*digests: str) -> str:
     return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:16]
+
+
+KINDS: Mapping[str, tuple[Callable[[], dict[str, str]], int]] = {
+    "explorers": (explorer_digests, len(EXPLORERS)),
+    "notebooks": (notebook_digests, len(Course(ROOT).chapters())),
+    "journeys": (journey_digests, 10),
+}
+"""Of each kind of which single tests are left out: the digests, and every which one has its turn."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from functools import cache
-from itertools import groupby
 
 from grader.box.fork import Fork
 from grader.building.graders import ready_probes
@@ -33,17 +33,51 @@ def prove_exercises(
 ) -> Iterator[tuple[Proof, Trial, Known]]:
     """Yield proof, trial and known mistakes' marks of each exercise as it ends; `jobs` processes take one at a time.
 
-    A process serves one chapter: it grows with what it loads, and a fork's cost with its memory. Exercises
-    that take students longest begin first: they take long here too.
+    Exercises that take students longest begin first in their chapter: they take long here too.
     """
-    spawn = multiprocessing.get_context("spawn")  # a fork would take torch's threads for its own
-    for _, group in groupby(exercises, key=lambda pair: pair[0].id):
-        longest = sorted(group, key=lambda pair: -pair[1].minutes)
-        count = min(max(1, jobs), len(longest))
-        with ProcessPoolExecutor(count, mp_context=spawn) as pool:
-            begun = [pool.submit(_prove_and_try, *pair, seed) for pair in longest]
-            for ended in as_completed(begun):
-                yield ended.result()
+    provers = _Provers(seed)
+    longest = sorted(exercises, key=lambda pair: (pair[0].id, -pair[1].minutes))
+    threads = ThreadPoolExecutor(max(1, jobs))
+    try:
+        begun = [threads.submit(provers.prove, *pair) for pair in longest]
+        for ended in as_completed(begun):
+            yield ended.result()
+    finally:
+        threads.shutdown(cancel_futures=True)
+        provers.close()
+
+
+class _Provers:
+    """A process for each thread that asks. It serves one chapter: it grows with what it loads, and a
+    fork's cost with its memory.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._own = threading.local()
+        self._begun: list[ProcessPoolExecutor] = []
+
+    def prove(self, chapter: Chapter, exercise: Exercise) -> tuple[Proof, Trial, Known]:
+        """Prove an exercise in this thread's process."""
+        if getattr(self._own, "chapter", "") != chapter.id:
+            self._begin(chapter)
+        process: ProcessPoolExecutor = self._own.process
+        return process.submit(_prove_and_try, chapter, exercise, self._seed).result()
+
+    def _begin(self, chapter: Chapter) -> None:
+        if hasattr(self._own, "process"):
+            self._own.process.shutdown()
+        spawn = multiprocessing.get_context(
+            "spawn"
+        )  # a fork would take torch's threads for its own
+        self._own.process = ProcessPoolExecutor(1, mp_context=spawn)
+        self._own.chapter = chapter.id
+        self._begun.append(self._own.process)
+
+    def close(self) -> None:
+        """End the processes."""
+        for process in self._begun:
+            process.shutdown()
 
 
 def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Proof, Trial, Known]:

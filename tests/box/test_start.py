@@ -220,7 +220,7 @@ def test_in_tier_2_another_user_runs_it_who_has_no_powers(tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_in_tier_2_nothing_outlives_the_box():
     with Box(PROBES, inside=STANDIN, tier=Tier.CONTAINER) as box:
-        with box.open() as child, pytest.raises(Ended) as ended:
+        with box.open(Budget(wall_seconds=5)) as child, pytest.raises(Ended) as ended:
             ask(child, DAEMON_WITHOUT_KEEPER)
         assert ended.value.outcome is Outcome.KILLED
         mine = [p for p in psutil.process_iter(["uids"]) if p.uids().real == box._started.user]

@@ -22,7 +22,7 @@ from grader.nbgrader.parallel import ParallelAutograde
 from grader.nbgrader.run import Run
 from tests.scale.course import CHAPTER, HALF, SQUARES, TinyCourse
 
-STUDENTS = [f"s{number:02}" for number in range(40)]
+STUDENTS = [f"s{number:02}" for number in range(28)]
 
 
 def until(process, true, seconds=900):
@@ -45,7 +45,7 @@ def test_signals_at_several_moments(tmp_path):
     for student in STUDENTS:
         course.hand_in(student, HALF)
     command = ("undertorch", "grade", CHAPTER, "--jobs", "2")
-    moments = [(signal.SIGINT, 3, 130), (signal.SIGKILL, 11, -9), (signal.SIGTERM, 19, 143)]
+    moments = [(signal.SIGINT, 3, 130), (signal.SIGKILL, 9, -9), (signal.SIGTERM, 15, 143)]
     for number, moment, status in moments:
         process = course.command(*command)
         until(process, lambda moment=moment: len(course.all_graded()) >= moment)
@@ -60,7 +60,7 @@ def test_signals_at_several_moments(tmp_path):
         if number != signal.SIGKILL:
             assert "To go on: undertorch grade tiny" in said
     process = course.command(*command)
-    until(process, lambda: len(course.all_graded()) >= 27)
+    until(process, lambda: len(course.all_graded()) >= 21)
     workers = psutil.Process(process.pid).children()
     workers[0].kill()
     said = process.said_until_end()

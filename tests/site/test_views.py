@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+from tests import passed
 from tests.browser import DESK, PHONE, Watch
 from tests.passed import EXPLORERS
 from tests.site.test_pages import AXE, MARK, RUN
@@ -66,13 +69,23 @@ TWICE = """() => {
 IN_SIGHT = "document.querySelector('.ut-stage').getBoundingClientRect().top < innerHeight"
 
 
-def test_a_view_comes_when_it_is_scrolled_to(watch: Watch, site: str, built: Path) -> None:
+def test_a_view_comes_when_it_is_scrolled_to(
+    watch: Watch, site: str, built: Path, pytestconfig: pytest.Config
+) -> None:
+    """Of each explorer on one page, where the explorer or that page has changed or has its turn."""
     asked: list[str] = []
     watch.page.on("request", lambda request: asked.append(request.url))
     pages = shown_on(built)
     assert set(pages) == set(EXPLORERS)
+    explorers = passed.explorers_due(pytestconfig)
+    due = set(passed.pages_due(built, pytestconfig))
+    looked_at = [
+        (kind, path)
+        for kind, path in pages.items()
+        if kind in explorers or path.relative_to(built).as_posix() in due
+    ]
     for width, scheme in ((PHONE, "light"), (DESK, "dark")):
-        for kind, path in pages.items():
+        for kind, path in looked_at:
             asked.clear()
             watch.turn_to(width, scheme)
             watch.page.goto(site + path.relative_to(built).as_posix(), wait_until="networkidle")
