@@ -116,6 +116,9 @@ build: .venv/.ready ## Build notebooks and site pages from solutions/*/*.pct.py
 # ── Proving it ───────────────────────────────────────────────────────────────
 
 # Tests of a file stay on one worker (tests/conftest.py). pytest's 5 means that no test carries the marker.
+TOGETHER := pytest -q -p no:nbval -n 3 --dist loadgroup --no-loadscope-reorder -m 'not alone'
+ALONE := pytest -q -p no:nbval -m alone
+
 test: .venv/.ready system ## Check what may have changed: ten minutes on two cores, twenty after a change to all
 	$(call step,'ruff')
 	@ruff check --quiet . && ruff format --check --quiet .
@@ -124,19 +127,20 @@ test: .venv/.ready system ## Check what may have changed: ten minutes on two cor
 	$(call step,'Notebooks and pages are those of their sources')
 	@undertorch build --check
 	$(call step,'Tests of Undertorch')
-	@pytest -q -p no:nbval -n 3 --dist loadgroup --no-loadscope-reorder -m 'not alone'
+	@$(TOGETHER)
 	$(call step,'Tests that want the machine for themselves')
-	@pytest -q -p no:nbval -m alone || [ $$? = 5 ]
+	@$(ALONE) || [ $$? = 5 ]
 	$(spent)
 
 # What `make test` leaves out where nothing changed since it passed (tests/passed.py).
 COSTLY := $(addprefix tests/,attacks box explorers instructor live nbgrader scale shapes site student)
 
 prove: .venv/.ready system ## Prove every grader anew, run every notebook and every tried answer: more than an hour on two cores
-	$(call step,'Every known answer and every mutant of every exercise, every notebook')
+	$(call step,'Every known answer and every mutant and every notebook')
 	@undertorch prove
-	$(call step,'What every explorer computes, every page shows, every notebook and every command does')
-	@pytest -q -p no:nbval -n 3 --dist loadgroup --no-loadscope-reorder --prove-all $(COSTLY)
+	$(call step,'What explorers compute and pages show and notebooks and commands do')
+	@$(TOGETHER) --prove-all $(COSTLY)
+	@$(ALONE) --prove-all $(COSTLY) || [ $$? = 5 ]
 	$(call step,'What becomes of answers that somebody tried')
 	@undertorch tried --jobs 2 --require right=1,wrong=0.995,cheat=0.97,explained=0.85,silent=0
 	$(spent)

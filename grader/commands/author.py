@@ -308,6 +308,7 @@ def prove(
     of its own, a stale list of equivalent mutants, another output, or with `--check` a proof that is not
     of today, 2 no such exercise.
     """
+    from grader.building.graders import check_graders
     from grader.proving.digest import notebook_digest
     from grader.proving.ledger import (
         read_ledger,
@@ -333,7 +334,9 @@ def prove(
         out.print("Run: make prove" if chosen or notebooks else "Every proof is of today.")
         raise typer.Exit(1 if chosen or notebooks else 0)
     for chapter in {chapter.id: chapter for chapter, _ in chosen}.values():
-        read_ledger(chapter)  # what is no ledger is told before the work and not after it
+        # what is no ledger, or cannot be loaded, is told before the work and not after it
+        read_ledger(chapter)
+        check_graders(chapter, [exercise for of, exercise in chosen if of.id == chapter.id])
     for proof, tried, marks in prove_exercises(chosen, seed, jobs):
         lines = [str(problem) for problem in proof.problems]
         lines += [f"survived: {mutant.id}" for mutant in tried.survivors]

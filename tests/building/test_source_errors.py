@@ -338,6 +338,7 @@ def test_the_build_names_the_file_that_the_author_wrote(built, capsys, monkeypat
 def test_a_chapter_without_probes_or_checks_is_told(built, capsys, monkeypatch):
     (built.root / TEST).unlink()
     assert "test_halve.py is missing" in said(capsys, monkeypatch, "validate", CHAPTER)
+    assert "test_halve.py is missing" in said(capsys, monkeypatch, "prove", CHAPTER)
     (built.root / MORE).unlink()
     assert "defines no probe" in said(capsys, monkeypatch, "validate", CHAPTER)
     (built.root / MORE).with_name("__init__.py").unlink()
