@@ -91,3 +91,20 @@ def test_a_relation_stands_where_no_mistake_is_named():
     assert to_text(unnamed).splitlines()[1:3] == ["", f"  {words}"]
     named = replace(told, mistake="copies")
     assert words not in to_text(named) and "ut-relation" not in to_html(named)
+
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def test_whatever_a_verdict_holds_is_shown_as_text():
+    """Each of its texts may have come from a student, by way of an exception or a value."""
+    message = Message(HOSTILE, ((HOSTILE, HOSTILE),))
+    check = CheckResult("c", HOSTILE, 1.0, 0.0, State.FAILED, message)
+    shown = Verdict(
+        "decode", HOSTILE, 0.0, 1.0, Outcome.FAILED, message, (check,),
+        notes=(HOSTILE,), review=HOSTILE, diagnosis=HOSTILE, relation=HOSTILE, tier=HOSTILE,
+    )  # fmt: skip
+    for one in (shown, replace(shown, diagnosis="")):
+        html = to_html(one, (HOSTILE,))
+        assert "<img" not in html
+        assert html.count("&lt;img") >= 8
