@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let `make prove` run all costly tests, and put down that they passed."""
-    what = "leave no costly test out, and put down in tests/passed/ which of them pass"
+    what = "run all costly tests and no others; put down in tests/passed/ which of them pass"
     parser.addoption(passed.OPTION, action="store_true", help=what)
 
 
@@ -64,10 +64,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     So a warm box or a built site is made once. Tests that say themselves where they belong
     (`xdist_group`) do.
     """
-    if not passed.all_run(config):
-        left_out = passed.left_out(items)
-        items[:] = [item for item in items if item not in left_out]
-        config.hook.pytest_deselected(items=left_out)
+    left_out = set(passed.left_out(items, config))
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=list(left_out))
     items.sort(key=_turn)
     for item in items:
         if item.get_closest_marker("xdist_group") is None:

@@ -2,8 +2,8 @@
 
 Four kinds of tests are costly: those of explorers, of pages in a browser, of whole notebooks, and of whole
 commands on whole courses. For each kind a record says what passed: a digest for each explorer, page, notebook
-or file of tests, of all that its tests rest on. `make prove` runs all and writes the records. Who names
-tests on the command line gets them.
+or file of tests, of what its tests rest on. With `--prove-all`, as in `make prove`, all costly tests run and
+no others, and the records are written. Who names tests on the command line gets them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tests import ROOT
 from tests.proving.commit import commit
 
 TESTS = ROOT / "tests"
+PAGE_FILES = {TESTS / "site" / f"test_{name}.py" for name in ("pages", "site", "views")}
 RECORDS = TESTS / "passed"
 OPTION = "--prove-all"
 
@@ -89,8 +90,12 @@ def all_run(config: pytest.Config) -> bool:
     return bool(config.getoption(OPTION)) or config.args != config.getini("testpaths")
 
 
-def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests of explorers, notebooks and whole commands that need not run."""
+def left_out(items: Iterable[pytest.Item], config: pytest.Config) -> list[pytest.Item]:
+    """Return the tests that need not run, or with `--prove-all` those that are not costly."""
+    if config.getoption(OPTION):
+        return [i for i in items if i.path not in PAGE_FILES and not costly(i.path, i.name)]
+    if all_run(config):
+        return []
     due = {
         (kind, name)
         for kind, (digests, of) in KINDS.items()
@@ -100,11 +105,13 @@ def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
 
 
 def costly(file: Path, test: str) -> tuple[str, str] | None:
-    """Return a test's kind and what it is of, where it is costly; not of pages, which one test looks at."""
+    """Return a test's kind and what it is of, where it is costly. What looks at pages chooses among them itself."""
     if explorer := explorer_of(file):
         return "explorers", explorer
     if file == NOTEBOOK_TESTS:
-        return "notebooks", next(name for name in notebook_digests() if f"[{name}]" in test)
+        return next(
+            (("notebooks", name) for name in notebook_digests() if f"[{name}]" in test), None
+        )
     return ("journeys", _name_of(file)) if file in _journeys() else None
 
 
@@ -120,16 +127,18 @@ class Record:
             self._good[which] = self._good.get(which, True) and not report.failed
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the records, if that was asked for and whole files ran."""
+        """Write the records, if whole files ran."""
         config = session.config
-        if config.option.keyword or any("::" in arg for arg in config.args):
-            return
+        if not config.option.keyword and not any("::" in arg for arg in config.args):
+            self.write()
+
+    def write(self) -> None:
+        """Put down each that passed. What did not run stays as it was."""
         for kind, (digests, _) in KINDS.items():
-            now, ran = (
-                digests(),
-                {name: good for (of, name), good in self._good.items() if of == kind},
-            )
-            kept = _read(kind) | {name: now[name] if good else "" for name, good in ran.items()}
+            now, kept = digests(), _read(kind)
+            for (of, name), good in self._good.items():
+                if of == kind:
+                    kept[name] = now[name] if good else ""
             write(kind, {name: kept[name] for name in now if kept.get(name)})
 
 
@@ -197,16 +206,37 @@ def _journeys() -> frozenset[Path]:
 def journey_digests() -> dict[str, str]:
     """Return the digest of what each such file of tests rests on: all code but that of other chapters."""
     code = {path for path in (ROOT / "grader").rglob("*") if not _of_a_chapter(path)}
-    shared = _digest({*code, *TESTS.glob("*.py"), *(ROOT / name for name in COURSE_FILES)})
+    shared = _digest({*code, *(ROOT / name for name in COURSE_FILES)})
     return {_name_of(path): _hashed(shared, _journey_digest(path)) for path in _journeys()}
 
 
 def _journey_digest(test: Path) -> str:
-    files = {path for path in test.parent.rglob("*") if not path.name.startswith("test_")} | {test}
+    beside = {path for path in test.parent.rglob("*") if not path.name.startswith("test_")}
+    files = beside | _with_imported([test, TESTS / "conftest.py", *beside])
     text = "".join(path.read_text(encoding="utf-8") for path in files if path.suffix == ".py")
     named = [chapter for chapter in Course(ROOT).chapters() if chapter.id in text]
     chapters = [f"{notebook_digest(one)} {_digest({one.released})}" for one in named]
     return _hashed(_digest(files), *chapters)
+
+
+_IMPORT = re.compile(r"^\s*from (tests(?:\.\w+)*) import (.*)$", re.MULTILINE)
+"""As text: an attack's file is a notebook's cells, and need not be Python."""
+
+
+def _with_imported(files: Iterable[Path]) -> set[Path]:
+    """Return the Python files among these, with all that they import of the tests, and so on."""
+    found: set[Path] = set()
+    pending = [file for file in files if file.suffix == ".py"]
+    while pending:
+        path = pending.pop()
+        if path not in found:
+            found.add(path)
+            for module, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+                place = ROOT.joinpath(*module.split("."))
+                modules = [place, *(place / name for name in re.findall(r"\w+", names))]
+                named = [*(one.with_suffix(".py") for one in modules), place / "__init__.py"]
+                pending += [file for file in named if file.is_file()]
+    return found
 
 
 def _of_a_chapter(path: Path) -> bool:

@@ -56,6 +56,53 @@ def test_who_has_no_record_runs_all(all_passed):
     assert chosen() == EVERY
 
 
+@pytest.mark.parametrize(
+    ("changed", "due", "not_due"),
+    [
+        ("grader/box/fork.py", {"attacks/test_attacks.py", "scale/test_cluster.py"}, set()),
+        ("grader/ch07_compile/test_fuse.py", {"live/test_safe_kernel.py"}, {"scale/test_same.py"}),
+        ("grader/ch05_autograd/known.json", set(), {"live/test_safe_kernel.py"}),
+        ("tests/scale/course.py", {"scale/test_cluster.py"}, {"live/test_live.py"}),
+        ("tests/jupyter.py", {"live/test_circle.py"}, {"attacks/test_attacks.py"}),
+        ("tests/attacks/harness.py", {"attacks/test_attacks.py"}, {"scale/test_same.py"}),
+        ("tests/account.py", {"attacks/test_attacks.py"}, set()),  # conftest imports it
+        (
+            "tests/bombs.py",
+            {"nbgrader/test_reading.py", "attacks/test_attacks.py"},
+            {"live/test_live.py"},
+        ),
+    ],
+)
+def test_a_whole_command_rests_on_the_code_its_helpers_and_chapters(
+    monkeypatch, changed, due, not_due
+):
+    assert (passed.ROOT / changed).is_file()
+    before = passed.journey_digests()
+    edit(monkeypatch, changed)
+    after = passed.journey_digests()
+    other = {name for name in before if before[name] != after[name]}
+    assert due <= other and not other & not_due
+
+
+class Report:
+    """One phase of one test, as pytest tells it."""
+
+    def __init__(self, nodeid, failed=False):
+        self.nodeid, self.location, self.failed = nodeid, (nodeid.split("::")[0], 1, ""), failed
+
+
+def test_each_file_that_passed_is_put_down_for_itself(tmp_path, monkeypatch, pytestconfig):
+    monkeypatch.setattr(passed, "RECORDS", tmp_path / "passed")
+    one, two, three = sorted(passed.journey_digests())[:3]
+    passed.write("journeys", {two: "old", three: "old", "gone": "old"})
+    record = passed.Record()
+    for name, failed in ((one, False), (two, False), (two, True)):
+        record.pytest_runtest_logreport(Report(f"tests/{name}::test_it", failed))
+    record.write()
+    kept = passed._read("journeys")
+    assert kept == {one: passed.journey_digests()[one], three: "old"}
+
+
 def test_a_page_is_what_it_says_and_what_it_loads(tmp_path):
     (tmp_path / "a.html").write_text("a")
     (tmp_path / "b.html").write_text("b")

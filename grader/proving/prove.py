@@ -67,9 +67,8 @@ class _Provers:
     def _begin(self, chapter: Chapter) -> None:
         if hasattr(self._own, "process"):
             self._own.process.shutdown()
-        spawn = multiprocessing.get_context(
-            "spawn"
-        )  # a fork would take torch's threads for its own
+        # a fork would take torch's threads for its own
+        spawn = multiprocessing.get_context("spawn")
         self._own.process = ProcessPoolExecutor(1, mp_context=spawn)
         self._own.chapter = chapter.id
         self._begun.append(self._own.process)

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import time
 from pathlib import Path
 
 import nbformat
@@ -94,6 +95,15 @@ RIGHT = {
 HALF = {**RIGHT, "double": "def double(x):\n    return x.abs() * 2\n"}
 SQUARES = {**RIGHT, "double": "def double(x):\n    return x * x\n"}
 LOOPS = {**RIGHT, "double": "def double(x):\n    while True:\n        pass\n"}
+
+
+def until(process, true, seconds=900):
+    """Wait until `true()`; the process must not end before."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert process.poll() is None, process.said_until_end()
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
 
 
 class TinyCourse:

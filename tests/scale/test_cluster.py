@@ -10,9 +10,8 @@ from grader.evidence.store import Store
 from grader.nbgrader import cluster as cluster_module
 from grader.nbgrader.dask_worker import differences, identity
 from tests.forked import Forked
-from tests.scale.course import CHAPTER, HALF, TinyCourse
+from tests.scale.course import CHAPTER, HALF, TinyCourse, until
 from tests.scale.dask import cluster
-from tests.scale.test_interrupt import until
 
 STUDENTS = [f"s{number:02}" for number in range(12)]
 

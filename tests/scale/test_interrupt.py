@@ -5,7 +5,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import time
 from contextlib import suppress
 
 import psutil
@@ -20,18 +19,9 @@ from grader.nbgrader.commands import autograde_app
 from grader.nbgrader.gradebook import GradebookBusy, Place, forget, in_one_transaction
 from grader.nbgrader.parallel import ParallelAutograde
 from grader.nbgrader.run import Run
-from tests.scale.course import CHAPTER, HALF, SQUARES, TinyCourse
+from tests.scale.course import CHAPTER, HALF, SQUARES, TinyCourse, until
 
 STUDENTS = [f"s{number:02}" for number in range(28)]
-
-
-def until(process, true, seconds=900):
-    """Wait until `true()`; the process must not end before."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert process.poll() is None, process.said_until_end()
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 def left_over(process):
