@@ -31,17 +31,19 @@ def assert_cuts(got, cases):
         assert_equal(mine, bounds(length, ranks), f"cut({length}, {ranks})")
 
 
-def _length(pair):
-    """Return how many numbers there are in a pair, or what is none."""
-    return len(pair) if isinstance(pair, list | tuple) else pair
-
-
 @gate
 def test_pairs(cuts):
     """Returns one pair of whole numbers for each rank."""
-    for (_, ranks), mine in zip(SMALL, cuts.value, strict=True):
-        pairs = list(map(_length, mine)) if isinstance(mine, list | tuple) else mine
-        assert_equal(pairs, [2] * ranks, "How many numbers each rank has.")
+    for (length, ranks), mine in zip(SMALL, cuts.value, strict=True):
+        sizes = [_size(pair) for pair in mine] if isinstance(mine, list | tuple) else None
+        rows = (("call", f"cut({length}, {ranks})"), ("got", repr(mine)[:200]))
+        assert_holds(
+            sizes == [2] * ranks, "A list with one pair for each rank is asked for.", *rows
+        )
+
+
+def _size(pair):
+    return len(pair) if isinstance(pair, list | tuple) else None
 
 
 def test_even(cuts, cases):
