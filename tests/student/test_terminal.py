@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,8 @@ def terminal(student):
                 dimensions=(40, 100),
                 timeout=PATIENCE,
                 encoding="utf-8",
+                # as in a shell: what runs in the background has Ctrl-C ignored, and so has all that it starts
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
         )
         return opened[-1]
