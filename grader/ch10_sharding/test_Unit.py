@@ -125,7 +125,11 @@ def assert_parts(found, expected, name, step=0, rows=()):
 def test_one_parameter(units_trained):
     """The unit has one parameter, `shard`."""
     for mine in units_trained.value:
-        assert_equal(mine["parameters"], [["shard"]] * 3, "The names of each unit's parameters.")
+        names = mine["parameters"]
+        with about(("their names", str(names))):
+            counts = [len(own) for own in names]
+            assert_equal(counts, [1, 1, 1], "How many parameters each of three units has.")
+        assert_equal(names, [["shard"]] * 3, "The names of each unit's parameters.")
 
 
 def test_shards(units_trained, kind, seed, ranks):

@@ -176,7 +176,7 @@ def test_new_file_each_time(events_of_runs, seconds):
                 assert_equal(places, list(range(len(before), len(names))), what)
             for number, name in enumerate(got["paths"]):
                 assert_holds(bool(re.fullmatch(NAME, name)), "A file's name.", ("got", name))
-                events = events_in(got["files"][name], f"Of {name}: ")
+                events = events_in(got["files"][name], f"The file of writer {number}: ")
                 what = f"What is in the file of writer {number}."
                 values = [value for event in events for value in event.values]
                 assert_equal(values, [("run", float(number))], what)

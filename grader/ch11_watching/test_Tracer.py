@@ -12,6 +12,7 @@ from grader import (
     assert_equal,
     assert_holds,
     draw_int,
+    free_choice,
     gate,
     points,
     python_random,
@@ -174,14 +175,21 @@ def compare(traced, program, base, pid=0):
             mine, my_arrows = said(text, base, pid, got["main"])
             shown = [f"{row['ph']} {row['name']}" for row in mine]
             assert_equal(shown, [f"{row['ph']} {row['name']}" for row in rows], "The events.")
+            with free_choice():  # who gets a number that the system gives again is chance
+                what = "Which events are of another thread than the main one, and of which."
+                assert_equal(on_threads(mine), on_threads(rows), what)
             for one, other in zip(mine, rows, strict=True):
-                for key in ("thread", "ts", "dur", "args"):
+                for key in ("ts", "dur", "args"):
                     if key in other:
                         units = {"ts": ", in ns", "dur": ", in ns"}.get(key, "")
                         what = f"`{key}` of {other['ph']} {other['name']!r}{units}."
                         assert_equal(one[key], other[key], what)
             what = "The arrows: thread and begin, in ns, of the one span and of the other."
             assert_equal(my_arrows, arrows, what)
+
+
+def on_threads(rows):
+    return {row["name"]: row["thread"] for row in rows if row["thread"] != "main"}
 
 
 def span(name, *inside, wait=1500, last=700, **more):

@@ -1,13 +1,14 @@
 """Checks of `recorder`: what it has recorded, against a plain oracle, and that nobody noticed it."""
 
-import math
 from itertools import pairwise
 
 import pytest
+import torch
 
 from grader import (
     Mismatch,
     about,
+    assert_close,
     assert_equal,
     assert_holds,
     claimed,
@@ -18,9 +19,6 @@ from grader import (
 )
 from grader.ch11_watching.event_files import read_file
 from grader.ch11_watching.flights import SAYS, expected, recorded, spans_in
-
-CLOSE = 1e-4
-"""Relative: float32, and sums in another order; bfloat16 adds nothing, it is what was noted."""
 
 ALL = [kind for kind in SAYS if kind not in ("raises", "breaks")]
 
@@ -45,13 +43,11 @@ def same(got, records, only=None):
         mine, theirs = chosen(mine), chosen(theirs)
         assert_equal(sorted(mine), sorted(theirs), f"The tags of step {step}.")
         for tag, value in theirs.items():
-            compared(mine[tag], value)
-            near = math.isclose(mine[tag], value, rel_tol=CLOSE, abs_tol=1e-7)
-            if not near:
-                raise Mismatch(
-                    f"`{tag}` of step {step}.",
-                    (("expected", f"{value:.6g}"), ("got", f"{mine[tag]:.6g}")),
-                )
+            assert_holds(mine[tag] is not None, f"`{tag}` of step {step} has no `simple_value`.")
+            got, due = torch.tensor([mine[tag], value], dtype=torch.float64)
+            with about(of=f"`{tag}` of step {step}: "):
+                why = "float32, and sums in another order"
+                assert_close(got, due, rtol=1e-4, atol=1e-7, because=why)
 
 
 def flight(flown, kind, seed, steps=8, every=3, only=None):
