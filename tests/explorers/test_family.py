@@ -24,6 +24,11 @@ MORE = {
     "strides": 24_000,
 }
 
+DRAWN = """() => new Promise((done) => {
+  requestAnimationFrame(() => requestAnimationFrame(done));
+})"""
+"""Ends when what the page was last told has been drawn: what fits where is known only then."""
+
 
 @pytest.mark.parametrize("name", FAMILY)
 def test_it_stays_small(name: str) -> None:
@@ -47,10 +52,13 @@ def test_the_sources_run_unbundled(watch: Watch, site: str, sources: str, name: 
       <script type="module" src="{name}/{name}.js"></script>"""
     page.route("**/bare.html", lambda route: route.fulfill(body=bare, content_type="text/html"))
     page.goto(sources + "bare.html")
-    unbundled = page.locator(".ut-explorer").text_content()
+    explorer = page.locator(".ut-explorer")
+    explorer.evaluate(DRAWN)
+    unbundled = explorer.text_content()
     page.goto(f"{site}explorers/{name}.html")
-    page.locator(".ut-explorer").evaluate("(e) => { e.style.width = '1000px'; }")
-    assert page.locator(".ut-explorer").text_content() == unbundled
+    explorer.evaluate("(e) => { e.style.width = '1000px'; }")
+    explorer.evaluate(DRAWN)
+    assert explorer.text_content() == unbundled
 
 
 def _source(name: str) -> str:

@@ -70,7 +70,14 @@ def test_watch_waits_for_a_file_to_be_whole(student, tiny):
 
 def test_watch_in_a_terminal(student):
     command = [sys.executable, "-u", "-m", "grader.commands.main", "watch"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=student.home)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=student.home,
+        # as in a shell: where the suite runs in the background, Ctrl-C is ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     try:
         assert process.stdout.readline().startswith(f"Watching {CHAPTER}.")
         student.answers(**HALF)

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -102,6 +103,15 @@ def test_a_file_is_read_as_it_is_now_whatever_else_has_its_name(tmp_path: Path) 
     assert not list(tmp_path.rglob("*.pyc"))
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Let Ctrl-C interrupt Python, also where the suite runs in the background: there it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_import_is_not_interrupted_halfway(tmp_path: Path) -> None:
     text = f"import signal\nsignal.raise_signal(signal.SIGINT)\ndone = True\n{CHECK}"
     path = written(tmp_path, text)
