@@ -116,9 +116,9 @@ def told(seconds):
     signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-4))
     try:
         found = [graded(right)]
+        signal.setitimer(signal.ITIMER_REAL, 0)
     except KeyboardInterrupt:
-        found = ["Interrupted"]  # before it began
-    signal.setitimer(signal.ITIMER_REAL, 0)
+        found = ["Interrupted"]  # before it began, or when it had ended
     found += [graded(right), graded(stub), torch.get_num_threads() == threads]
     return [*found, signal.getsignal(signal.SIGINT) is kept_handler]
 

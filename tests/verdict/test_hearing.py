@@ -150,9 +150,13 @@ def test_the_programs_of_a_submission_are_heard_in_one_process(room):
 def test_what_one_program_does_is_no_other_ones_doing(room):
     room, begun = room
     check_full(graded("ch02_strides", "reshape", room=room))
-    noted = graded("ch02_strides", "transpose_in_place", COPIES_IN_A_THREAD, room).review
-    assert noted == graded("ch02_strides", "transpose_in_place", COPIES_IN_A_THREAD).review
-    assert "ran where the instruments do not see it" in noted
+    noted, alone = (
+        graded("ch02_strides", "transpose_in_place", COPIES_IN_A_THREAD, place).review
+        for place in (room, None)
+    )
+    # what else it says may differ: how much of a thread's memory is seen is chance
+    where = "ran where the instruments do not see it"
+    assert where in noted and noted.split(where)[0] == alone.split(where)[0]
     check_full(graded("ch02_strides", "reshape", room=room))
     assert len(begun) == 2
 
