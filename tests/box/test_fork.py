@@ -18,6 +18,7 @@ from grader.inside.probe import Probe
 from grader.inside.process.budget import Budget
 from grader.inside.process.watch import LOOK_EVERY
 from grader.verdict.interview import Interview
+from tests import ctrl_c
 
 interrupted = []
 
@@ -36,7 +37,7 @@ def test_an_interrupt_while_python_forks_is_raised_afterwards():
     before = set(psutil.Process().children())
     interrupted.append(True)
     try:
-        with pytest.raises(KeyboardInterrupt):
+        with ctrl_c.interrupts(), pytest.raises(KeyboardInterrupt):
             Fork({})
     finally:
         interrupted.clear()

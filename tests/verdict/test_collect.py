@@ -2,7 +2,6 @@
 
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,6 +10,7 @@ import pytest
 from grader.course.course import CourseError
 from grader.verdict.checks import MARKERS, Suite
 from grader.verdict.collect import collect, fixture_options
+from tests import ctrl_c
 from tests.verdict.check_files import written
 
 CHECK = '''
@@ -103,22 +103,14 @@ def test_a_file_is_read_as_it_is_now_whatever_else_has_its_name(tmp_path: Path) 
     assert not list(tmp_path.rglob("*.pyc"))
 
 
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """Let Ctrl-C interrupt Python, also where the suite runs in the background: there it is ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("ctrl_c")
 def test_an_import_is_not_interrupted_halfway(tmp_path: Path) -> None:
     text = f"import signal\nsignal.raise_signal(signal.SIGINT)\ndone = True\n{CHECK}"
     path = written(tmp_path, text)
-    before, modules = signal.getsignal(signal.SIGINT), set(sys.modules)
-    with pytest.raises(KeyboardInterrupt) as interrupt:
-        collect(path, [], [])
+    modules = set(sys.modules)
+    with ctrl_c.interrupts():
+        with pytest.raises(KeyboardInterrupt) as interrupt:
+            collect(path, [], [])
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     last = interrupt.traceback[-1]
     assert last.path != path  # it came when the file was done
-    assert signal.getsignal(signal.SIGINT) is before
     assert set(sys.modules) == modules
