@@ -119,7 +119,7 @@ build: .venv/.ready ## Build notebooks and site pages from solutions/*/*.pct.py
 TOGETHER := pytest -q -p no:nbval -n 3 --dist loadgroup --no-loadscope-reorder -m 'not alone'
 ALONE := pytest -q -p no:nbval -m alone
 
-test: .venv/.ready system ## Check what may have changed: ten minutes on two cores, twenty after a change to all
+test: .venv/.ready system ## Check what may have changed: twelve minutes on two cores, half an hour after a change to all
 	$(call step,'ruff')
 	@ruff check --quiet . && ruff format --check --quiet .
 	$(call step,'mypy --strict')

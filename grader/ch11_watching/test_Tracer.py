@@ -189,7 +189,7 @@ def compare(traced, program, base, pid=0):
 
 
 def on_threads(rows):
-    return {row["name"]: row["thread"] for row in rows if row["thread"] != "main"}
+    return [f"{row['name']} on {row['thread']}" for row in rows if row["thread"] != "main"]
 
 
 def span(name, *inside, wait=1500, last=700, **more):

@@ -113,8 +113,8 @@ def graded(answer):
 
 def told(seconds):
     signal.signal(signal.SIGALRM, lambda *args: signal.raise_signal(signal.SIGINT))
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-4))
-    try:
+    try:  # it may come as soon as it is set, and until it is taken back
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-4))
         found = [graded(right)]
         signal.setitimer(signal.ITIMER_REAL, 0)
     except KeyboardInterrupt:

@@ -21,7 +21,7 @@ from grader.student.progress import PASSED, progress
 from grader.student.tables import chapters_table
 from grader.student.targets import find_targets
 from grader.student.watch import Watcher
-from tests import ROOT
+from tests import ROOT, ctrl_c
 from tests.scale.course import CHAPTER, HALF, RIGHT
 
 COMMENTED = "# mine\n" + RIGHT["double"]
@@ -75,8 +75,7 @@ def test_watch_in_a_terminal(student):
         stdout=subprocess.PIPE,
         text=True,
         cwd=student.home,
-        # as in a shell: where the suite runs in the background, Ctrl-C is ignored
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=ctrl_c.as_in_a_shell,
     )
     try:
         assert process.stdout.readline().startswith(f"Watching {CHAPTER}.")

@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import pexpect
 import psutil
 import pytest
 
+from tests import ctrl_c
 from tests.scale.course import CHAPTER, HALF
 
 PATIENCE = 300
@@ -35,8 +35,7 @@ def terminal(student):
                 dimensions=(40, 100),
                 timeout=PATIENCE,
                 encoding="utf-8",
-                # as in a shell: what runs in the background has Ctrl-C ignored, and so has all that it starts
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                preexec_fn=ctrl_c.as_in_a_shell,
             )
         )
         return opened[-1]

@@ -154,9 +154,12 @@ def test_what_one_program_does_is_no_other_ones_doing(room):
         graded("ch02_strides", "transpose_in_place", COPIES_IN_A_THREAD, place).review
         for place in (room, None)
     )
-    # what else it says may differ: how much of a thread's memory is seen is chance
-    where = "ran where the instruments do not see it"
-    assert where in noted and noted.split(where)[0] == alone.split(where)[0]
+    # the answer counts the bytes of Python's objects, and with a thread these are others each time
+    noted, alone = (
+        one.replace(" Asked again, the code gave another answer.", "") for one in (noted, alone)
+    )
+    assert noted == alone
+    assert "ran where the instruments do not see it" in noted
     check_full(graded("ch02_strides", "reshape", room=room))
     assert len(begun) == 2
 
