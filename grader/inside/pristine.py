@@ -7,7 +7,6 @@ code that tries. This is a claim: it is made beside the code that it is about.
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 
@@ -38,12 +37,13 @@ _WATCHED: Mapping[str, tuple[str, ...]] = {
 _METHODS = ("__torch_function__", "detach", "storage_offset", "stride", "untyped_storage", "view")
 
 _WHOLE = (
-    "grader.inside.instruments.",
+    "grader.inside.instruments",
     "grader.inside.tripwire",
     "grader.inside.witness",
     "grader.inside.pristine",
 )
-"""What these modules say is evidence that stands on them alone, so all that they define is watched."""
+"""What these modules, and those within them, say is evidence that stands on them alone, so all that
+they define is watched."""
 
 
 def snapshot() -> dict[str, object]:
@@ -53,12 +53,19 @@ def snapshot() -> dict[str, object]:
         loaded = importlib.import_module(module)
         found |= {f"{module}.{name}": getattr(loaded, name, None) for name in names}
     found |= {f"torch.Tensor.{name}": getattr(torch.Tensor, name, None) for name in _METHODS}
-    for module, loaded in list(sys.modules.items()):
-        if module.startswith(_WHOLE):
-            found.update(_made_in(loaded))
+    for name in _WHOLE:
+        loaded = importlib.import_module(name)
+        parts = [part for part in vars(loaded).values() if _is_part(part, name)]
+        for module in (loaded, *parts):
+            found.update(_made_in(module))
     found["an active torch function mode"] = torch._C._len_torch_function_stack()
     found["an active torch dispatch mode"] = torch._C._len_torch_dispatch_stack()
     return found
+
+
+def _is_part(value: object, name: str) -> bool:
+    """Say whether this is a module within the one of that name."""
+    return isinstance(value, ModuleType) and value.__name__.startswith(f"{name}.")
 
 
 def _made_in(module: ModuleType) -> Iterator[tuple[str, object]]:

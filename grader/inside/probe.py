@@ -176,6 +176,7 @@ class Student:
 
     def __init__(self, names: dict[str, Any]) -> None:
         self._names = names
+        self._entered: object = None
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._names:
@@ -184,5 +185,7 @@ class Student:
         value = self._names[name]
         if not callable(value):
             raise NotCallable(name, value)
-        entered(value)
+        if value is not self._entered:  # a probe may call it a thousand times
+            entered(value)
+            self._entered = value
         return value

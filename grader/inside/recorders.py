@@ -140,7 +140,7 @@ def _in_class(owner: type, function: Any, note: Note, direct: bool) -> Iterator[
 def of_class(made: Any, note: Note, direct: bool) -> Iterator[Patch]:
     """Yield what notes that a class is instantiated, inherited from, or applied."""
     if not is_mutable(made):
-        stand_in = _StandIn(made, note)
+        stand_in = _StandIn(made, note, direct)
         for module, name in homes(made):
             yield Patch(module, name, stand_in)
         return
@@ -176,14 +176,21 @@ def of_class(made: Any, note: Note, direct: bool) -> Iterator[Patch]:
 class _StandIn:
     """In the place of a class of C's, whose attributes cannot be set."""
 
-    def __init__(self, stands_for: type, note: Note) -> None:
+    def __init__(self, stands_for: type, note: Note, direct: bool) -> None:
         self._stands_for = stands_for
         self._note = note
+        self._counts = written_by_student if direct else from_student
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if from_student(sys._getframe(1)):
+        if self._counts(sys._getframe(1)):
             self._note()
         return self._stands_for(*args, **kwargs)
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
+        """Note that somebody inherits from the class, and let them."""
+        if self._counts(sys._getframe(1)):
+            self._note()
+        return (self._stands_for,)
 
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, self._stands_for)

@@ -13,17 +13,23 @@ from grader.evidence.outcome import Ended
 from grader.evidence.wire.channel import Transport
 from grader.verdict.grading import OpenTransport
 
+WAITING = 4
+"""Processes that wait for who goes on where they stand. Each holds some 40 MB of its own, and few are
+asked more than they were the first time."""
+
 
 class Once:
     """Opens transports that share what was answered to the same questions in the same order.
 
-    A process stays where it stands, for the next who comes that far, until this is closed.
+    The last few processes stay where they stand, for the next who comes that far. In the place of
+    one that is gone another is asked the same, from the beginning.
     """
 
     def __init__(self, open_transport: OpenTransport) -> None:
         self._open = open_transport
         self._replies: dict[bytes, bytes | Ended] = {}
         self._waiting: dict[bytes, Transport] = {}
+        """By what they were asked, who was asked last at the end."""
 
     def __enter__(self) -> Once:
         return self
@@ -53,17 +59,22 @@ class Once:
             if transport is None:
                 transport, asked = self._open(), 0
             for request, key in zip(requests[asked:], keys[asked + 1 :], strict=True):
-                try:
-                    self._replies[key] = (
-                        transport.ask(request, watch) if watch else transport.ask(request)
-                    )
-                except Ended as ended:
-                    self._replies[key] = ended
+                reply = _asked(transport, request, watch)
+                self._replies.setdefault(key, reply)
             self._waiting[keys[-1]] = transport
+            if len(self._waiting) > WAITING:
+                self._waiting.pop(next(iter(self._waiting))).close()
         reply = self._replies[keys[-1]]
         if isinstance(reply, Ended):
             raise reply
         return reply
+
+
+def _asked(transport: Transport, request: bytes, watch: bool) -> bytes | Ended:
+    try:
+        return transport.ask(request, watch) if watch else transport.ask(request)
+    except Ended as ended:
+        return ended
 
 
 class _Asking:

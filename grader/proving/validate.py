@@ -98,6 +98,7 @@ class _Judge:
 
     def problems(self) -> Iterator[Problem]:
         exercise = self._grader.exercise
+        self._grader.know_mistakes(self._seed, self._open)
         checks = f"grader/{self._chapter.id}/test_{exercise.id}.py"
         stub = self.verdict(exercise.stub)
         if stub.outcome is not Outcome.NOT_ATTEMPTED or stub.points:

@@ -297,6 +297,11 @@ class ExerciseGrader:
     def _mistakes(self) -> list[Answer]:
         return [answer for answer in self.answers if answer.role is Role.MISTAKE]
 
+    def know_mistakes(self, seed: int, open_known: OpenTransport) -> None:
+        """Run every known mistake to its end, for who judges many answers: none is run in parts."""
+        for answer in self._mistakes:
+            self._known[answer.name, seed] = self.marks_of(answer, seed, open_known)
+
     def _known_marks(
         self, marks: list[Mark], seed: int, open_known: OpenTransport, clock: Clock | None
     ) -> list[tuple[Answer, list[Mark]]]:

@@ -6,7 +6,7 @@ import hashlib
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.reply import checked_reply
 from grader.evidence.transcript import ENDED, TRANSCRIPT_LIMIT, request_key
 from grader.evidence.wire.channel import Transport
-from grader.evidence.wire.codec import decode, decode_with_storages, encode
+from grader.evidence.wire.codec import decode, decode_with_storages, encode, refers_to_known
 from grader.evidence.wire.tensors import Malformed, facts, storage_from
 from grader.inside.probe import Probe
 from grader.submission.program import Lines, Program, judged_lines
@@ -161,8 +161,10 @@ class Evidence:
             what = _clean(self._reply["refused"])
             raise Mismatch(f"Your code gave {what}, where plain data is needed.")
         self._check_inputs()
+        value = self._reply["value"]
+        known = self._after[1] if refers_to_known(value) else ()
         try:
-            return decode(self._reply["value"], known=self._after[1])
+            return decode(value, known=known)
         except Malformed:
             raise Mismatch("What your code's process sent cannot be read.") from None
 
@@ -193,6 +195,8 @@ class Evidence:
         return inputs, storages
 
     def _check_inputs(self) -> None:
+        if not self._reply["changed"]:
+            return
         for name, value in self.inputs_after.items():
             if name in self.probe.in_place:
                 continue
@@ -240,16 +244,16 @@ def _operators() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question that was answered: the request, the reply, and the seconds until then."""
+    """A question that was answered: the request, the reply, and the seconds until then.
+
+    `key` tells it from others. `claimed` says that a check of what was observed asked its probe.
+    """
 
     request: Mapping[str, Any]
     reply: Mapping[str, Any]
     seconds: float
-
-    @cached_property
-    def key(self) -> str:
-        """What tells the question from others."""
-        return request_key(encode(dict(self.request)))
+    key: str
+    claimed: bool = False
 
 
 def load_request(
@@ -285,7 +289,8 @@ class Interview:
         self.printed = False
         self.stopped: dict[str, Raised] = {}
         self.replies: dict[str, bytes] = {}
-        self.asked: list[Asked] = []
+        self._asked: list[Asked] = []
+        self._claims: set[str] = set()
 
     def load(self, program: Program, judged: Sequence[Lines] | None = None) -> None:
         """Run the program's parts. What stops a part is remembered, not raised.
@@ -294,10 +299,20 @@ class Interview:
             here: for text that nobody made to be slow to read.
         """
         lines = judged_lines(program) if judged is None else judged
-        reply = self._exchange(load_request(program, lines, self._off_limits))
+        _, reply = self._exchange(load_request(program, lines, self._off_limits))
         self.stopped = {
             str(label): Raised.from_data(data) for label, data in reply["stopped"].items()
         }
+
+    @property
+    def asked(self) -> list[Asked]:
+        """The questions that were answered, in their order."""
+        return [replace(one, claimed=one.request["probe"] in self._claims) for one in self._asked]
+
+    def claim(self, probe: Probe, inputs: Mapping[str, Any]) -> Evidence:
+        """Return what `ask` does, to a check of what was observed."""
+        self._claims.add(probe.name)
+        return self.ask(probe, inputs)
 
     def ask(self, probe: Probe, inputs: Mapping[str, Any]) -> Evidence:
         """Return the evidence of `probe` on `inputs`, asked once. Raises `Ended`."""
@@ -312,8 +327,8 @@ class Interview:
                 "seed": self._seed,
             }
             start = time.monotonic()
-            reply = self._exchange(request)
-            self.asked.append(Asked(request, reply, time.monotonic() - start))
+            name, reply = self._exchange(request)
+            self._asked.append(Asked(request, reply, time.monotonic() - start, name))
             # what is told to a person are our own words, not the sender's
             tripped = [rule for n, rule in enumerate(self._off_limits) if n in reply["tripped"]]
             self.tripped += [rule for rule in tripped if rule not in self.tripped]
@@ -340,14 +355,15 @@ class Interview:
 
     def run_plain(self, source: str) -> Raised | None:
         """Run a test cell of plain asserts; return what it raised."""
-        reply = self._exchange({"do": "plain", "source": source})
+        _, reply = self._exchange({"do": "plain", "source": source})
         return None if reply["raised"] is None else Raised.from_data(reply["raised"])
 
     def close(self) -> None:
         """End the process."""
         self._transport.close()
 
-    def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _exchange(self, request: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return the key of a request and the reply to it. Raises `Ended`."""
         if self.ended is not None:
             raise self.ended
         message = encode(request)
@@ -355,7 +371,7 @@ class Interview:
         try:
             reply = self._transport.ask(message)
             self._keep(key, reply)
-            return checked_reply(decode(reply), request["do"])
+            return key, checked_reply(decode(reply), request["do"])
         except Ended as ended:
             self.ended = ended
         except Malformed:

@@ -96,7 +96,7 @@ for dtype in [torch.float32, torch.float16, torch.bfloat16]:
 # teaches: >-
 #   what the three fields of a float mean, and the three cases that the exponent tells apart.
 # leaves out: formats without infinities, such as float8_e4m3fn.
-# off limits: [torch.Tensor.view, torch.Tensor.set_, torch.Tensor.numpy, torch.Tensor.__array__, torch.HalfTensor, torch.frombuffer, "import:struct", "import:array", "import:pickle", "import:marshal", "import:numpy", "import:ctypes"]
+# off limits: [torch.Tensor.view, torch.Tensor.set_, torch.Tensor.numpy, torch.Tensor.__array__, torch.HalfTensor, torch.frombuffer, "direct:builtins.memoryview", "import:struct", "import:array", "import:pickle", "import:marshal", "import:numpy", "import:ctypes"]
 # forbids: "whatever reads bits as a number for you"
 
 # %% [markdown]

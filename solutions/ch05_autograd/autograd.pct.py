@@ -1984,7 +1984,7 @@ for name, options in [
 #   what `backward` is: an order of the nodes in which each has all it needs, and a sum wherever roads
 #   meet.
 # leaves out: custom Functions, hooks, `create_graph`, and threads.
-# off limits: [torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad, torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward, torch.autograd.Variable._execution_engine.run_backward]
+# off limits: [torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad, torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward, torch.autograd.Variable._execution_engine.run_backward, torch._C._ImperativeEngine]
 # forbids: "PyTorch's own engine"
 
 # %% [markdown]

@@ -1162,7 +1162,7 @@ grade("accumulate")
 #   why DDP must know before `backward` which gradients will not come, how it finds out from the graph,
 #   and why "unused here" and "unused anywhere" are two different things.
 # leaves out: graphs that never change, for which `static_graph=True` spares the search.
-# off limits: [torch.nn.parallel.DistributedDataParallel, torch.Tensor.backward, torch.autograd.backward, torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward, torch.autograd.Variable._execution_engine.run_backward]
+# off limits: [torch.nn.parallel.DistributedDataParallel, torch.Tensor.backward, torch.autograd.backward, torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward, torch.autograd.Variable._execution_engine.run_backward, torch._C._ImperativeEngine]
 # forbids: "DDP, and running backward"
 
 # %% [markdown]
