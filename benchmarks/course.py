@@ -155,10 +155,15 @@ class Processor:
         if self._folder is not None:
             (self._folder / "cgroup.procs").write_text(str(os.getpid()))
 
+    def leave(self) -> None:
+        """Count this process no longer."""
+        if self._folder is not None:
+            (self._folder.parent / "cgroup.procs").write_text(str(os.getpid()))
+
     def close(self) -> None:
         """Leave the group and remove it."""
         if self._folder is not None:
-            (self._folder.parent / "cgroup.procs").write_text(str(os.getpid()))
+            self.leave()
             with suppress(OSError):  # a straggler is in it; an empty group costs nothing
                 self._folder.rmdir()
 

@@ -176,7 +176,6 @@ class Student:
 
     def __init__(self, names: dict[str, Any]) -> None:
         self._names = names
-        self._entered: object = None
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._names:
@@ -185,7 +184,5 @@ class Student:
         value = self._names[name]
         if not callable(value):
             raise NotCallable(name, value)
-        if value is not self._entered:  # a probe may call it a thousand times
-            entered(value)
-            self._entered = value
+        entered(value)
         return value

@@ -13,23 +13,20 @@ from grader.evidence.outcome import Ended
 from grader.evidence.wire.channel import Transport
 from grader.verdict.grading import OpenTransport
 
-WAITING = 4
-"""Processes that wait for who goes on where they stand. Each holds some 40 MB of its own, and few are
-asked more than they were the first time."""
-
 
 class Once:
     """Opens transports that share what was answered to the same questions in the same order.
 
-    The last few processes stay where they stand, for the next who comes that far. In the place of
-    one that is gone another is asked the same, from the beginning.
+    The process that was asked last stays where it stands, for who goes on there: each holds some
+    40 MB of its own. Who goes on elsewhere has another one, which is asked all from the beginning.
     """
 
     def __init__(self, open_transport: OpenTransport) -> None:
         self._open = open_transport
         self._replies: dict[bytes, bytes | Ended] = {}
-        self._waiting: dict[bytes, Transport] = {}
-        """By what they were asked, who was asked last at the end."""
+        self._last: Transport | None = None
+        self._asked = b""
+        """What the last process was asked: the key of it."""
 
     def __enter__(self) -> Once:
         return self
@@ -40,8 +37,8 @@ class Once:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for transport in self._waiting.values():
-            transport.close()
+        if self._last is not None:
+            self._last.close()
 
     def open(self) -> Transport:
         """Return a transport to a process that was asked nothing yet."""
@@ -54,16 +51,15 @@ class Once:
         first request on, or never.
         """
         if keys[-1] not in self._replies:
-            transport = self._waiting.pop(keys[-2], None)
-            asked = len(requests) - 1
-            if transport is None:
-                transport, asked = self._open(), 0
+            transport, asked = self._last, len(requests) - 1
+            if transport is None or self._asked != keys[-2]:
+                if transport is not None:
+                    transport.close()
+                transport = self._last = self._open()
+                asked = 0
             for request, key in zip(requests[asked:], keys[asked + 1 :], strict=True):
-                reply = _asked(transport, request, watch)
-                self._replies.setdefault(key, reply)
-            self._waiting[keys[-1]] = transport
-            if len(self._waiting) > WAITING:
-                self._waiting.pop(next(iter(self._waiting))).close()
+                self._replies.setdefault(key, _asked(transport, request, watch))
+            self._asked = keys[-1]
         reply = self._replies[keys[-1]]
         if isinstance(reply, Ended):
             raise reply

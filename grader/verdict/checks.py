@@ -143,7 +143,6 @@ class Suite:
         goes over them fails.
         """
         outside = self._outside(lambda probe, inputs: interview.ask(probe, inputs), seed)
-        claims = self._outside(lambda probe, inputs: interview.claim(probe, inputs), seed)
         known = self._outside(lambda probe, inputs: interview.answered(probe, inputs), seed)
         runs: list[CheckRun] = []
         judging = Judging(limits) if limits else None
@@ -157,13 +156,7 @@ class Suite:
                 # in a context of its own, which is gone with what was set in it
                 record = Record()
                 error = copy_context().run(
-                    _recorded,
-                    record,
-                    self._file,
-                    case,
-                    claims if check.claimed else outside,
-                    on_error,
-                    judging,
+                    _recorded, record, self._file, case, outside, on_error, judging
                 )
                 whole = Record(looks_on=True)
                 if error is None or isinstance(error, Ended | OverLimit):

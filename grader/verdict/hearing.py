@@ -30,15 +30,11 @@ from grader.evidence.wire.codec import decode, encode
 from grader.evidence.wire.tensors import Malformed
 from grader.verdict.interview import Asked
 
-SECONDS = 0.003
-"""Of each probe the quickest question is put again, and any others that took this long together.
+SECONDS = 0.005
+"""Of each probe the quickest question is put again, and any others that took this long together."""
 
-A probe whose quickest one took longer than this is asked by chance, half of those that took twice as
-long: under the trace it would take ten times that. But for sure, if a check of what was observed
-asks it, or where a program was asked nothing else."""
-
-OTHERS = 6
-"""Most of these others: replies that somebody kept take no time at all."""
+LEAST = 0.0005
+"""What a question takes at least. To one that a proof has asked before, the reply is there at once."""
 
 
 @dataclass
@@ -192,22 +188,17 @@ def _gist(reply: Mapping[str, Any]) -> tuple[bytes | None, str | None]:
 def _chosen(asked: Sequence[Asked], seed: int) -> list[Asked]:
     """Return the questions to put again, in their order."""
 
-    def draw(one: Asked) -> float:
-        digest = hashlib.sha256(f"hearing/{seed}/{one.key}".encode()).digest()
-        return int.from_bytes(digest[:8], "big") / 2**64
+    def draw(one: Asked) -> str:
+        return hashlib.sha256(f"hearing/{seed}/{one.key}".encode()).hexdigest()
 
-    quickest: dict[str, Asked] = {}
+    chosen: dict[str, Asked] = {}
     for one in sorted(asked, key=lambda one: one.seconds):
-        quickest.setdefault(one.request["probe"], one)
-    found = [
-        one
-        for number, one in enumerate(quickest.values())
-        if number == 0 or one.claimed or one.seconds * draw(one) <= SECONDS
-    ]
-    left, most = SECONDS, len(found) + OTHERS
+        chosen.setdefault(one.request["probe"], one)
+    left, found = SECONDS, list(chosen.values())
     for one in sorted(asked, key=draw):
-        if one.seconds <= left and len(found) < most and one not in found:
-            left -= one.seconds
+        seconds = max(one.seconds, LEAST)
+        if seconds <= left and one not in found:
+            left -= seconds
             found.append(one)
     return [one for one in asked if one in found]
 

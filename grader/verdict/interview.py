@@ -6,7 +6,7 @@ import hashlib
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.reply import checked_reply
 from grader.evidence.transcript import ENDED, TRANSCRIPT_LIMIT, request_key
 from grader.evidence.wire.channel import Transport
-from grader.evidence.wire.codec import decode, decode_with_storages, encode, refers_to_known
+from grader.evidence.wire.codec import decode, decode_with_storages, encode
 from grader.evidence.wire.tensors import Malformed, facts, storage_from
 from grader.inside.probe import Probe
 from grader.submission.program import Lines, Program, judged_lines
@@ -161,10 +161,8 @@ class Evidence:
             what = _clean(self._reply["refused"])
             raise Mismatch(f"Your code gave {what}, where plain data is needed.")
         self._check_inputs()
-        value = self._reply["value"]
-        known = self._after[1] if refers_to_known(value) else ()
         try:
-            return decode(value, known=known)
+            return decode(self._reply["value"], known=self._after[1])
         except Malformed:
             raise Mismatch("What your code's process sent cannot be read.") from None
 
@@ -246,14 +244,13 @@ def _operators() -> frozenset[str]:
 class Asked:
     """A question that was answered: the request, the reply, and the seconds until then.
 
-    `key` tells it from others. `claimed` says that a check of what was observed asked its probe.
+    `key` tells it from others.
     """
 
     request: Mapping[str, Any]
     reply: Mapping[str, Any]
     seconds: float
     key: str
-    claimed: bool = False
 
 
 def load_request(
@@ -289,8 +286,7 @@ class Interview:
         self.printed = False
         self.stopped: dict[str, Raised] = {}
         self.replies: dict[str, bytes] = {}
-        self._asked: list[Asked] = []
-        self._claims: set[str] = set()
+        self.asked: list[Asked] = []
 
     def load(self, program: Program, judged: Sequence[Lines] | None = None) -> None:
         """Run the program's parts. What stops a part is remembered, not raised.
@@ -303,16 +299,6 @@ class Interview:
         self.stopped = {
             str(label): Raised.from_data(data) for label, data in reply["stopped"].items()
         }
-
-    @property
-    def asked(self) -> list[Asked]:
-        """The questions that were answered, in their order."""
-        return [replace(one, claimed=one.request["probe"] in self._claims) for one in self._asked]
-
-    def claim(self, probe: Probe, inputs: Mapping[str, Any]) -> Evidence:
-        """Return what `ask` does, to a check of what was observed."""
-        self._claims.add(probe.name)
-        return self.ask(probe, inputs)
 
     def ask(self, probe: Probe, inputs: Mapping[str, Any]) -> Evidence:
         """Return the evidence of `probe` on `inputs`, asked once. Raises `Ended`."""
@@ -328,7 +314,7 @@ class Interview:
             }
             start = time.monotonic()
             name, reply = self._exchange(request)
-            self._asked.append(Asked(request, reply, time.monotonic() - start, name))
+            self.asked.append(Asked(request, reply, time.monotonic() - start, name))
             # what is told to a person are our own words, not the sender's
             tripped = [rule for n, rule in enumerate(self._off_limits) if n in reply["tripped"]]
             self.tripped += [rule for rule in tripped if rule not in self.tripped]

@@ -1,10 +1,11 @@
 """What is off limits is noted by whatever name it is called, and what libraries do by themselves is not."""
 
+import base64
 import importlib
 import random
 import sys
 import threading
-from types import ModuleType
+import types
 
 import pytest
 import torch
@@ -121,6 +122,11 @@ CALLS = {
         lambda: getattr(torch, "fin" + "fo"),
         lambda found: found(torch.float32),
     ),
+    "an heir of a class of C's": (
+        "torch._C._ImperativeEngine",
+        lambda: getattr(torch._C, "_Imperative" + "Engine"),
+        lambda found: types.new_class("Heir", (found,)),
+    ),
     "a function of autograd's": (
         "torch.utils.checkpoint.CheckpointFunction",
         lambda: torch.utils.checkpoint.CheckpointFunction,
@@ -187,6 +193,7 @@ def test_one_overload_of_an_operator():
         ("torch.nn.Module", lambda: issubclass(torch.nn.Linear, torch.nn.Module), "function"),
         ("torch.channels_last", lambda: torch.ones(1, 2, 3, 3).contiguous(), "function"),
         ("torch.nn.Module.__call__", lambda: torch.nn.Sequential(LINEAR).forward(X), "direct"),
+        ("builtins.memoryview", lambda: base64.encodebytes(b"1"), "direct"),
         ("view.dtype", lambda: X.view(2, 1), "aten"),
     ],
 )
@@ -196,6 +203,7 @@ def test_does_not_trip(rule, call, kind):
 
 def test_what_only_the_answers_own_text_must_not_call():
     assert tripped("torch.nn.Module.__call__", lambda: LINEAR(X), "direct")
+    assert tripped("builtins.memoryview", lambda: memoryview(b"1"), "direct")
 
 
 @pytest.mark.parametrize("rule", ["torch.nn.Module.state_dict", "torch.nn.Linear", "torch.save"])
@@ -255,7 +263,7 @@ def test_dynamo_traces_through_a_recorder():
 
 def test_a_module_that_took_another_s_name_is_a_home(monkeypatch):
     def named():
-        module = ModuleType("taken")
+        module = types.ModuleType("taken")
         module.add = torch.add
         monkeypatch.setitem(sys.modules, "taken", module)
         look_around()

@@ -13,7 +13,7 @@ from grader.course.rules import parse_rule
 from grader.evidence.record import Seen
 from grader.evidence.replay import Replay
 from grader.verdict.grading import ExerciseGrader
-from grader.verdict.hearing import OTHERS, SECONDS, Opening, Room, _chosen, broken_in
+from grader.verdict.hearing import LEAST, SECONDS, Opening, Room, _chosen, broken_in
 from grader.verdict.interview import Asked
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a second witness needs Linux")
@@ -206,29 +206,19 @@ def test_a_rule_holds_for_both_witnesses_alike(rule, call, broken):
     assert broken_in(call, [parse_rule(rule)]) == ([parse_rule(rule)] if broken else [])
 
 
-def asked(probe, number, seconds, claimed=False):
+def asked(probe, number, seconds):
     request = {"probe": probe, "inputs": bytes([number])}
-    return Asked(request, {}, seconds, f"{probe}{number}", claimed)
+    return Asked(request, {}, seconds, f"{probe}{number}")
 
 
 def test_each_probe_is_put_again_by_its_quickest_question():
-    slow, quick = asked("a", 1, 2 * SECONDS), asked("a", 2, SECONDS / 2)
-    other = asked("b", 3, SECONDS)
+    slow, quick, other = asked("a", 1, 9.0), asked("a", 2, 8.0), asked("b", 3, 1.0)
     assert _chosen([slow, quick, other], 0) == [quick, other]
-
-
-def test_a_probe_that_takes_long_is_put_again_by_chance():
-    quick, slow = asked("a", 1, SECONDS), asked("b", 2, 2 * SECONDS)
-    times = sum(slow in _chosen([quick, slow], seed) for seed in range(100))
-    assert 30 < times < 70
-    claimed = asked("b", 2, 2 * SECONDS, claimed=True)
-    assert all(_chosen([quick, claimed], seed) == [quick, claimed] for seed in range(20))
-    assert _chosen([slow], 0) == [slow]  # a program is heard in any case
 
 
 def test_few_questions_are_put_again_where_they_take_no_time():
     questions = [asked("a", number, 0.0) for number in range(50)]
-    assert len(_chosen(questions, 0)) == 1 + OTHERS
+    assert 1 < len(_chosen(questions, 0)) <= 1 + SECONDS / LEAST
 
 
 def test_which_other_questions_are_put_again_depends_on_the_seed():

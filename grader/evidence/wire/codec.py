@@ -89,11 +89,6 @@ def decode(data: bytes, known: Sequence[torch.UntypedStorage] = ()) -> Any:
     return decode_with_storages(data, known)[0]
 
 
-def refers_to_known(data: object) -> bool:
-    """Say whether a message that `encode` wrote may name storages which its reader has."""
-    return isinstance(data, bytes) and b'{"known":' in data
-
-
 def decode_with_storages(
     data: bytes, known: Sequence[torch.UntypedStorage] = ()
 ) -> tuple[Any, list[torch.UntypedStorage]]:
