@@ -292,7 +292,9 @@ def prove(
     stale: Annotated[
         bool, typer.Option("--stale", help="Prove only what the ledger does not vouch for.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=1, help="Seed of the inputs.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the inputs; 0 is that of notebooks.")
+    ] = 0,
     jobs: Annotated[int, typer.Option(help="How many exercises at a time.")] = os.cpu_count() or 1,
 ) -> None:
     """Prove the graders: every known answer, every mutant of every reference, every output.

@@ -83,4 +83,4 @@ def describe_rule(rule: Rule) -> str:
         case RuleKind.ALLOWED:
             return f"any operator but {rule.name}" if rule.name else "any operator"
         case RuleKind.FUNCTION | RuleKind.DIRECT:
-            return f"`{rule.name}`"
+            return f"`{rule.name.removeprefix('builtins.')}`"

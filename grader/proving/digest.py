@@ -26,12 +26,10 @@ from grader.verdict.probe_versions import asked_probes, probe_names, probe_versi
 JUDGES = ("proving/validate.py", "proving/trial.py", "inside/instruments/*.py")
 """Where a proof begins, and what probes measure with. All that these import, and so on, judges."""
 
-UNHEARD = tuple(
-    f"verdict/{name}.py" for name in ("relations", "hearing", "known", "torch_internals")
-)
-"""What they import and no proof hears: relations, which are said beside a verdict; the second hearing,
-which asks a person to look; what notebooks keep of known mistakes, for another seed than a proof's; the
-list of torch's insides, by which a verdict warns of another torch."""
+UNHEARD = tuple(f"verdict/{name}.py" for name in ("relations", "known", "torch_internals"))
+"""What they import and no proof hears: relations, which are said beside a verdict; what notebooks keep of
+known mistakes, which a proof runs itself; the list of torch's insides, by which a verdict warns of
+another torch."""
 
 
 def python_version() -> str:

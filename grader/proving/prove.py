@@ -5,13 +5,12 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from functools import cache
 
 from grader.box.fork import Fork
 from grader.building.graders import ready_probes
-from grader.course.answers import Role
 from grader.course.course import Chapter, Exercise
 from grader.inside.process import pages
 from grader.inside.process.budget import Budget, changed
@@ -80,16 +79,15 @@ class _Provers:
 
 
 def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Proof, Trial, Known]:
-    _settle(chapter)
-    return (
-        prove(chapter, exercise, seed),
-        try_exercise(chapter, exercise, seed),
-        known_marks(chapter, exercise),
-    )
+    settle(chapter)
+    proof = prove(chapter, exercise, seed)
+    trial = try_exercise(chapter, exercise, seed)
+    marks = proof.marks if seed == PRACTICE_SEED else None
+    return proof, trial, known_marks(chapter, exercise, marks)
 
 
 @cache
-def _settle(chapter: Chapter) -> None:
+def settle(chapter: Chapter) -> None:
     """Make forks of this process cheap, with all that a chapter's probes need in it: it forks all the time."""
     ready_probes(chapter)
     gc.collect()
@@ -97,17 +95,20 @@ def _settle(chapter: Chapter) -> None:
     pages.gather()
 
 
-def known_marks(chapter: Chapter, exercise: Exercise) -> Known:
-    """Return what an exercise's known mistakes do in a notebook, for `write_known`."""
+def known_marks(
+    chapter: Chapter, exercise: Exercise, marks: Mapping[str, Sequence[Mark]] | None = None
+) -> Known:
+    """Return what an exercise's known mistakes do in a notebook, for `write_known`.
+
+    `marks` are those of a proof with a notebook's seed, by the mistakes' names; else they are made.
+    """
     probes = ready_probes(chapter)
     grader = ExerciseGrader(chapter, exercise, probes)
-    budget = changed(Budget(), exercise.budget)
+    if marks is None:
+        budget = changed(Budget(), exercise.budget)
+        marks = grader.know_mistakes(PRACTICE_SEED, lambda: Fork(probes, budget))
     keys = grader.mistake_keys()
-    return {
-        keys[answer.name]: grader.marks_of(answer, PRACTICE_SEED, lambda: Fork(probes, budget))
-        for answer in grader.answers
-        if answer.role is Role.MISTAKE
-    }
+    return {keys[name]: list(known) for name, known in marks.items()}
 
 
 def run_notebooks(chapters: Sequence[Chapter], jobs: int) -> Iterator[tuple[Chapter, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 import tomllib
 from dataclasses import dataclass, replace
@@ -21,8 +22,11 @@ from grader.verdict.verdict import says
 LEAST_SECONDS = 5.0
 """However fast the reference is, each reply about a mutant is waited for as long."""
 
+LEAST_CPU_SECONDS = 1.0
+"""However fast the reference is, a mutant may use as much of a processor."""
+
 TIMES_REFERENCE = 5.0
-"""A reply that takes longer than so many times what the whole reference took just now never comes.
+"""What takes longer than so many times what the whole reference took just now never ends.
 
 No number of seconds alone: then a mutant counts as killed that a busy machine has only slowed down.
 """
@@ -60,10 +64,15 @@ def try_exercise(
     grader = ExerciseGrader(chapter, exercise, probes)
     source = next(c.source for c in read_reference(chapter) if c.label == exercise.id)
     whole = changed(Budget(), exercise.budget)
-    start = time.monotonic()
+    start, used = time.monotonic(), _cpu_of_children()
     _tried(grader, source, seed, lambda: Fork(probes, whole))
-    patience = max(LEAST_SECONDS, TIMES_REFERENCE * (time.monotonic() - start))
-    budget = replace(whole, wall_seconds=min(whole.wall_seconds, patience))
+    wall = max(LEAST_SECONDS, TIMES_REFERENCE * (time.monotonic() - start))
+    cpu = max(LEAST_CPU_SECONDS, TIMES_REFERENCE * (_cpu_of_children() - used))
+    budget = replace(
+        whole,
+        wall_seconds=min(whole.wall_seconds, wall),
+        cpu_seconds=min(whole.cpu_seconds, cpu),
+    )
     all_mutants = mutants(source)
     made = all_mutants[first % every :: every]
     excused = equivalents(chapter).get(exercise.id, {})
@@ -88,6 +97,12 @@ def try_exercise(
         tuple(id for id in excused if id not in ids),
         tuple(broken),
     )
+
+
+def _cpu_of_children() -> float:
+    """Return the processor time of children that have ended, and of theirs."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
 
 
 def _tried(

@@ -5,7 +5,7 @@ What is missing or wrong is said with the file, or the command, that mends it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import nbformat
@@ -21,6 +21,7 @@ from grader.inside.process.budget import Budget, changed
 from grader.proving.firing import CALLS, silent
 from grader.proving.once import Once
 from grader.verdict.grading import ExerciseGrader, OpenTransport
+from grader.verdict.marks import Mark
 from grader.verdict.verdict import Verdict
 
 HINTS = 3
@@ -53,13 +54,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class Proof:
-    """What was found of one exercise."""
+    """What was found of one exercise. `marks` are those of its known mistakes, by their names."""
 
     exercise: Exercise
     checks: int
     mistakes: int
     alternates: int
     problems: tuple[Problem, ...]
+    marks: Mapping[str, Sequence[Mark]]
 
 
 def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
@@ -68,6 +70,7 @@ def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
     grader = ExerciseGrader(chapter, exercise, probes)
     budget = changed(Budget(), exercise.budget)
     with Once(lambda: Fork(probes, budget)) as once:
+        marks = grader.know_mistakes(seed, once.open)
         judged = _Judge(chapter, grader, once.open, seed)
         problems = [*_parts(chapter, exercise, grader), *_rules(chapter, exercise)]
         problems += judged.problems()
@@ -78,6 +81,7 @@ def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
         roles.count(Role.MISTAKE),
         roles.count(Role.ALTERNATE),
         tuple(problems),
+        marks,
     )
 
 
@@ -92,13 +96,12 @@ class _Judge:
         self._open = open_transport
         self._seed = seed
 
-    def verdict(self, source: str) -> Verdict:
+    def verdict(self, source: str, *, again: bool = False) -> Verdict:
         attempt = self._grader.attempt_with(source)
-        return self._grader.grade(attempt, self._open, self._seed, self._open)
+        return self._grader.grade(attempt, self._open, self._seed, self._open, again=again)
 
     def problems(self) -> Iterator[Problem]:
         exercise = self._grader.exercise
-        self._grader.know_mistakes(self._seed, self._open)
         checks = f"grader/{self._chapter.id}/test_{exercise.id}.py"
         stub = self.verdict(exercise.stub)
         if stub.outcome is not Outcome.NOT_ATTEMPTED or stub.points:
@@ -106,7 +109,7 @@ class _Judge:
         reference = next(
             cell.source for cell in read_reference(self._chapter) if cell.label == exercise.id
         )
-        yield from self._full("reference", self.verdict(reference))
+        yield from self._right("reference", reference)
         for answer in self._grader.answers:
             yield from self._known(answer)
         for name, body in TRIVIAL.items():
@@ -123,10 +126,11 @@ class _Judge:
         exercise = self._grader.exercise.id
         answers = f"grader/{self._chapter.id}/answers/{exercise}.md"
         where = f"{exercise}, {answer.role.value} {answer.name}"
-        verdict = self.verdict(answer.source)
         if answer.role is Role.ALTERNATE:
-            yield from self._full(f"alternate {answer.name}", verdict)
-        elif answer.role is Role.BLOCKED:
+            yield from self._right(f"alternate {answer.name}", answer.source)
+            return
+        verdict = self.verdict(answer.source)
+        if answer.role is Role.BLOCKED:
             if verdict.outcome is not Outcome.BLOCKED or verdict.points:
                 yield Problem(
                     where, f"is {verdict.outcome}", "add what it uses to `off limits` in its card"
@@ -141,14 +145,23 @@ class _Judge:
                 f"make the checks tell them apart, or merge them, in {answers}",
             )
 
-    def _full(self, name: str, verdict: Verdict) -> Iterator[Problem]:
-        if verdict.outcome is Outcome.PASSED and verdict.points == verdict.max_points:
-            return
-        yield Problem(
-            f"{self._grader.exercise.id}, {name}",
-            f"is {verdict.outcome}, {verdict.points:g} of {verdict.max_points:g}.{_first_failure(verdict)}",
-            "correct the answer, or the check if the answer is right",
-        )
+    def _right(self, name: str, source: str) -> Iterator[Problem]:
+        """Full marks, and no reason for a person to look: nothing else is right about a right answer."""
+        where = f"{self._grader.exercise.id}, {name}"
+        verdict = self.verdict(source, again=True)
+        if verdict.outcome is not Outcome.PASSED or verdict.points != verdict.max_points:
+            points = f"{verdict.points:g} of {verdict.max_points:g}"
+            yield Problem(
+                where,
+                f"is {verdict.outcome}, {points}.{_first_failure(verdict)}",
+                "correct the answer, or the check if the answer is right",
+            )
+        elif verdict.review:
+            yield Problem(
+                where,
+                f"is put before a person: {verdict.review}",
+                "correct the answer, or what is watched if the answer is right",
+            )
 
 
 def _first_failure(verdict: Verdict) -> str:

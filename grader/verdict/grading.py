@@ -133,13 +133,16 @@ class ExerciseGrader:
         seed: int,
         open_known: OpenTransport,
         clock: Clock | None = None,
+        *,
+        again: bool = True,
     ) -> Verdict:
         """Return the verdict on an attempt.
 
         `open_transport` starts the process for the student's code, `open_known` those for the
-        exercise's known mistakes; `clock` ends the search among them.
+        exercise's known mistakes; `clock` ends the search among them. Without `again` there is no
+        second hearing: it adds reasons for a person to look, and no points.
         """
-        return self.interview(attempt, open_transport, seed, open_known, clock)[0]
+        return self.interview(attempt, open_transport, seed, open_known, clock, again=again)[0]
 
     def interview(
         self,
@@ -148,10 +151,14 @@ class ExerciseGrader:
         seed: int,
         open_known: OpenTransport,
         clock: Clock | None = None,
+        *,
+        again: bool = True,
     ) -> tuple[Verdict, dict[str, bytes]]:
         """Return the verdict on an attempt and the replies it rests on, by probe and inputs."""
         read = attempt.read_for(self.exercise)
-        verdict, replies = self._interview(attempt, read, open_transport, seed, open_known, clock)
+        verdict, replies = self._interview(
+            attempt, read, open_transport, seed, open_known, clock, again
+        )
         return self._with_reasons_to_look(verdict, read), replies
 
     def _interview(
@@ -162,6 +169,7 @@ class ExerciseGrader:
         seed: int,
         open_known: OpenTransport,
         clock: Clock | None,
+        again: bool,
     ) -> tuple[Verdict, dict[str, bytes]]:
         exercise = self.exercise
         if read.trouble:
@@ -185,7 +193,8 @@ class ExerciseGrader:
         verdict = self._judge(runs, interview)
         if verdict.checks and verdict.outcome is not Outcome.PASSED:
             verdict = self._explained(verdict, runs, seed, open_known, clock)
-        if attempt.loaded or not verdict.points or verdict.review or not self._has_claims:
+        again = again and not attempt.loaded and self._has_claims
+        if not again or not verdict.points or verdict.review:
             return verdict, interview.replies
         load = load_request(attempt.program, read.judged, exercise.off_limits)
         heard = hear_again(load, interview.asked, open_transport, exercise.off_limits, seed)
@@ -252,7 +261,9 @@ class ExerciseGrader:
         """Return the verdict with the diagnosis, where a known mistake fails alike, and the relation."""
         verdict = replace(verdict, relation=_relation(runs))
         marks = [mark_of(run) for run in runs]
-        found = self._prepared_diagnosis(marks) if seed == PRACTICE_SEED else None
+        found = None
+        if seed == PRACTICE_SEED and not self._knows_mistakes(seed):
+            found = self._prepared_diagnosis(marks)
         if found is None:
             found = diagnose(marks, self._known_marks(marks, seed, open_known, clock))
         if found is None:
@@ -297,10 +308,17 @@ class ExerciseGrader:
     def _mistakes(self) -> list[Answer]:
         return [answer for answer in self.answers if answer.role is Role.MISTAKE]
 
-    def know_mistakes(self, seed: int, open_known: OpenTransport) -> None:
-        """Run every known mistake to its end, for who judges many answers: none is run in parts."""
-        for answer in self._mistakes:
-            self._known[answer.name, seed] = self.marks_of(answer, seed, open_known)
+    def know_mistakes(self, seed: int, open_known: OpenTransport) -> dict[str, list[Mark]]:
+        """Run every known mistake to its end, and return its marks by its name.
+
+        For who judges many answers, so that none is run in parts, and who writes the marks down.
+        """
+        marks = {answer.name: self.marks_of(answer, seed, open_known) for answer in self._mistakes}
+        self._known |= {(name, seed): known for name, known in marks.items()}
+        return marks
+
+    def _knows_mistakes(self, seed: int) -> bool:
+        return all((answer.name, seed) in self._known for answer in self._mistakes)
 
     def _known_marks(
         self, marks: list[Mark], seed: int, open_known: OpenTransport, clock: Clock | None

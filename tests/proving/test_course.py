@@ -19,6 +19,7 @@ from grader.course.course import Course
 from grader.proving.digest import notebook_digest
 from grader.proving.ledger import State, read_ledger, read_notebook_digest, state_of, turn
 from grader.proving.notebooks import run_again
+from grader.proving.prove import settle
 from grader.proving.trial import equivalents, try_exercise
 from grader.proving.validate import orphans, pacing, prove
 from grader.verdict.known import marks_digest
@@ -59,13 +60,18 @@ TASKS = 12
 
 @pytest.fixture(scope="module")
 def elsewhere() -> Iterator[Callable[..., Any]]:
-    """Call a function in a young process: what forks all the time must be small.
+    """Call a function of a chapter in a young process: what forks all the time must be small.
 
     A fork's cost grows with the memory of the process, and this one's grows with each test it ran.
     """
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=TASKS) as pool:
-        yield lambda function, *args, **kwargs: pool.submit(function, *args, **kwargs).result()
+        yield lambda *args, **kwargs: pool.submit(_settled, *args, **kwargs).result()
+
+
+def _settled(function, chapter, *args, **kwargs):
+    settle(chapter)
+    return function(chapter, *args, **kwargs)
 
 
 @cache
