@@ -120,12 +120,10 @@ TOGETHER := pytest -q -p no:nbval -n 3 --dist loadgroup --no-loadscope-reorder -
 ALONE := pytest -q -p no:nbval -m alone
 
 test: .venv/.ready system ## Check what may have changed: twelve minutes on two cores, half an hour after a change to all
-	$(call step,'ruff')
+	$(call step,'ruff and mypy --strict; notebooks and pages are those of their sources')
 	@ruff check --quiet . && ruff format --check --quiet .
-	$(call step,'mypy --strict')
-	@mypy
-	$(call step,'Notebooks and pages are those of their sources')
-	@undertorch build --check
+	@mypy > build/mypy.log 2>&1 & types=$$!; built=0; undertorch build --check || built=$$?; \
+	wait $$types || { cat build/mypy.log; exit 1; }; exit $$built
 	$(call step,'Tests of Undertorch')
 	@$(TOGETHER)
 	$(call step,'Tests that want the machine for themselves')

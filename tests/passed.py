@@ -2,7 +2,9 @@
 
 Four kinds of tests are costly: those of explorers, of pages in a browser, of whole notebooks, and of whole
 commands on whole courses. For each kind a record says what passed: a digest for each explorer, page, notebook
-or file of tests, of what its tests rest on. With `--prove-all`, as in `make prove`, all costly tests run and
+or file of tests, of what its tests rest on. Where that is all code, the code that judges and the graders of
+chapters have a digest of their own behind a `+`: proofs hear them, so when nothing else changed, costly tests
+run by turns, and `make prove` is due. With `--prove-all`, as in `make prove`, all costly tests run and
 no others, and the records are written. Who names tests on the command line gets them.
 """
 
@@ -19,10 +21,10 @@ import pytest
 
 from grader.course.course import Course
 from grader.course.imports import closure
-from grader.proving.digest import notebook_digest
+from grader.proving.digest import judges_digest, judging_files, notebook_digest
 from grader.proving.ledger import turn
 from tests import ROOT
-from tests.proving.commit import commit
+from tests.proving.commit import HOLDS, JUDGED_ANEW, commit
 
 TESTS = ROOT / "tests"
 PAGE_FILES = {TESTS / "site" / f"test_{name}.py" for name in ("pages", "site", "views")}
@@ -68,9 +70,15 @@ COURSE_FILES = ("constraints.txt", "pyproject.toml", "nbgrader_config.py", "mkdo
 
 def chosen(kind: str, digests: Mapping[str, str], of: int) -> set[str]:
     """Return what changed since it passed, and every `of`-th by turns."""
-    passed = _read(kind)
-    changed = {name for name, digest in digests.items() if passed.get(name) != digest}
-    return changed | turn(sorted(digests), commit()[0], of)
+    passed, names, count = _read(kind), sorted(digests), commit()[0]
+    judged_anew = {name for name in names if passed.get(name) != digests[name]}
+    changed = {name for name in judged_anew if _own(passed.get(name)) != _own(digests[name])}
+    return changed | turn(names, count, of) | judged_anew & turn(names, count, JUDGED_ANEW)
+
+
+def _own(digest: str | None) -> str | None:
+    """Return a digest without that of the code that judges."""
+    return digest and digest.partition("+")[0]
 
 
 def write(kind: str, digests: Mapping[str, str]) -> None:
@@ -186,9 +194,11 @@ def _is_of(path: Path, explorer: str) -> bool:
 def notebook_digests() -> dict[str, str]:
     """Return the digest of what running each released notebook rests on."""
     student = (ROOT / "grader" / "student").glob("*.py")
-    shared = _digest({*closure([*student, NOTEBOOK_TESTS]), ROOT / "constraints.txt"})
+    code = {*closure([*student, NOTEBOOK_TESTS])} - set(judging_files())
+    shared = _digest(code | {ROOT / "constraints.txt"})
     return {
         chapter.id: _hashed(notebook_digest(chapter), _digest({chapter.released}), shared)
+        + f"+{judges_digest()}"
         for chapter in Course(ROOT).chapters()
     }
 
@@ -204,19 +214,32 @@ def _journeys() -> frozenset[Path]:
 
 
 def journey_digests() -> dict[str, str]:
-    """Return the digest of what each such file of tests rests on: all code but that of other chapters."""
+    """Return the digest of what each such file of tests rests on: all code but that of other chapters.
+
+    No proof hears what an attack would do: after any change of code all of them run.
+    """
     code = {path for path in (ROOT / "grader").rglob("*") if not _of_a_chapter(path)}
-    shared = _digest({*code, *(ROOT / name for name in COURSE_FILES)})
-    return {_name_of(path): _hashed(shared, _journey_digest(path)) for path in _journeys()}
+    code |= {ROOT / name for name in COURSE_FILES}
+    whole, judged = _digest(code), _digest(code - set(judging_files()))
+    digests = {}
+    for path in _journeys():
+        own, chapters = _journey_digest(path)
+        digests[_name_of(path)] = (
+            _hashed(whole, own, *chapters)
+            if path.parent.name == "attacks"
+            else f"{_hashed(judged, own)}+{_hashed(judges_digest(), *chapters)}"
+        )
+    return digests
 
 
-def _journey_digest(test: Path) -> str:
+def _journey_digest(test: Path) -> tuple[str, list[str]]:
+    """Return the digest of a file of tests, its helpers and notebooks; and those of chapters' graders."""
     beside = {path for path in test.parent.rglob("*") if not path.name.startswith("test_")}
     files = beside | _with_imported([test, TESTS / "conftest.py", *beside])
     text = "".join(path.read_text(encoding="utf-8") for path in files if path.suffix == ".py")
     named = [chapter for chapter in Course(ROOT).chapters() if chapter.id in text]
-    chapters = [f"{notebook_digest(one)} {_digest({one.released})}" for one in named]
-    return _hashed(_digest(files), *chapters)
+    own = _hashed(_digest(files), _digest({one.released for one in named}))
+    return own, [notebook_digest(one) for one in named]
 
 
 _IMPORT = re.compile(r"^\s*from (tests(?:\.\w+)*) import (.*)$", re.MULTILINE)
@@ -253,7 +276,7 @@ def _name_of(test: Path) -> str:
 def pages_due(built: Path, config: pytest.Config) -> list[str]:
     """Return the pages to be looked at: where nothing changed, a tenth of them has its turn."""
     digests = page_digests(built)
-    return sorted(digests if all_run(config) else chosen("pages", digests, of=10))
+    return sorted(digests if all_run(config) else chosen("pages", digests, of=HOLDS))
 
 
 def page_digests(built: Path) -> dict[str, str]:
@@ -281,6 +304,6 @@ def _hashed(*digests: str) -> str:
 KINDS: Mapping[str, tuple[Callable[[], dict[str, str]], int]] = {
     "explorers": (explorer_digests, len(EXPLORERS)),
     "notebooks": (notebook_digests, len(Course(ROOT).chapters())),
-    "journeys": (journey_digests, 10),
+    "journeys": (journey_digests, HOLDS),
 }
 """Of each kind of which single tests are left out: the digests, and every which one has its turn."""

@@ -59,7 +59,8 @@ def test_who_has_no_record_runs_all(all_passed):
 @pytest.mark.parametrize(
     ("changed", "due", "not_due"),
     [
-        ("grader/box/fork.py", {"attacks/test_attacks.py", "scale/test_cluster.py"}, set()),
+        ("grader/box/launch.py", {"attacks/test_attacks.py", "scale/test_cluster.py"}, set()),
+        ("grader/box/fork.py", {"attacks/test_attacks.py"}, {"scale/test_cluster.py"}),  # judges
         ("grader/ch07_compile/test_fuse.py", {"live/test_safe_kernel.py"}, {"scale/test_same.py"}),
         ("grader/ch05_autograd/known.json", set(), {"live/test_safe_kernel.py"}),
         ("tests/scale/course.py", {"scale/test_cluster.py"}, {"live/test_live.py"}),
@@ -82,6 +83,16 @@ def test_a_whole_command_rests_on_the_code_its_helpers_and_chapters(
     after = passed.journey_digests()
     other = {name for name in before if before[name] != after[name]}
     assert due <= other and not other & not_due
+
+
+def test_where_only_judging_changed_some_have_their_turn(tmp_path, monkeypatch):
+    monkeypatch.setattr(passed, "RECORDS", tmp_path / "passed")
+    names = [f"{number:02}" for number in range(20)]
+    passed.write("journeys", dict.fromkeys(names, "own+judges"))
+    due = passed.chosen("journeys", dict.fromkeys(names, "own+judges anew"), of=20)
+    assert len(due) in (4, 5)  # a fifth; and of those that hold, one, which may be among them
+    other = passed.chosen("journeys", dict.fromkeys(names, "other+judges"), of=20)
+    assert other == set(names)
 
 
 class Report:

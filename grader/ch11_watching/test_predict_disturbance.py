@@ -57,6 +57,14 @@ def test_graph(predicted, rng):
         [*view, ("mean", "c", "a"), ("append", "c")],
         [("enter", "no_grad"), ("clone", "a", "loss"), ("append", "a"), ("exit",)],
         [("mean", "a", "batch"), ("append", "a"), ("append", "grad")],
+        [("mean", "a", "batch"), ("clone", "b", "a"), ("append", "b")],
+        [
+            ("enter", "no_grad"),
+            ("mean", "a", "loss"),
+            ("exit",),
+            ("clone", "b", "a"),
+            ("append", "b"),
+        ],
     ]
     compare(predicted, rng, ["graph"], [*MAKES, "append", "append"], ["no_grad"], fixed=fixed)
 

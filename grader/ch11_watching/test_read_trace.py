@@ -14,7 +14,7 @@ from grader import (
     points,
     python_random,
 )
-from grader.ch11_watching.traces import RECORDED, Drawn, as_event, as_text, draw_trace
+from grader.ch11_watching.traces import RECORDED, Drawn, as_event, as_text, draw_trace, draw_unlucky
 
 
 @pytest.fixture
@@ -65,9 +65,10 @@ def test_calls(traces_read, drawn):
     compare(traces_read, drawn[:3], ["thread"])
 
 
-def test_times(traces_read, drawn):
+def test_times(traces_read, drawn, rng):
     """Begin and end are exact, in whole nanoseconds."""
-    compare(traces_read, drawn, ["start", "end"])
+    unlucky = draw_unlucky(python_random(rng), 30)
+    compare(traces_read, [*drawn, unlucky], ["start", "end"])
 
 
 @points(2)

@@ -74,6 +74,23 @@ def draw_trace(random: Random, count: int, threads: int) -> tuple[str, dict[str,
     }
 
 
+def draw_unlucky(random: Random, count: int) -> tuple[str, dict[str, Any]]:
+    """Return a trace of calls one after another, which a float cut to nanoseconds gets wrong.
+
+    1000 * 1.001 is 1000.9999999999999, and so with one duration in a hundred. With begins there are
+    days on which none goes wrong, and days on which a quarter does, such as this.
+    """
+    durations = [ns for ns in range(1, 3000) if int(float(written(ns)) * 1000) != ns]
+    at, calls = 2**40 * 1000 + random.randrange(10**9), []
+    for _ in range(count):
+        call = Drawn(random.choice(NAMES), 1000, at, at + random.choice(durations))
+        calls.append(call)
+        at = call.end + random.randrange(1, 300)
+    return as_text([as_event(call) for call in calls]), {
+        "calls": [call_data(call) for call in calls]
+    }
+
+
 def draw_call(random: Random, thread: int, start: int, budget: int, depth: int) -> Drawn:
     """Return a call with others inside, that touch each other, its begin or its end at times."""
     name = random.choice(NAMES)
@@ -157,13 +174,17 @@ class Microseconds(int):
     """Nanoseconds that are written as microseconds with three decimals, every digit kept."""
 
 
+def written(nanoseconds: int) -> str:
+    return f"{nanoseconds // 1000}.{nanoseconds % 1000:03d}".rstrip("0").rstrip(".")
+
+
 def as_text(events: list[Event]) -> str:
     """Return a trace's JSON; times keep all their digits."""
     numbers: list[str] = []
 
     def plain(value: object) -> object:
         if isinstance(value, Microseconds):
-            numbers.append(f"{value // 1000}.{value % 1000:03d}".rstrip("0").rstrip("."))
+            numbers.append(written(value))
             return f"@{len(numbers) - 1}@"
         if isinstance(value, dict):
             return {key: plain(one) for key, one in value.items()}

@@ -45,11 +45,15 @@ def torch_version() -> str:
 @cache
 def judges_digest() -> str:
     """Return the digest of all code that judges, whatever the exercise."""
-    files = closure(
+    return _digest(_tree(path, docstrings=False) for path in judging_files())
+
+
+def judging_files() -> list[Path]:
+    """Return the files of that code."""
+    return closure(
         (path for pattern in JUDGES for path in PACKAGE.glob(pattern)),
         without=[PACKAGE / name for name in UNHEARD],
     )
-    return _digest(_tree(path, docstrings=False) for path in files)
 
 
 def exercise_digest(chapter: Chapter, exercise: Exercise) -> str:

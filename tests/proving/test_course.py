@@ -3,7 +3,7 @@
 A proof stands in the ledger while nothing that it rests on has changed (`grader.proving.ledger`).
 Here is proved what the ledger does not vouch for, and by turns what it does: with every commit
 another tenth, with a seed of that commit, and another notebook. Where the code that judges has
-changed, by turns a quarter; then `make prove` is due. The run says at its end what it proved
+changed, by turns a fifth; then `make prove` is due. The run says at its end what it proved
 (`tests/account.py`).
 """
 
@@ -25,7 +25,7 @@ from grader.proving.validate import orphans, pacing, prove
 from grader.verdict.known import marks_digest
 from tests import ROOT
 from tests.account import PROOF
-from tests.proving.commit import commit
+from tests.proving.commit import HOLDS, JUDGED_ANEW, commit
 
 CHAPTERS = Course(ROOT).chapters()
 # An exercise is a group of its own: no fixture is shared. The long ones first, so that the workers end
@@ -41,9 +41,9 @@ NAMES = [exercise.id for chapter in CHAPTERS for exercise in chapter.exercises]
 
 COUNT, SEED = commit()
 TURNS = {
-    State.HOLDS: turn(NAMES, COUNT, of=10),
-    State.JUDGED_ANEW: turn(NAMES, COUNT, of=4),
-    State.OTHER_PYTHON: turn(NAMES, COUNT, of=10),
+    State.HOLDS: turn(NAMES, COUNT, of=HOLDS),
+    State.JUDGED_ANEW: turn(NAMES, COUNT, of=JUDGED_ANEW),
+    State.OTHER_PYTHON: turn(NAMES, COUNT, of=HOLDS),
     State.CHANGED: set(NAMES),
 }
 """Which exercises are proved here, by how their rows stand."""

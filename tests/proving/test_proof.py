@@ -1,0 +1,31 @@
+"""What a proof demands beyond the counts that its row keeps."""
+
+from grader.course.answers import Role, read_answers
+from grader.course.course import Course
+from grader.proving import validate
+from grader.verdict import grading
+from grader.verdict.hearing import Heard
+from grader.verdict.known import PRACTICE_SEED
+from tests import ROOT
+
+REASON = "Asked again, the code gave another answer"
+
+
+def test_right_answers_give_no_reason_to_look_and_marks_are_made_anew(monkeypatch):
+    """With a notebook's seed there are marks of an earlier proof, in `known.json`: this one writes them.
+
+    Of a mistake nobody asks whether a person should look: it is not heard again.
+    """
+
+    def prepared(*_):
+        raise AssertionError("marks of an earlier proof")
+
+    monkeypatch.setattr(grading.ExerciseGrader, "_prepared_diagnosis", prepared)
+    monkeypatch.setattr(grading, "hear_again", lambda *_: Heard(trouble={REASON: None}))
+    chapter = Course(ROOT).chapter("ch03_matmul")
+    exercise = chapter.exercise("matmul_shape")
+    proof = validate.prove(chapter, exercise, PRACTICE_SEED)
+    mistakes = {a.name for a in read_answers(chapter, exercise) if a.role is Role.MISTAKE}
+    assert proof.marks.keys() == mistakes
+    assert len(proof.problems) == 1 + proof.alternates
+    assert all(REASON in problem.what for problem in proof.problems)
