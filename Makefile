@@ -119,7 +119,7 @@ build: .venv/.ready ## Build notebooks and site pages from solutions/*/*.pct.py
 TOGETHER := pytest -q -p no:nbval -n 3 --dist loadgroup --no-loadscope-reorder -m 'not alone'
 ALONE := pytest -q -p no:nbval -m alone
 
-test: .venv/.ready system ## Check what may have changed: twelve minutes on two cores, half an hour after a change to all
+test: .venv/.ready system ## Check what may have changed: ten minutes on two cores, half an hour after a change to all
 	$(call step,'ruff and mypy --strict; notebooks and pages are those of their sources')
 	@ruff check --quiet . && ruff format --check --quiet .
 	@mypy > build/mypy.log 2>&1 & types=$$!; built=0; undertorch build --check || built=$$?; \
