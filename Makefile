@@ -120,12 +120,12 @@ TOGETHER := pytest -q -p no:nbval -n 3 --dist loadgroup --no-loadscope-reorder -
 ALONE := pytest -q -p no:nbval -m alone
 
 test: .venv/.ready system ## Check what may have changed: ten minutes on two cores, half an hour after a change to all
-	$(call step,'ruff and mypy --strict; notebooks and pages are those of their sources')
+	$(call step,'ruff')
 	@ruff check --quiet . && ruff format --check --quiet .
-	@mypy > build/mypy.log 2>&1 & types=$$!; built=0; undertorch build --check || built=$$?; \
-	wait $$types || { cat build/mypy.log; exit 1; }; exit $$built
-	$(call step,'Tests of Undertorch')
-	@$(TOGETHER)
+	$(call step,'Tests of Undertorch; beside them mypy --strict; are notebooks and pages those of their sources?')
+	@{ mypy && undertorch build --check; } > build/beside.log 2>&1 & beside=$$!; tests=0; \
+	$(TOGETHER) || tests=$$?; \
+	wait $$beside || { cat build/beside.log; exit 1; }; exit $$tests
 	$(call step,'Tests that want the machine for themselves')
 	@$(ALONE) || [ $$? = 5 ]
 	$(spent)
