@@ -70,7 +70,7 @@ def as_text(kinds, at_least):
 
 @probe
 def offloaded(student, kinds, x, w, at_least, turns, inside):
-    """Return gradients, and the files that are there before, during and after."""
+    """Return gradients, and how many files are there before, during and after."""
     x, w = x.clone().requires_grad_(), nn.Parameter(w.clone())
     with tempfile.TemporaryDirectory() as folder:
         other = Path(folder) / "notes.txt"
@@ -81,18 +81,18 @@ def offloaded(student, kinds, x, w, at_least, turns, inside):
             recorded = total.requires_grad
             turns = turns if recorded else 0
             alive = sum(one() is not None and one().nbytes() >= at_least for one in made)
-            files.append(sizes_in(folder))
+            files.append(len(sizes_in(folder)))
             if inside:
                 backward(total, turns)
         if not inside:
-            files.append(sizes_in(folder))
+            files.append(len(sizes_in(folder)))
             backward(total, turns)
         del total
         gc.collect()
-        left = sorted(sizes_in(folder))
+        left = len(sizes_in(folder))
         later = (x * 2).square().sum()  # saves a large tensor, which is no leaf
         outside = later.grad_fn.next_functions[0][0]._saved_self is not None
-        plain = sizes_in(folder) == left
+        plain = len(sizes_in(folder)) == left
         return {
             "recorded": recorded,
             "grads": [x.grad, w.grad],
@@ -102,6 +102,24 @@ def offloaded(student, kinds, x, w, at_least, turns, inside):
             "others": other.read_text() if other.exists() else "is gone",
             "outside": outside and plain,
         }
+
+
+@probe
+def offloaded_misfit(student, kinds, x, w, at_least, own, header):
+    """Return the bytes that should be in a file, and its size, of the first that does not fit; or None.
+
+    own: the bytes of the tensors that are moved, in order; a file may have up to `header` more. How
+    many more wavers with its name, say.
+    """
+    x, w = x.clone().requires_grad_(), nn.Parameter(w.clone())
+    with tempfile.TemporaryDirectory() as folder:
+        with student.offloading(folder, at_least):
+            total = compute(kinds, x, w, [])
+        sizes = sizes_in(folder)
+        del total
+        gc.collect()
+    pairs = zip(own, sizes, strict=False)  # how many there should be, another check tells
+    return next(([mine, size] for mine, size in pairs if not mine <= size <= mine + header), None)
 
 
 def backward(total, turns):
@@ -117,7 +135,7 @@ def sizes_in(folder):
 
 @probe
 def offloaded_after_error(student, x, at_least):
-    """Return what came out of a `with` whose body raised, and the files of what is saved later."""
+    """Return what came out of a `with` whose body raised, and how many files of what is saved later."""
     x = x.clone().requires_grad_()
     with tempfile.TemporaryDirectory() as folder:
         came = "nothing"
@@ -127,7 +145,7 @@ def offloaded_after_error(student, x, at_least):
         except KeyError:
             came = "KeyError"
         total = (x * 2).square().sum()
-        files = sizes_in(folder)
+        files = len(sizes_in(folder))
         del total
         return {"came": came, "files": files}
 
