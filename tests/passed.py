@@ -2,9 +2,9 @@
 
 Four kinds of tests are costly: those of explorers, of pages in a browser, of whole notebooks, and of whole
 commands on whole courses. For each kind a record says what passed: a digest for each explorer, page, notebook
-or file of tests, of what its tests rest on. Where that is all code, the code that judges and the graders of
-chapters have a digest of their own behind a `+`: proofs hear them, so when nothing else changed, costly tests
-run by turns, and `make prove` is due. With `--prove-all`, as in `make prove`, all costly tests run and
+or file of tests, of what its tests rest on. Where that is all code, what proofs hear (`HEARD`, and the graders
+of chapters) has a digest of its own behind a `+`: when nothing else changed, costly tests run by turns, and
+`make prove` is due. With `--prove-all`, as in `make prove`, all costly tests run and
 no others, and the records are written. Who names tests on the command line gets them.
 """
 
@@ -66,6 +66,11 @@ SHARED = (
 
 COURSE_FILES = ("constraints.txt", "pyproject.toml", "nbgrader_config.py", "mkdocs.yml")
 """What whole commands read beside the code."""
+
+
+HEARD = ("course", "evidence", "proving", "submission", "verdict")
+"""Rooms where a defect is a wrong verdict, which a proof hears. How code is run, watched, interrupted and ended
+(`box`, `inside`) is judged by as well, and no proof hears that: a change there is one for all journeys."""
 
 
 def chosen(kind: str, digests: Mapping[str, str], of: int) -> set[str]:
@@ -194,7 +199,7 @@ def _is_of(path: Path, explorer: str) -> bool:
 def notebook_digests() -> dict[str, str]:
     """Return the digest of what running each released notebook rests on."""
     student = (ROOT / "grader" / "student").glob("*.py")
-    code = {*closure([*student, NOTEBOOK_TESTS])} - set(judging_files())
+    code = {*closure([*student, NOTEBOOK_TESTS])} - _heard()
     shared = _digest(code | {ROOT / "constraints.txt"})
     return {
         chapter.id: _hashed(notebook_digest(chapter), _digest({chapter.released}), shared)
@@ -220,16 +225,22 @@ def journey_digests() -> dict[str, str]:
     """
     code = {path for path in (ROOT / "grader").rglob("*") if not _of_a_chapter(path)}
     code |= {ROOT / name for name in COURSE_FILES}
-    whole, judged = _digest(code), _digest(code - set(judging_files()))
+    whole, unheard = _digest(code), _digest(code - _heard())
     digests = {}
     for path in _journeys():
         own, chapters = _journey_digest(path)
         digests[_name_of(path)] = (
             _hashed(whole, own, *chapters)
             if path.parent.name == "attacks"
-            else f"{_hashed(judged, own)}+{_hashed(judges_digest(), *chapters)}"
+            else f"{_hashed(unheard, own)}+{_hashed(judges_digest(), *chapters)}"
         )
     return digests
+
+
+def _heard() -> set[Path]:
+    """Return the files of code that proofs hear."""
+    rooms = [ROOT / "grader" / room for room in HEARD]
+    return {path for path in judging_files() if any(room in path.parents for room in rooms)}
 
 
 def _journey_digest(test: Path) -> tuple[str, list[str]]:
@@ -280,9 +291,13 @@ def pages_due(built: Path, config: pytest.Config) -> list[str]:
 
 
 def page_digests(built: Path) -> dict[str, str]:
-    """Return the digest of each page of a built site, and of what any of them may load or show."""
+    """Return the digest of each page of a built site, and of what any of them may load or show.
+
+    But for the words of all pages, which are loaded for a search: else one word is a change for all.
+    """
     pages = {path.relative_to(built).as_posix(): path for path in built.rglob("*.html")}
     loaded = [path for path in built.rglob("*") if path.suffix in {".css", ".js", ".svg", ".woff2"}]
+    loaded = [path for path in loaded if path.stem != "search_index"]
     shared = _hashed(
         _digest(set(loaded), built), _digest({PAGE_TESTS, *PAGE_TESTS.parent.rglob("axe.min.js")})
     )

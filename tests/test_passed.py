@@ -59,8 +59,9 @@ def test_who_has_no_record_runs_all(all_passed):
 @pytest.mark.parametrize(
     ("changed", "due", "not_due"),
     [
-        ("grader/box/launch.py", {"attacks/test_attacks.py", "scale/test_cluster.py"}, set()),
-        ("grader/box/fork.py", {"attacks/test_attacks.py"}, {"scale/test_cluster.py"}),  # judges
+        ("grader/box/fork.py", {"attacks/test_attacks.py", "scale/test_cluster.py"}, set()),
+        ("grader/inside/interrupts.py", {"live/test_safe_kernel.py"}, set()),
+        ("grader/verdict/marks.py", {"attacks/test_attacks.py"}, {"scale/test_cluster.py"}),
         ("grader/ch07_compile/test_fuse.py", {"live/test_safe_kernel.py"}, {"scale/test_same.py"}),
         ("grader/ch05_autograd/known.json", set(), {"live/test_safe_kernel.py"}),
         ("tests/scale/course.py", {"scale/test_cluster.py"}, {"live/test_live.py"}),
@@ -120,6 +121,7 @@ def test_a_page_is_what_it_says_and_what_it_loads(tmp_path):
     (tmp_path / "style.css").write_text("body {}")
     before = passed.page_digests(tmp_path)
     (tmp_path / "a.html").write_text("another")
+    (tmp_path / "search_index.js").write_text("the words of all pages")
     after = passed.page_digests(tmp_path)
     assert after["a.html"] != before["a.html"] and after["b.html"] == before["b.html"]
     (tmp_path / "style.css").write_text("body { color: red }")

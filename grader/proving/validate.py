@@ -146,7 +146,7 @@ class _Judge:
             )
 
     def _right(self, name: str, source: str) -> Iterator[Problem]:
-        """Full marks, and no reason for a person to look: nothing else is right about a right answer."""
+        """Find what is wrong about a right answer: less than full marks, or a reason for a person to look."""
         where = f"{self._grader.exercise.id}, {name}"
         verdict = self.verdict(source, again=True)
         if verdict.outcome is not Outcome.PASSED or verdict.points != verdict.max_points:

@@ -81,18 +81,18 @@ def offloaded(student, kinds, x, w, at_least, turns, inside):
             recorded = total.requires_grad
             turns = turns if recorded else 0
             alive = sum(one() is not None and one().nbytes() >= at_least for one in made)
-            files.append(len(sizes_in(folder)))
+            files.append(len(files_in(folder)))
             if inside:
                 backward(total, turns)
         if not inside:
-            files.append(len(sizes_in(folder)))
+            files.append(len(files_in(folder)))
             backward(total, turns)
         del total
         gc.collect()
-        left = len(sizes_in(folder))
+        left = len(files_in(folder))
         later = (x * 2).square().sum()  # saves a large tensor, which is no leaf
         outside = later.grad_fn.next_functions[0][0]._saved_self is not None
-        plain = len(sizes_in(folder)) == left
+        plain = len(files_in(folder)) == left
         return {
             "recorded": recorded,
             "grads": [x.grad, w.grad],
@@ -115,7 +115,7 @@ def offloaded_misfit(student, kinds, x, w, at_least, own, header):
     with tempfile.TemporaryDirectory() as folder:
         with student.offloading(folder, at_least):
             total = compute(kinds, x, w, [])
-        sizes = sizes_in(folder)
+        sizes = sorted(path.stat().st_size for path in files_in(folder))
         del total
         gc.collect()
     pairs = zip(own, sizes, strict=False)  # how many there should be, another check tells
@@ -128,9 +128,9 @@ def backward(total, turns):
         total.backward(retain_graph=turn + 1 < turns)
 
 
-def sizes_in(folder):
-    """Return the sizes of the files in a folder, without the one that was there before."""
-    return sorted(p.stat().st_size for p in Path(folder).iterdir() if p.name != "notes.txt")
+def files_in(folder):
+    """Return the files in a folder, without the one that was there before."""
+    return [path for path in Path(folder).iterdir() if path.name != "notes.txt"]
 
 
 @probe
@@ -145,7 +145,7 @@ def offloaded_after_error(student, x, at_least):
         except KeyError:
             came = "KeyError"
         total = (x * 2).square().sum()
-        files = len(sizes_in(folder))
+        files = len(files_in(folder))
         del total
         return {"came": came, "files": files}
 
@@ -161,15 +161,15 @@ def offloaded_twice(student, kinds, x, w, at_least):
             leaves += [one, two]
             with student.offloading(folder, at_least):
                 totals.append(compute(kinds, one, two, []))
-            counts.append(len(sizes_in(folder)))
+            counts.append(len(files_in(folder)))
         totals[0].backward()
         del totals[0]
         gc.collect()
-        counts.append(len(sizes_in(folder)))
+        counts.append(len(files_in(folder)))
         totals[0].backward()
         totals.clear()
         gc.collect()
-        counts.append(len(sizes_in(folder)))
+        counts.append(len(files_in(folder)))
     return {"grads": [leaf.grad for leaf in leaves], "counts": counts}
 
 
