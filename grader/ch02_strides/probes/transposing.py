@@ -15,8 +15,8 @@ def transposed_in_place(student, whole, x):
 def transposing_memory(student, x, limit):
     """Transpose `x` twice over; return how far what was held went over `limit` bytes.
 
-    That is the last of `limit`, twice, four times, … that it was over, or 0: Python's lists of free
-    objects make a few hundred bytes more or less of the same program.
+    That is the last of `limit`, twice, four times, … that it was over, or 0: of the same program some
+    runs hold a few hundred bytes more than others.
     """
     student.transpose_in_place(x[:2].clone())  # what is loaded on a first call is not the student's
     first, second = x.clone(), x.clone()
