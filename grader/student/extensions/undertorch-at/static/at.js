@@ -4,14 +4,21 @@
   const [path, cell] = [decodeURIComponent(location.pathname), location.hash]; // before they do
   const TOUCHES = ["wheel", "keydown", "pointerdown"];
 
+  const LOOKS = 40; // in a row: some ten seconds, more where all is slow
+  const MOST = 300_000; // milliseconds: a cell that is not there, or a last one, never comes to the top
+
   // Cells above get their height as they are drawn, and push what was found away: look again until
   // it stays, or the reader takes over.
-  const hold = (panel, until = Date.now() + 10_000) => {
+  const hold = (panel, until = Date.now() + MOST) => {
+    let stayed = 0, last;
     const timer = setInterval(() => {
       const node = panel.content.widgets.find(({ model }) => `#cell-id=${model.id}` === cell)?.node;
       const off = node?.isConnected && node.getBoundingClientRect().top - panel.content.node.getBoundingClientRect().top;
-      if (!(off >= -8 && off < 80)) panel.setFragment(cell);
-      if (Date.now() > until) stop();
+      const isThere = off >= -8 && off < 80;
+      stayed = isThere ? stayed + 1 : 0;
+      if (!isThere && off === last) panel.setFragment(cell); // what still moves may be on its way there
+      last = off;
+      if (stayed === LOOKS || Date.now() > until) stop();
     }, 250);
     const stop = () => {
       clearInterval(timer);
