@@ -3,9 +3,7 @@
 import pytest
 
 from grader import Mismatch, about, assert_equal, gate, points, python_random
-from grader.ch11_watching.event_folders import (
-    contents,
-    expected,
+from grader.ch11_watching.event_cases import (
     folders_in_disorder,
     folders_of_fields,
     folders_of_numbers,
@@ -14,9 +12,9 @@ from grader.ch11_watching.event_folders import (
     other_sessions,
     plain_folders,
     restarts,
-    shown,
     torn_folders,
 )
+from grader.ch11_watching.event_folders import contents, expected, shown
 
 
 @pytest.fixture
@@ -24,23 +22,26 @@ def draw(rng):
     return python_random(rng)
 
 
-def readings(events_read, folders):
-    """Yield (what is to be read, what was read) of each folder."""
+def compare(events_read, folders, same):
+    """Hand over folders; `same(expected, got)` compares what is to be read with what was."""
     got = events_read.ask([contents(folder) for folder in folders]).value
     for folder, one in zip(folders, got, strict=True):
         with about(("files", shown(folder))):
             if one is None:
                 raise Mismatch("`read_events` returned no `Reading`.")
-            yield expected(folder), one
+            same(expected(folder), one)
 
 
-def compare_curves(events_read, folders):
-    for right, got in readings(events_read, folders):
-        curves = {tag: curve for tag, curve in got["curves"].items() if curve}
-        assert_equal(sorted(curves), sorted(right.curves), "The tags that have points.")
-        for tag, curve in right.curves.items():
-            what = f"The curve of {tag if len(tag) < 30 else tag[:9] + '…'}: (step, value)."
-            assert_equal(as_text(curves[tag]), as_text(curve), what)
+def same_curves(right, got):
+    curves = {tag: curve for tag, curve in got["curves"].items() if curve}
+    assert_equal(sorted(curves), sorted(right.curves), "The tags that have points.")
+    for tag, curve in right.curves.items():
+        what = f"The curve of {tag if len(tag) < 30 else tag[:9] + '…'}: (step, value)."
+        assert_equal(as_text(curves.get(tag, [])), as_text(curve), what)
+
+
+def same_damage(right, got):
+    assert_equal(got["damage"], right.damage, "The damage: (file, at, what).")
 
 
 def as_text(curve):
@@ -51,45 +52,45 @@ def as_text(curve):
 @gate
 def test_one_file(events_read):
     """Reads the scalars of one file that is whole: (step, value) by tag."""
-    compare_curves(events_read, plain_folders())
+    compare(events_read, plain_folders(), same_curves)
 
 
 def test_values_and_steps(events_read, draw):
     """Any value and any step, as they are in the file, in the order in which they are there."""
-    compare_curves(events_read, folders_of_numbers(draw))
+    compare(events_read, folders_of_numbers(draw), same_curves)
 
 
 def test_other_fields(events_read):
     """Fields stand in any order, among others; a `Value` without a `simple_value` is no point."""
-    compare_curves(events_read, folders_of_fields())
+    compare(events_read, folders_of_fields(), same_curves)
 
 
 def test_order_of_files(events_read):
     """Files are read in the order of their names; without START all points stay."""
-    compare_curves(events_read, folders_in_disorder())
+    compare(events_read, folders_in_disorder(), same_curves)
 
 
 @points(2)
 def test_torn(events_read, draw):
     """Wherever a file ends: all whole records are read, and the files behind it."""
-    compare_curves(events_read, torn_folders(draw))
+    compare(events_read, torn_folders(draw), same_curves)
 
 
 @points(2)
 def test_bad_data(events_read, draw):
     """A record whose data have a wrong checksum says nothing; the next one is read."""
-    compare_curves(events_read, folders_with_bad_data(draw))
+    compare(events_read, folders_with_bad_data(draw), same_curves)
 
 
 def test_bad_length(events_read, draw):
     """Behind a length whose checksum is wrong nothing of the file is read; the next file is."""
-    compare_curves(events_read, folders_with_bad_lengths(draw))
+    compare(events_read, folders_with_bad_lengths(draw), same_curves)
 
 
 @points(2)
 def test_restarts(events_read, draw):
     """START makes void what was read before it, from its step on, and nothing else does."""
-    compare_curves(events_read, [*restarts(draw), *other_sessions()])
+    compare(events_read, [*restarts(draw), *other_sessions()], same_curves)
 
 
 @points(2)
@@ -101,5 +102,4 @@ def test_damage(events_read, draw):
         *folders_with_bad_data(draw),
         *folders_with_bad_lengths(draw),
     ]
-    for right, got in readings(events_read, folders):
-        assert_equal(got["damage"], right.damage, "The damage: (file, at, what).")
+    compare(events_read, folders, same_damage)

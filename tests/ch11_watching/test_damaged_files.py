@@ -7,25 +7,27 @@ import sys
 
 import pytest
 
+from grader.ch11_watching.event_cases import (
+    folders_in_disorder,
+    folders_of_fields,
+    folders_of_numbers,
+    folders_with_bad_data,
+    folders_with_bad_lengths,
+    other_sessions,
+    plain_folders,
+    restarts,
+    torn_folders,
+)
 from grader.ch11_watching.event_folders import (
     FIRST,
     SECOND,
     contents,
     expected,
     flipped,
-    folders_in_disorder,
-    folders_of_fields,
-    folders_of_numbers,
-    folders_with_bad_data,
-    folders_with_bad_lengths,
     huge,
     lines,
-    other_sessions,
-    plain_folders,
-    restarts,
     start,
     torn,
-    torn_folders,
     version,
     without,
 )
