@@ -77,7 +77,7 @@ print("hooks left:", len(layer._forward_hooks))
 #
 # The name must contain `tfevents`. Files of a folder are read in the order of their names. A run that goes on writes an event with `SessionLog(START)`, which makes later steps of earlier files void: `purge_step`.
 #
-# Go on: ch11_watching#record, ch11_watching#EventWriter
+# Go on: ch11_watching#record, ch11_watching#EventWriter, ch11_watching#read_events
 import struct
 
 # SummaryWriter's add_scalar("loss", 1.5, 3)

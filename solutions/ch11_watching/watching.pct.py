@@ -1920,7 +1920,7 @@ if written("Tracer"):
 # question: What is in a TensorBoard file?
 # reached: >-
 #   Records of a length, two checksums and a few bytes of protobuf. Whoever knows them can write such a
-#   file without TensorBoard, and read one that a crash has torn.
+#   file without TensorBoard.
 
 # %% [markdown]
 # ## What `add_scalar` leaves on disk
@@ -2113,6 +2113,38 @@ def varint(number):
 
 for number in (3, 127, 128, 300, -1 & 2**64 - 1):
     print(f"{number:>20}: {varint(number).hex(' ')}")
+
+# %% [markdown]
+# And back: a reader of any message. It knows wire types and no names.
+
+
+# %%
+def message_fields(data):
+    """Yield (number, value) of each field: a whole number for a varint, else its bytes."""
+    at = 0
+
+    def number():
+        nonlocal at
+        found = shift = 0
+        while True:
+            at += 1
+            found |= (data[at - 1] & 127) << shift
+            shift += 7
+            if data[at - 1] < 128:
+                return found
+
+    while at < len(data):
+        key = number()
+        if key & 7 == 0:
+            yield key >> 3, number()
+            continue
+        size = {1: 8, 5: 4}.get(key & 7) or number()
+        at += size
+        yield key >> 3, data[at - size : at]
+
+
+for number, value in message_fields(WRITTEN_BY_TORCH[12:-4]):
+    print(number, value)
 
 # %% [markdown]
 # **Predict.** You log the number of samples seen, 16777217, as a scalar. What comes back?
@@ -2321,7 +2353,7 @@ weights = sum(4 * parameter.numel() for parameter in model.parameters())
 print(len(onnx_bytes), "bytes, of which", weights, "are weights")
 
 # %% [markdown]
-# Here it is read back, by a reader that knows wire types and no names. Which of the bytes are a message and which a text, they do not say:
+# Here it is read back, by `message_fields`. Which of the bytes are a message and which a text, they do not say:
 # from the table we know which fields to open.
 #
 # Draw: show_cells({f"from {row}": [(f"{byte:02x}", "key" if at in (0, 2, 11) else "length" if at in
@@ -2330,36 +2362,14 @@ print(len(onnx_bytes), "bytes, of which", weights, "are weights")
 
 
 # %%
-def onnx_fields(data):
-    """Yield (number, value) of each field: a whole number, or bytes."""
-    at = 0
-
-    def number():
-        nonlocal at
-        found = shift = 0
-        while True:
-            at += 1
-            found |= (data[at - 1] & 127) << shift
-            shift += 7
-            if data[at - 1] < 128:
-                return found
-
-    while at < len(data):
-        key, value = number(), number()
-        if key & 7 == 2:
-            at += value
-            value = data[at - value : at]
-        yield key >> 3, value
-
-
 def onnx_texts(fields, number):
     return [value.decode() for at, value in fields if at == number]
 
 
-for number, value in onnx_fields(onnx_bytes):
+for number, value in message_fields(onnx_bytes):
     print("model", number, value if number != 7 else f"{len(value)} bytes:")
-    for part, inner in onnx_fields(value) if number == 7 else ():
-        fields = list(onnx_fields(inner)) if part in (1, 5) else []
+    for part, inner in message_fields(value) if number == 7 else ():
+        fields = list(message_fields(inner)) if part in (1, 5) else []
         if part == 1:
             name = onnx_texts(fields, 4)[0]
             print("   ", name, onnx_texts(fields, 1), "->", onnx_texts(fields, 2))
@@ -2369,7 +2379,7 @@ for number, value in onnx_fields(onnx_bytes):
 
 # %% [markdown]
 # Draw: show_bars({"weights": weights, "nodes": sum(len(inner) for number, value in
-# onnx_fields(onnx_bytes) if number == 7 for part, inner in onnx_fields(value) if part == 1),
+# message_fields(onnx_bytes) if number == 7 for part, inner in message_fields(value) if part == 1),
 # "the file": len(onnx_bytes)}, "bytes") | What ONNX keeps: operators, the edges between them, weights.
 # Of Python it keeps nothing: no class, no hook, no loop, and of an `if` the side that was taken.
 #
@@ -2380,7 +2390,249 @@ for number, value in onnx_fields(onnx_bytes):
 # question: Why does my curve have a hole after a restart?
 # reached: >-
 #   What waited in memory at the checkpoint was never written, and the run that goes on begins behind it. So a
-#   checkpoint comes after what waits was handed out, and what was written beyond it is void.
+#   checkpoint comes after what waits was handed out, and what was written beyond it is void. Where the hole is the
+#   file's, a reader that checks every record says so.
+
+# %% [markdown]
+# ## What a crash leaves
+#
+# A process that is killed while it writes leaves half a record at the end of its file: a **torn** one. After a power
+# failure the end of a file may be zeros. A bad disk flips bits. And a training that was killed five times has six
+# files. TensorBoard opens all of them. Does it show what the training wrote?
+#
+# The next cells need TensorBoard, from the extra `watch`. Without it they say so.
+
+
+# %%
+from importlib.util import find_spec
+
+
+def file_of_torch(steps):
+    """Return an event file with a `loss` at these steps, each the step's number, by `SummaryWriter`."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    with tempfile.TemporaryDirectory() as place:
+        with SummaryWriter(place) as writer:
+            for step in steps:
+                writer.add_scalar("loss", step, step)
+        return next(Path(place).iterdir()).read_bytes()
+
+
+def read_by_tensorboard(*files):
+    """Return the steps of `loss` in files of one folder, as TensorBoard's `EventAccumulator` reads them."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    with tempfile.TemporaryDirectory() as place:
+        for number, data in enumerate(files):
+            Path(place, f"events.out.tfevents.{1_750_000_000 + number}.0").write_bytes(data)
+        return [event.step for event in EventAccumulator(place).Reload().Scalars("loss")]
+
+
+if find_spec("tensorboard"):
+    whole = file_of_torch(range(10))
+    print("whole:      ", read_by_tensorboard(whole))
+    print("torn:       ", read_by_tensorboard(whole[:-5]))
+    print("a second run", read_by_tensorboard(whole, file_of_torch(range(5, 8))))
+else:
+    print("TensorBoard is not installed here.")
+
+# %% [markdown]
+# The torn record is left out, and nothing else could be done. The second run goes on from step 5 and does not say START. So steps 5
+# to 7 are there twice.
+#
+# **Predict.** In the whole file, one bit of the value at step 5 flips. At which steps does `EventAccumulator` show a `loss`?
+# Write a list.
+
+
+# %%
+def read_with_a_flipped_bit():
+    if not find_spec("tensorboard"):
+        return "TensorBoard is not installed here."
+    flipped = bytearray(file_of_torch(range(10)))
+    flipped[flipped.index(b"\x15" + struct.pack("<f", 5)) + 2] ^= 1
+    return read_by_tensorboard(bytes(flipped))
+
+
+predict(..., read_with_a_flipped_bit)
+
+# %% [markdown]
+# Five values are gone, of which four were whole, and no word is said. Yet the length of the damaged record was right: the
+# next record begins where it says.
+#
+# TensorBoard has a second reader. `tensorboard --logdir` starts a server written in Rust, which is faster and, by its help, looks at
+# checksums of data only where it cannot parse them. The same bytes, read by both, in TensorBoard 2.21:
+#
+# | in the folder | `EventAccumulator` | the server, as it is started |
+# |---|---|---|
+# | a bit of the value at step 5 flipped | steps 0 to 4 | all ten; the value at step 5 is 5.03125 |
+# | a second run from step 5, without START | steps 5 to 7 twice | steps 5 to 9 of the first run are void |
+# | a second run: START at step 3, then steps 7 and 8 | steps 3 to 9 of the first run are void | steps 7 to 9 are void |
+# | at the end of the file, a length of 2⁶², and its right checksum | raises a MemoryError | the process ends |
+#
+# Of one flipped bit come two curves: one ends early, and one has a value that nobody wrote. Neither reader says so. Yours will.
+#
+# Draw: show_cells({"a bit of the data": [(str(step), "left out" if step == 5 else "read") for step in
+# range(10)], "a bit of the length": [(str(step), "read" if step < 5 else "lost") for step in range(10)],
+# "torn": [(str(step), "read" if step < 9 else "left out") for step in range(10)]}) | Ten records, damaged in
+# three ways, and what can still be read. Behind a wrong length nobody knows where a record begins.
+
+# %% [markdown] exercise="read_events"
+# title: Read what a crash has left
+# minutes: 30
+# difficulty: 3
+# points: 12
+# prerequisites: [record]
+# teaches: >-
+#   to read a format that has checksums: what may be believed after which of them, where one can go on, and how a
+#   restart is put together from several files.
+# leaves out: files that are still written to; compressed files; to thin out long curves, which TensorBoard does at random.
+# off limits: ["import:tensorboard", "import:zlib", "import:ctypes"]
+# forbids: TensorBoard's own readers, and checksums of libraries
+# allowed: []
+
+# %% [markdown]
+# Your reader is to return these classes.
+
+
+# %%
+@dataclass
+class Damage:
+    """A record that cannot be read."""
+
+    file: str  # the file's name, without its folder
+    at: int  # at which byte of the file the record begins
+    what: str  # "torn", "length" or "data"
+
+
+@dataclass
+class Reading:
+    """What the event files of one run say."""
+
+    curves: dict[str, list[tuple[int, float]]]  # by tag: (step, value), as they were read
+    damage: list[Damage]  # as it was met
+
+
+# %% [markdown]
+# **Write `read_events(paths)`**, which returns the `Reading` of one run's event files, whatever a crash has left of
+# them. Your `record` and `message_fields` are there to be used.
+#
+# - `paths` are the paths of the files, in any order. All are in one folder. They are read in the order of their
+#   names.
+# - **Damage.** Look at a record's parts in their order, and believe none before its checksum. The first of these that is true of a
+#   record is noted, as a `Damage`, and such a record says nothing:
+#     - `"torn"`: fewer than 12 bytes are left of the file.
+#     - `"length"`: the checksum of the length is wrong.
+#     - `"torn"`: the record goes on beyond the end of the file. A length may be any number up to 2⁶⁴ - 1.
+#     - `"data"`: the checksum of the data is wrong.
+#
+#   After `"data"` the next record is read; after the other two, the next file.
+# - **Curves.** Each `simple_value` is a point of its tag's curve: the event's step, and the number as the file has it,
+#   NaN too. Points are in the order in which they were read. None is left out or moved because of its step. A `Value`
+#   without a `simple_value` is no point.
+# - **Fields** of a message stand in any order, and there may be others than those in the table of "What the data say". A step or a
+#   status that is not there is 0.
+# - **Restarts.** An event with `SessionLog(START)` makes void all points that were read before it and whose step is its own or a later one: of all
+#   tags, from all files, its own file included. What is read after it counts, whatever its step. Other session logs do nothing.
+#
+# <details><summary>Hint 1: three parts</summary>
+#
+# Three small functions: one yields the records of a file, where they begin and what is wrong with them; one
+# makes of the data of a record a step, whether it is a START, and the values; and `read_events` puts points together. A single list
+# of (tag, step, value) is easy to cut at a START; make curves of it at the end.
+#
+# </details>
+# <details><summary>Hint 2: checksums and signs</summary>
+#
+# `record(message)[-4:]` is the masked checksum of any bytes. `int.from_bytes(data[at : at + 8], "little")` is the length. A step of 2⁶³
+# or more stands for a negative one: take 2⁶⁴ from it.
+#
+# </details>
+# <details><summary>Hint 3: lengths that are not there</summary>
+#
+# Read the whole file first, and compare `at + 16 + length` with its size. `file.read(2**62)` asks for memory before it looks how much
+# there is to read; a slice of `bytes` does not.
+#
+# </details>
+
+
+# %% solution="read_events"
+def read_events(paths: Sequence[str]) -> Reading:
+    """Return what the event files of one run say, and where they are damaged."""
+    ### BEGIN SOLUTION
+    points: list[tuple[str, int, float]] = []  # (tag, step, value)
+    damage = []
+    for path in sorted(paths):
+        for at, wrong, data in checked_records(Path(path).read_bytes()):
+            if wrong:
+                damage.append(Damage(os.path.basename(path), at, wrong))
+                continue
+            step, starts, values = read_event(data)
+            if starts:
+                points = [point for point in points if point[1] < step]
+            points += [(tag, step, value) for tag, value in values]
+    curves: dict[str, list[tuple[int, float]]] = {}
+    for tag, step, value in points:
+        curves.setdefault(tag, []).append((step, value))
+    return Reading(curves, damage)
+
+
+def checked_records(file: bytes) -> Iterator[tuple[int, str, bytes]]:
+    """Yield (where it begins, what is wrong with it, its data) of each record that can be found."""
+
+    def checksum(message: bytes) -> bytes:
+        return record(message)[-4:]
+
+    at = 0
+    while at < len(file):
+        if len(file) - at < 12:
+            yield at, "torn", b""
+            return
+        length = file[at : at + 8]
+        if file[at + 8 : at + 12] != checksum(length):
+            yield at, "length", b""
+            return
+        end = at + 16 + int.from_bytes(length, "little")
+        if end > len(file):
+            yield at, "torn", b""
+            return
+        data = file[at + 12 : end - 4]
+        yield at, "" if file[end - 4 : end] == checksum(data) else "data", data
+        at = end
+
+
+def read_event(data: bytes) -> tuple[int, bool, list[tuple[str, float]]]:
+    """Return an event's step, whether it is a START, and (tag, value) of each scalar."""
+    step, starts, values = 0, False, []
+    for number, content in message_fields(data):
+        if number == 2:
+            step = content - 2**64 if content >= 2**63 else content
+        elif number == 5:
+            inner = [one for at, one in message_fields(content) if at == 1]
+            for value in map(dict, map(message_fields, inner)):
+                if 2 in value:
+                    values.append((value[1].decode(), *struct.unpack("<f", value[2])))
+        elif number == 7:
+            starts = dict(message_fields(content)).get(1) == 1
+    return step, starts, values
+    ### END SOLUTION
+
+
+# %% grade="read_events"
+grade("read_events")
+
+# %% [markdown]
+# A bit of the first file has flipped. The second run, which went on from step 8, was killed while it wrote step 11.
+
+# %%
+if find_spec("tensorboard") and written("record", "read_events"):
+    first, second = bytearray(file_of_torch(range(10))), file_of_torch(range(8, 12))
+    first[first.index(b"\x15" + struct.pack("<f", 5)) + 2] ^= 1
+    place = tempfile.mkdtemp()
+    for seconds, data in ((1_750_000_060, second[:-5]), (1_750_000_000, first)):
+        Path(place, f"events.out.tfevents.{seconds}.0").write_bytes(data)
+    reading = read_events([str(path) for path in Path(place).iterdir()])
+    print("steps:", [step for step, _ in reading.curves["loss"]])
+    print(*reading.damage, sep="\n")
 
 # %% [markdown]
 # ## One logger, several places
