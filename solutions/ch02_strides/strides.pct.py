@@ -745,8 +745,8 @@ grade("view_of")
 #   what basic indexing is: numbers, slices, `None` and `...` become sizes, strides and one offset,
 #   and which of them use up a dimension.
 # leaves out: indices that copy (masks, lists and tensors of indices), and assignment.
-# off limits: [view operators, "import:numpy"]
-# forbids: "operators that make views, but `as_strided`; NumPy"
+# off limits: [torch.Tensor.__getitem__, view operators, "import:numpy"]
+# forbids: "brackets on tensors, and operators that make views, but `as_strided`; NumPy"
 
 # %% [markdown]
 # Four things may stand between the brackets without causing a copy. Each edits the record in its
