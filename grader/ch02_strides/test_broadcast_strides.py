@@ -101,6 +101,7 @@ def test_refused(broadcasted):
     for sizes in (
         ((3,), (4,)), ((2, 3), (2,)), ((3, 1), (1, 4), (3, 3)), ((0,), (3,)), ((2,), (0,)),
         ((2, 3, 4), (3, 3, 4)), ((2, 1), (3, 1), (1, 1)), ((4, 1, 2), (3,)), ((6,), (3,)),
+        ((2,), (1,), (3,)),
     ):  # fmt: skip
         raised = broadcasted.ask([plain(*sizes)]).raised
         if raised is None or not raised.is_a("RuntimeError"):

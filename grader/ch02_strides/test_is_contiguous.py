@@ -101,6 +101,7 @@ def test_any_layout(contiguity, channels_last_contiguity, rng):
     """Layouts drawn at random, and both questions."""
     layouts = [draw_layout(rng, dims, zeros=dims == 3) for dims in (1, 2, 3, 4, 5) * 30]
     layouts.append(((2, 3, 4, 5), (60, 1, 15, 3)))  # `channels_last`, which chance seldom draws
+    layouts.append(((2, 2, 2), (5, 1, 1)))  # ends where it should: a gap makes up for an overlap
     compare(contiguity, layouts)
     images = [draw_layout(rng, 4) for _ in range(75)]
     for number, (size, stride) in enumerate(images):
@@ -109,4 +110,5 @@ def test_any_layout(contiguity, channels_last_contiguity, rng):
             images[number] = size, (c * h * w, 1, w * c, c + (number % 10 == 1))
         elif number % 3 == 0:
             images[number] = size, (stride[0], 1, stride[2], stride[3])
+    images.append(((2, 3, 2, 2), (12, 1, 8, 1)))
     compare(channels_last_contiguity, images, torch.channels_last)

@@ -24,7 +24,7 @@
 #     rules: ["aten:mm", "aten:bmm", "aten:addmm", "aten:mv", "aten:dot", "aten:baddbmm", "aten:addmv", "aten:vdot"]
 #   quantized:
 #     says: "PyTorch's own quantized tensors"
-#     rules: [torch.quantize_per_tensor, torch._make_per_tensor_quantized_tensor, torch.ops.quantized]
+#     rules: [torch.quantize_per_tensor, torch._make_per_tensor_quantized_tensor, torch._empty_affine_quantized, torch.ops.quantized]
 
 # %% [markdown]
 # ## How to work

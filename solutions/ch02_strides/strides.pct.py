@@ -132,7 +132,7 @@ predict(..., lambda: x[1, 2:].untyped_storage().nbytes())
 #   the one formula of this chapter: where the element of an index lies, from strides, offset and
 #   item size.
 # leaves out: strides below zero, which PyTorch does not have.
-# off limits: [torch.as_strided, torch.Tensor.as_strided, torch.Tensor.set_, torch.frombuffer, "import:numpy", "import:ctypes"]
+# off limits: [torch.as_strided, torch.Tensor.as_strided, torch.Tensor.set_, "aten:set_", torch.frombuffer, "import:numpy", "import:ctypes"]
 # forbids: "tensors made over memory of your choice"
 
 # %% [markdown]
@@ -745,8 +745,8 @@ grade("view_of")
 #   what basic indexing is: numbers, slices, `None` and `...` become sizes, strides and one offset,
 #   and which of them use up a dimension.
 # leaves out: indices that copy (masks, lists and tensors of indices), and assignment.
-# off limits: [view operators, "import:numpy"]
-# forbids: "operators that make views, but `as_strided`; NumPy"
+# off limits: [torch.Tensor.__getitem__, view operators, "import:numpy"]
+# forbids: "brackets on tensors, and operators that make views, but `as_strided`; NumPy"
 
 # %% [markdown]
 # Four things may stand between the brackets without causing a copy. Each edits the record in its
@@ -953,7 +953,7 @@ grade("share_memory")
 #   that broadcasting is a view: sizes are matched from the right, and whatever is repeated has
 #   stride 0.
 # leaves out: the strides of an operation's *result*, which PyTorch chooses from those of its inputs.
-# off limits: [torch.broadcast_shapes, torch._refs._broadcast_shapes, "import:numpy"]
+# off limits: [torch.broadcast_shapes, torch._refs._broadcast_shapes, torch._C._infer_size, "import:numpy"]
 # forbids: functions that broadcast shapes; NumPy
 # allowed: []
 
@@ -2586,7 +2586,7 @@ grade("transpose_in_place")
 #   that a tensor is four things, a storage, a size, a stride and an offset, and that indexing,
 #   transposing, expanding and viewing are arithmetic on the last three.
 # leaves out: indexing with lists and masks, negative steps, sizes of -1, arithmetic, autograd.
-# off limits: [torch.as_strided, torch.Tensor.as_strided, torch.empty_strided, torch.Tensor.set_, "aten:as_strided", "aten:as_strided_", "aten:empty_strided", "aten:new_empty_strided", "import:numpy"]
+# off limits: [torch.as_strided, torch.Tensor.as_strided, torch.empty_strided, torch.Tensor.set_, "aten:set_", "aten:as_strided", "aten:as_strided_", "aten:empty_strided", "aten:new_empty_strided", "import:numpy"]
 # forbids: "tensors with strides of your choice; NumPy"
 
 # %% [markdown]
