@@ -179,7 +179,7 @@ def chain(nest):
 
 
 def test_several_users(simplified):
-    """A call that others take too stays for them, when one of its users goes."""
+    """A call that others take too stays for them, when one of its users goes; unused ones go."""
     x = special(torch.float32)
     steps = [
         *reads("x0"),
@@ -192,6 +192,9 @@ def test_several_users(simplified):
     ]
     steps[-1] = gives("%s", "%u", "%n")
     compare(simplified, steps, [x], 3)
+    # calls that nobody used from the beginning, one of them only by the other
+    dead = [call("c", "cos", "%x0"), call("d", "exp", "%c"), call("s", "sin", "%x0")]
+    compare(simplified, [*reads("x0"), *dead, gives("%s")], [x], 1)
     # a node between two may be used twice by one call
     steps = [
         *reads("x0"),
