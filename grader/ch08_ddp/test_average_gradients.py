@@ -132,7 +132,7 @@ def test_frozen(averaged, last_values, last_cases):
     """Frozen parameters keep what is in their `.grad`, and are not sent."""
     compare(averaged, last_values, last_cases, 0)
     sent = sum(last_values[at].nbytes for at in (1, 3, 4))
-    for rank, [found, _] in enumerate(averaged.ask(last_values, last_cases).value):
+    for rank, [found, *_] in enumerate(averaged.ask(last_values, last_cases).value):
         what = f"The `.grad` of a frozen parameter on rank {rank}."
         kept = found["grads"][0] is None
         assert_holds(kept, what, ("expected", "None, as before"), ("got", "a tensor"))
