@@ -179,7 +179,7 @@ def chain(nest):
 
 
 def test_several_users(simplified):
-    """A call that others take too stays for them, when one of its users goes; unused ones go."""
+    """A call that others take too stays for them, when one of its users goes."""
     x = special(torch.float32)
     steps = [
         *reads("x0"),

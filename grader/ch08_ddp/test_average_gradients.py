@@ -123,7 +123,7 @@ def last_values(values):
 
 
 def test_layouts(averaged, last_values, last_cases):
-    """Gradients that lie in memory in another way on each rank, or parameters that do."""
+    """Gradients that lie in memory in another way on each rank."""
     compare(averaged, last_values, last_cases, 1)
     compare(averaged, last_values, last_cases, 2)
 
