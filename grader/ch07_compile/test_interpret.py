@@ -138,6 +138,7 @@ def test_every_node_once_in_order(interpreted, weight, rng):
         compare(got["result"], expected["outputs"], "Writes and random numbers.")
         compare(evidence.inputs_after["inputs"], expected["inputs"], "Inputs after the run.")
         assert_holds(got["unchanged"], "The graph is another after the run.")
+        assert_equal(got["notes"], [], "What is in the nodes' `meta` after the run, and was not.")
 
 
 @claimed

@@ -166,6 +166,18 @@ def test_inner_values_used_outside(pattern_replaced, inputs):
         values = ["%k" if value == "%n" else value for value in values]
         expected = [*head, *one, after, *outside, gives(*values)]
         compare(pattern_replaced, steps, (SWISH, LESS), expected, 1, inputs)
+    # a value inside may have two users, if both are inside
+    pattern = template(
+        "a",
+        call("s", "sigmoid", "%a"),
+        call("t", "sub.Tensor", "%a", "%s"),
+        call("m", "mul.Tensor", "%s", "%t"),
+        value="%m",
+    )
+    inner = call("t", "sub.Tensor", "%x1", "%s")
+    steps = [*head, call("s", "sigmoid", "%x1"), inner, call("n", "mul.Tensor", "%s", "%t")]
+    expected = [*head, after, gives("%k")]
+    compare(pattern_replaced, [*steps, gives("%n")], (pattern, LESS), expected, 1, inputs)
     # the match's own result may be used as often as one likes
     used = [call("u", "mul.Tensor", "%n", "%n"), call("v", "sub.Tensor", "%u", "%n")]
     steps = [*head, *two, *used, gives("%v", "%n")]

@@ -192,6 +192,9 @@ def test_several_users(simplified):
     ]
     steps[-1] = gives("%s", "%u", "%n")
     compare(simplified, steps, [x], 3)
+    # calls that nobody used from the beginning, one of them only by the other
+    dead = [call("c", "cos", "%x0"), call("d", "exp", "%c"), call("s", "sin", "%x0")]
+    compare(simplified, [*reads("x0"), *dead, gives("%s")], [x], 1)
     # a node between two may be used twice by one call
     steps = [
         *reads("x0"),

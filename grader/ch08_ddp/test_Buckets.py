@@ -150,6 +150,14 @@ def test_messages(bucketed, values, uses, xs):
 def test_overlap(bucketed, overlapped, values, xs, capacity):
     """A bucket goes out as soon as its last gradient is there, and `backward` waits for nothing."""
     assert_early(bucketed)
+    # On rank 1 the gradient of the first bucket comes last, or nearly so: one hook lets many go.
+    uses = [[0, 1, 2, 3, 4, 5], [4, 5, 1, 3, 0, 2]]
+    for rank, of_rank in enumerate(bucketed.ask(values, uses, xs, SQUARE, 2, []).value):
+        for turn, one in enumerate(of_rank):
+            names = [name for name, _ in one["events"]]
+            what = f"Rank {rank}, iteration {turn}, gradients in another order on rank 1: "
+            what += f"{', '.join(names)}. All-reduces before finish, of six buckets."
+            assert_equal(names[: names.index("finish")].count("all_reduce"), 6, what)
     # rank 0 computes all gradients before rank 1 begins its backward
     found = overlapped.value
     expected = [gradients(values, range(6), x) for x in xs]

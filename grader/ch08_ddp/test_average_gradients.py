@@ -100,7 +100,7 @@ def test_one_has_all(averaged, values, without):
 def last_cases(rng):
     """Two ranks: two parameters frozen, one of them large; then other layouts on each rank.
 
-    One parameter has no dimensions.
+    One parameter has no dimensions. In the last case rank 0 has no samples and no gradients.
     """
     halves, grads = drawn(rng, 2), drawn(rng, 2)
     for own in (*halves, *grads):
@@ -111,25 +111,28 @@ def last_cases(rng):
     return [
         ([[None, *own[1:]] for own in halves], [1, 3], [0, 2]),
         ([by_columns, spread], [1, 3], []),
+        ([[None] * len(SHAPES), spread], [0, 3], []),
     ]
 
 
 @pytest.fixture
 def last_values(values):
-    number, large = values[1][0], torch.zeros(100, 100, dtype=torch.float64)
+    # the large one lies in memory by columns
+    number, large = values[1][0], torch.zeros(100, 100, dtype=torch.float64).t()
     return [values[0], number, large, *values[3:]]
 
 
 def test_layouts(averaged, last_values, last_cases):
     """Gradients that lie in memory in another way on each rank."""
     compare(averaged, last_values, last_cases, 1)
+    compare(averaged, last_values, last_cases, 2)
 
 
 def test_frozen(averaged, last_values, last_cases):
     """Frozen parameters keep what is in their `.grad`, and are not sent."""
     compare(averaged, last_values, last_cases, 0)
     sent = sum(last_values[at].nbytes for at in (1, 3, 4))
-    for rank, [found, _] in enumerate(averaged.ask(last_values, last_cases).value):
+    for rank, [found, *_] in enumerate(averaged.ask(last_values, last_cases).value):
         what = f"The `.grad` of a frozen parameter on rank {rank}."
         kept = found["grads"][0] is None
         assert_holds(kept, what, ("expected", "None, as before"), ("got", "a tensor"))

@@ -104,7 +104,8 @@ def test_sent_once(synced, base):
 
 def test_refused(sync_refused, base):
     """Where names, shapes or dtypes differ, every rank raises ValueError and nothing changes."""
-    for odd, rank in (("name", 2), ("shape", 0), ("dtype", 1)):
+    odds = (("name", 2), ("spelling of a name", 1), ("shape", 0), ("dtype", 1))
+    for odd, rank in odds:
         got = sync_refused.ask(base, odd, rank).value
         what = f"Rank {rank} differs in a {odd}. What each rank raised."
         assert_equal([found["raised"] for found in got], ["ValueError"] * 3, what)

@@ -52,5 +52,6 @@ def ops_counted_again(student, x, times):
         return x.exp()
 
     with fresh_dynamo(), warnings.catch_warnings(), contextlib.redirect_stderr(None):
-        torch.compile(first, backend="eager")(x)
+        for _ in range(10):  # others have filled Dynamo's list before, and it gave up
+            torch.compile(first, backend=lambda graph_module, inputs: graph_module.forward)(x)
         return [student.count_ops([first, first, second][i % 3], [(x,)])[1] for i in range(times)]

@@ -51,6 +51,7 @@ def interpreted(student, steps, weight, inputs):
         ),
         "calls": (root.layer.calls, root.block.inner.layer.calls),
         "unchanged": steps_of_graph(graph) == steps_of_graph(graph_from_steps(steps)),
+        "notes": sorted({str(key) for node in graph.nodes for key in node.meta}),
     }
 
 

@@ -42,7 +42,12 @@ def bucketed(student, values, uses, xs, capacity, turns, frozen):
     """
 
     def body(rank):
-        parameters = [nn.Parameter(value) for value in values]
+        # on every other rank by columns; a gradient lies in memory as its parameter does
+        layout = torch.Tensor.t if rank % 2 else torch.Tensor.contiguous
+        parameters = [
+            nn.Parameter(layout(layout(value).contiguous()) if value.dim() == 2 else value)
+            for value in values
+        ]
         for position in frozen:
             parameters[position].requires_grad_(False)
         found, logs = [], []

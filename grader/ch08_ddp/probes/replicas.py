@@ -11,7 +11,8 @@ from .waiting import SECONDS
 class Replica(nn.Module):
     """A model whose tensors are of many kinds; their values depend on the rank, their layouts too.
 
-    `odd` names what is different on this rank: "name", "shape", "dtype", "order" or nothing.
+    `odd` names what is different on this rank: "name", "spelling of a name", "shape",
+    "dtype", "order" or nothing.
     """
 
     def __init__(self, base, rank, odd=""):
@@ -35,7 +36,8 @@ class Replica(nn.Module):
         self.table = nn.Embedding(64, 128, _weight=numbers(64, 128))
         self.head = nn.Linear(128, 64, bias=False)
         self.head.weight = self.table.weight
-        twins = {"left": numbers(2), "right": numbers(2) + 10}
+        right = "rite" if odd == "spelling of a name" else "right"
+        twins = {"left": numbers(2), right: numbers(2) + 10}
         for name in reversed(twins) if odd == "order" else twins:
             self.register_buffer(name, twins[name])
         self.register_buffer("mask", (numbers(6) % (2 + rank)) > 0, persistent=False)
