@@ -213,7 +213,7 @@ grade("mm_by_hand")
 # teaches: >-
 #   the three rules by which matmul takes operands of any rank, and what it refuses.
 # leaves out: dtypes, and how the product is computed.
-# off limits: [torch.broadcast_shapes, torch._refs._broadcast_shapes, "import:numpy"]
+# off limits: [torch.broadcast_shapes, torch._refs._broadcast_shapes, torch._C._infer_size, torch._subclasses.fake_impls.infer_size, torch.jit._shape_functions, "import:numpy"]
 # forbids: functions that broadcast shapes; NumPy
 # allowed: []
 
@@ -909,7 +909,7 @@ grade("strassen")
 #   why a row of a batch need not have the bits that it has alone, and what it takes that it does;
 #   what it means to accumulate in float32.
 # leaves out: speed, and gradients.
-# off limits: [products, "aten:addr", "cast:torch.float64", "import:numpy"]
+# off limits: [products, "aten:addr", "aten:convolution", "aten:_convolution", "aten:mkldnn_convolution", "cast:torch.float64", "import:numpy"]
 # forbids: "operators that multiply and sum, `float64`, NumPy"
 
 # %% [markdown]

@@ -5,6 +5,7 @@ import weakref
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader import probe, watch_saved
 
@@ -25,8 +26,8 @@ class Part:
             for weight in self.weights:
                 h = torch.sigmoid(h @ weight)
                 self._note(h)
-                h = nn.functional.dropout(h, self.rate) if self.rate else h
-                self._note(h)
+                with Results(self._note):  # its mask is computed inside as well
+                    h = nn.functional.dropout(h, self.rate) if self.rate else h
         for extra in extras:
             h = h * extra.exp()
         if options == "tuple":
@@ -40,7 +41,22 @@ class Part:
 
     def alive(self):
         """Return how many of the tensors that were made in the last call are alive."""
-        return sum(storage() is not None for storage in self.made)
+        storages = [storage() for storage in self.made]
+        return len({id(storage) for storage in storages if storage is not None})
+
+
+class Results(TorchDispatchMode):
+    """Hands every tensor that an operator returns to a function."""
+
+    def __init__(self, note):
+        super().__init__()
+        self.note = note
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor):
+            self.note(result)
+        return result
 
 
 def tensors_of(result):
