@@ -16,6 +16,7 @@ from traitlets.log import get_logger
 
 from grader.box.aside import Exceeded
 from grader.box.box import Box
+from grader.box.mounts import refuse_shown
 from grader.box.tiers import BoxUnavailable, Tier
 from grader.course.cells import CellRole, role_of
 from grader.course.course import Chapter, Exercise
@@ -67,6 +68,8 @@ class Run:
     def start(self) -> None:
         """Start the box, if there is none. Raises `BoxUnavailable`."""
         if self._box is None:
+            if self.terms.tier is Tier.NAMESPACES:
+                refuse_shown(self.chapter.root)
             self._box = Box(
                 self.chapter.probes,
                 self.chapter.preload,
