@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
 import time
 import zlib
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from grader.files import write_atomically
+from grader.files import files_below, remove_tree, write_atomically
 
 SCHEMA = 3
 """Version of the layout of records and replies. A reader refuses any other."""
@@ -126,14 +125,16 @@ def kept(root: Path, older_than_days: float) -> Iterator[tuple[Path, int]]:
     """Return the folders whose evidence was last written that long ago, and their bytes."""
     limit = time.time() - older_than_days * 86_400
     for folder in sorted((root / "evidence").glob("*/*")):
-        files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
-        if max((path.stat().st_mtime for path in files), default=0.0) < limit:
-            yield folder, sum(path.stat().st_size for path in files)
+        files = [entry.stat() for entry in files_below(folder)]
+        # what lies in quarantine is as old as a student says
+        own = [path.stat().st_mtime for path in folder.iterdir() if path.is_file()]
+        if max(own, default=0.0) < limit:
+            yield folder, sum(state.st_size for state in files)
 
 
 def delete(folder: Path) -> None:
     """Delete the evidence of one submission, and the student's folder if it is empty then."""
-    shutil.rmtree(folder)
+    remove_tree(folder)
     if not any(folder.parent.iterdir()):
         folder.parent.rmdir()
 

@@ -171,9 +171,15 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
     return graded
 
 
+_NO_MATHS = '<div class="tex2jax_ignore mathjax_ignore">{}</div>'
+"""Formgrader and JupyterLab set what stands between dollar signs as TeX. A student's words, and ours
+between two of theirs, would be read as others than they are."""
+
+
 def show(cell: NotebookNode, verdict: Verdict) -> None:
     """Make a verdict the output of its grade cell. nbgrader reads the plain text: the points."""
-    data = {"text/plain": score_text(verdict), "text/html": to_html(verdict)}
+    html = _NO_MATHS.format(to_html(verdict))
+    data = {"text/plain": score_text(verdict), "text/html": html}
     cell.outputs = [new_output("execute_result", data=data, execution_count=1)]
     cell.execution_count = 1
 
