@@ -74,8 +74,9 @@ def write_atomically(
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
     mode = 0o600 if private else 0o666
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
     try:
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+        with os.fdopen(os.open(partial, flags, mode), "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             if durable:
                 file.flush()
