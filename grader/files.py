@@ -22,9 +22,9 @@ def as_utf8(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def for_terminal(text: str) -> str:
+def for_terminal(text: str, sign: str = "\N{REPLACEMENT CHARACTER}") -> str:
     """Return text with a sign in the place of each character that a terminal would obey, not show."""
-    return _ORDERS.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _ORDERS.sub(sign, text)
 
 
 def files_below(folder: Path) -> Iterator[os.DirEntry[str]]:

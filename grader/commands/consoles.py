@@ -19,7 +19,8 @@ class SafeConsole(Console):
     ) -> Iterator[Segment]:
         """Yield the segments of what is shown; those that move the cursor are rich's own."""
         for text, style, control in super().render(renderable, options):
-            yield Segment(text if control else for_terminal(text), style, control)
+            # without a sign: rich counts such characters as no columns, and has laid out the line
+            yield Segment(text if control else for_terminal(text, ""), style, control)
 
 
 def _console(stderr: bool = False) -> Console:

@@ -32,6 +32,11 @@ _LEVEL = 1
 """Of compression. Level 6 takes five times as long for files a tenth smaller."""
 
 
+KEPT = 128 * 2**20
+"""Most bytes of replies that are kept of one submission. Honest ones take some 20 MiB in a chapter's
+exercises together; hostile ones, 64 MiB in each, could fill a disk."""
+
+
 class OtherSchema(Exception):
     """The evidence was kept by another version of Undertorch; the message says what to do."""
 
@@ -52,12 +57,18 @@ class Store:
                 path.unlink()
 
     def keep(self, grade_id: str, replies: Mapping[str, bytes]) -> None:
-        """Write the transcript of one grade cell: its replies by request."""
+        """Write the transcript of one grade cell: its replies by request.
+
+        What goes beyond the limit is not kept, and cannot be judged again without a run.
+        """
         if replies:
             index = json.dumps({key: len(reply) for key, reply in replies.items()}).encode()
             packer = zlib.compressobj(_LEVEL)
             parts = [packer.compress(part) for part in (index, b"\n", *replies.values())]
-            self._write(f"{grade_id}.replies", b"".join([*parts, packer.flush()]))
+            packed = b"".join([*parts, packer.flush()])
+            there = sum(path.stat().st_size for path in self.folder.glob("*.replies"))
+            if there + len(packed) <= KEPT:
+                self._write(f"{grade_id}.replies", packed)
 
     def files(self) -> dict[str, bytes]:
         """Return what `keep` and `keep_seconds` wrote, by file name, to travel to another machine."""

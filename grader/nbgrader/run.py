@@ -23,6 +23,7 @@ from grader.course.course import Chapter, Exercise
 from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.wire.channel import Transport
 from grader.feedback.render import score_text, to_html
+from grader.files import for_terminal
 from grader.inside.probe import Probe, load_probes
 from grader.inside.process.budget import Budget, changed
 from grader.nbgrader.reading import INTAKE, Reader
@@ -178,7 +179,7 @@ between two of theirs, would be read as others than they are."""
 
 def show(cell: NotebookNode, verdict: Verdict) -> None:
     """Make a verdict the output of its grade cell. nbgrader reads the plain text: the points."""
-    html = _NO_MATHS.format(to_html(verdict))
+    html = _NO_MATHS.format(for_terminal(to_html(verdict)))  # a quoted line may turn what follows
     data = {"text/plain": score_text(verdict), "text/html": html}
     cell.outputs = [new_output("execute_result", data=data, execution_count=1)]
     cell.execution_count = 1
