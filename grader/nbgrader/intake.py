@@ -51,7 +51,7 @@ def take_in(folder: Path, quarantine: Path, notebook: str) -> list[str]:
 
 
 def _clear(folder: Path, quarantine: Path, notebook: str) -> list[str]:
-    said = []
+    said: list[str] = []
     for place in (folder.parent, folder):
         if place.is_symlink() or (place.exists() and not place.is_dir()):
             target = _move(place, quarantine)
