@@ -8,9 +8,12 @@ from typing import NamedTuple
 
 import pytest
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from grader.commands import completion
 from grader.commands import main as cli
+from grader.commands.consoles import SafeConsole
 from grader.course.course import CourseError
 from tests import ROOT
 
@@ -80,3 +83,34 @@ def test_a_known_answer_is_printed_whole(monkeypatch, capsys):
         cli.app(["answer", "MiniDDP", "sum"], standalone_mode=False)
     assert "sums" in completion.answers(Line({"exercise": "MiniDDP"}), "su")
     assert completion.answers(Line({}), "su") == []
+
+
+def test_a_console_shows_what_students_wrote_and_obeys_none_of_it(capsys):
+    shown = Table("id\x9b")
+    shown.add_row(Text("a\x1b[31mb"), "[blink]c")
+    console = SafeConsole(markup=False, emoji=False, force_terminal=False)
+    console.print("x\x1b]0;owned\x07 :skull:", shown)
+    said = capsys.readouterr().out
+    assert not set("\x1b\x07\x9b") & set(said)
+    assert "│ a[31mb │" in said and "[blink]c" in said and ":skull:" in said
+    console = SafeConsole(force_terminal=True, color_system="standard")
+    console.print(Text("red\x1b[2J", "red"))
+    assert capsys.readouterr().out == "\x1b[31mred[2J\x1b[0m\n"  # rich's own colours stay
+
+
+@pytest.mark.parametrize("mark", ["undertorch.toml", "nbgrader_config.py", "gradebook.db"])
+def test_no_command_runs_where_students_files_are_the_nearest_course(
+    mark, tmp_path, monkeypatch, capsys
+):
+    (tmp_path / mark).write_text("")
+    folder = tmp_path / "submitted" / "mallory" / "ch01_formats"
+    folder.mkdir(parents=True)
+    (folder / "nbgrader_config.py").write_text("raise SystemExit('obeyed')")
+    (folder / "undertorch.toml").write_text("")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("sys.argv", ["undertorch", "export", "--for", "canvas"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "lies what was handed in" in said and f"cd {tmp_path}" in said

@@ -1,8 +1,12 @@
 """Files are written whole or not at all, with the mode that they should have."""
 
+import os
+import tempfile
+from pathlib import Path
+
 import pytest
 
-from grader.files import write_atomically
+from grader.files import files_below, for_terminal, remove_tree, write_atomically
 
 
 def names(folder):
@@ -37,3 +41,38 @@ def test_what_cannot_be_written_leaves_the_old(tmp_path):
     with pytest.raises(UnicodeEncodeError):
         write_atomically(path, "\ud800")
     assert path.read_text() == "old" and names(tmp_path) == ["file"]
+
+
+def test_a_terminal_is_given_no_orders():
+    assert for_terminal("a\x1b[2J\x07\r\u202eb\tc\nü\ud800") == "a�[2J���b\tc\nü�"
+
+
+def test_nothing_is_written_through_a_partial_file_that_is_a_link(tmp_path):
+    (tmp_path / "other").write_text("other")
+    (tmp_path / ".file.partial").symlink_to("other")
+    with pytest.raises(OSError, match="symbolic links"):
+        write_atomically(tmp_path / "file", "new")
+    assert (tmp_path / "other").read_text() == "other"
+
+
+def test_a_tree_deeper_than_python_recurses():
+    # not in pytest's folder, which pytest itself could not remove if this test were cut off
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "beside").mkdir()
+        (place / "beside" / "kept").write_text("kept")
+        top = place / "top"
+        top.mkdir()
+        here = os.getcwd()
+        os.chdir(top)
+        try:
+            for _ in range(1100):
+                os.mkdir("d")
+                os.chdir("d")
+        finally:
+            os.chdir(here)
+        (top / "d" / "file").write_text("12345")
+        (top / "link").symlink_to(place / "beside")
+        assert [entry.name for entry in files_below(top)] == ["file"]
+        remove_tree(top)
+        assert names(place) == ["beside"] and names(place / "beside") == ["kept"]

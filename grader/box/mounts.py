@@ -42,6 +42,8 @@ class View:
 
     arguments: list[str] = field(default_factory=list)
     descriptors: list[int] = field(default_factory=list)
+    bound: list[tuple[Path, Path]] = field(default_factory=list)
+    """What is shown of the host, without links, and where."""
     _folders: set[Path] = field(default_factory=lambda: {Path("/")})
 
     def bind(self, source: Path, target: Path | None = None) -> None:
@@ -49,6 +51,14 @@ class View:
         target = target or source
         self.folder(target.parent)
         self.arguments += ["--ro-bind", str(source), str(target)]
+        self.bound.append((source.resolve(), target))
+
+    def places_of(self, path: Path) -> Iterator[Path]:
+        """Yield where a path of the host is seen: a folder may be shown under two names."""
+        real = path.resolve()
+        for source, target in self.bound:
+            if real.is_relative_to(source):
+                yield target / real.relative_to(source)
 
     def text(self, target: Path, content: str) -> None:
         """Show a read-only file with this content."""
@@ -80,10 +90,9 @@ def view(probes: Path, inside: Path | None) -> View:
     """Return what the box of a chapter sees. `inside` replaces grader.inside.serve where given."""
     shown = View()
     _show_system(shown)
-    interpreter = list(_interpreter_folders())
-    for folder in interpreter:
+    for folder in _interpreter_folders():
         shown.bind(folder, shown_at(folder))
-    _hide_our_package(shown, [Path("/usr"), *interpreter])
+    _hide_our_package(shown)
     _show_our_parts(shown)
     shown.bind(probes.resolve(), PROBES)
     if inside is not None:
@@ -148,26 +157,53 @@ def _refuse_hidden(path: Path) -> None:
         )
 
 
-def _hide_our_package(shown: View, bound: list[Path]) -> None:
-    """Mask every copy of this package that the bound paths would show: it holds checks and mistakes.
+_SECRET = ("grader", "chapters", "solutions")
+"""What a wheel of ours lays side by side: checks and mistakes, given cells, reference solutions."""
+
+_PACKAGES = ("python3*/*-packages", "lib*/python3*/*-packages", "local/lib*/python3*/*-packages")
+"""Where the interpreters of a folder that is shown keep what is installed for them."""
+
+
+def _hide_our_package(shown: View) -> None:
+    """Mask every copy of this package that the bound paths would show, and what comes with it.
 
     Pointers of an editable install are emptied too: what they point at is not in the box.
     """
     ours = Path(grader.__file__).resolve().parent
-    roots = [path.resolve() for path in bound]
+    own = {Path(entry).resolve() for entry in sys.path if entry}
+    others = {  # another interpreter's, which nobody runs here, is read as well
+        folder.resolve()
+        for source, _ in shown.bound
+        for pattern in _PACKAGES
+        for folder in source.glob(pattern)
+        if (folder / "grader" / "inside").is_dir()
+    }
     copies, pointers = {ours}, set()
-    for folder in {Path(entry).resolve() for entry in sys.path if entry}:
-        copies.add((folder / "grader").resolve())
+    for folder in own | others | {ours.parent}:
+        if (folder / "grader").is_dir():
+            copies |= {folder / name for name in _SECRET}
         for pattern in ("*.pth", "__editable__*.py"):
             pointers |= {
                 path for path in folder.glob(pattern) if str(ours.parent) in path.read_text()
             }
     for copy in sorted(copies):
-        if copy.is_dir() and any(root in copy.parents for root in roots):
-            shown.empty(shown_at(copy))
+        if copy.is_dir():
+            for place in shown.places_of(copy):
+                shown.empty(place)
     for pointer in sorted(pointers):
-        if any(root in pointer.parents for root in roots):
-            shown.text(shown_at(pointer), "")
+        for place in shown.places_of(pointer):
+            shown.text(place, "")
+
+
+def refuse_shown(folder: Path) -> None:
+    """Raise BoxUnavailable if every box shows this folder of a course, as part of the system."""
+    real = folder.resolve()
+    for name in _SYSTEM:
+        if real.is_relative_to(Path(name).resolve()):
+            raise BoxUnavailable(
+                f"the course lies in {real}, and student code may read all of {name}: "
+                "put the course's folder somewhere else"
+            )
 
 
 def copy_parts(house: Path, probes: Path, inside: Path | None) -> None:

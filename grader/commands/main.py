@@ -7,6 +7,7 @@ shell: 130 for Ctrl-C.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,7 +15,10 @@ from rich.text import Text
 
 from grader.commands import author, instructor, student, tried
 from grader.commands.consoles import err
-from grader.course.course import CourseError
+from grader.course.course import COURSE_FILE, CourseError
+
+HANDED_IN = ("submitted", "autograded", "feedback", "evidence", "dropped")
+"""Folders of a course in which files lie that students handed in."""
 
 app = typer.Typer(
     help="Learn how PyTorch works inside, and grade those who do.",
@@ -44,12 +48,33 @@ def _options(
     """Learn how PyTorch works inside, and grade those who do."""
 
 
+def _refuse_among_what_was_handed_in() -> None:
+    """Raise `CourseError` where the nearest course, with its configuration, may be a student's own.
+
+    A file `nbgrader_config.py` is a program, and pdb takes orders from a file in the working folder.
+    """
+    try:
+        here = Path.cwd().resolve()
+    except FileNotFoundError:  # somebody removed it
+        return
+    for root in reversed(here.parents):  # from the outside: nobody hands in what lies around it
+        marks = (COURSE_FILE, "nbgrader_config.py", "gradebook.db")
+        if here.relative_to(root).parts[0] in HANDED_IN and any(
+            (root / name).is_file() for name in marks
+        ):
+            raise CourseError(
+                f"In {here} lies what was handed in, and it may hold settings that run as programs. "
+                f"Run the command in the course's folder: cd {root}"
+            )
+
+
 def main() -> None:
     """Run the command; turn known troubles into one line that says what to do."""
     from grader.nbgrader import commands_on_path
 
     commands_on_path()
     try:
+        _refuse_among_what_was_handed_in()
         app()
     except CourseError as error:
         err.print(Text("undertorch: ", "red") + Text(str(error)), soft_wrap=True)

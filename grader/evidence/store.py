@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
 import time
 import zlib
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from grader.files import write_atomically
+from grader.files import files_below, remove_tree, write_atomically
 
 SCHEMA = 3
 """Version of the layout of records and replies. A reader refuses any other."""
@@ -31,6 +30,11 @@ SECONDS = "seconds.json"
 
 _LEVEL = 1
 """Of compression. Level 6 takes five times as long for files a tenth smaller."""
+
+
+KEPT = 128 * 2**20
+"""Most bytes of replies that are kept of one submission. Honest ones take some 20 MiB in a chapter's
+exercises together; hostile ones, 64 MiB in each, could fill a disk."""
 
 
 class OtherSchema(Exception):
@@ -53,12 +57,18 @@ class Store:
                 path.unlink()
 
     def keep(self, grade_id: str, replies: Mapping[str, bytes]) -> None:
-        """Write the transcript of one grade cell: its replies by request."""
+        """Write the transcript of one grade cell: its replies by request.
+
+        What goes beyond the limit is not kept, and cannot be judged again without a run.
+        """
         if replies:
             index = json.dumps({key: len(reply) for key, reply in replies.items()}).encode()
             packer = zlib.compressobj(_LEVEL)
             parts = [packer.compress(part) for part in (index, b"\n", *replies.values())]
-            self._write(f"{grade_id}.replies", b"".join([*parts, packer.flush()]))
+            packed = b"".join([*parts, packer.flush()])
+            there = sum(path.stat().st_size for path in self.folder.glob("*.replies"))
+            if there + len(packed) <= KEPT:
+                self._write(f"{grade_id}.replies", packed)
 
     def files(self) -> dict[str, bytes]:
         """Return what `keep` and `keep_seconds` wrote, by file name, to travel to another machine."""
@@ -126,14 +136,16 @@ def kept(root: Path, older_than_days: float) -> Iterator[tuple[Path, int]]:
     """Return the folders whose evidence was last written that long ago, and their bytes."""
     limit = time.time() - older_than_days * 86_400
     for folder in sorted((root / "evidence").glob("*/*")):
-        files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
-        if max((path.stat().st_mtime for path in files), default=0.0) < limit:
-            yield folder, sum(path.stat().st_size for path in files)
+        files = [entry.stat() for entry in files_below(folder)]
+        # what lies in quarantine is as old as a student says
+        own = [path.stat().st_mtime for path in folder.iterdir() if path.is_file()]
+        if max(own, default=0.0) < limit:
+            yield folder, sum(state.st_size for state in files)
 
 
 def delete(folder: Path) -> None:
     """Delete the evidence of one submission, and the student's folder if it is empty then."""
-    shutil.rmtree(folder)
+    remove_tree(folder)
     if not any(folder.parent.iterdir()):
         folder.parent.rmdir()
 

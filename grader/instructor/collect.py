@@ -27,6 +27,9 @@ from grader.submission.rebuild import NOTEBOOK_LIMIT
 if TYPE_CHECKING:
     from grader.nbgrader.coursebook import Student
 
+BYTES_LIMIT = 2 * NOTEBOOK_LIMIT
+"""Most bytes of one student's files, unpacked: all of a class's are held until they are laid out."""
+
 CANVAS = re.compile(
     r"(?P<name>[^_/]+)_(?P<late>LATE_)?(?P<number>\d+)_(?P<attachment>\d+)_(?P<file>[^/]+)"
 )
@@ -124,6 +127,7 @@ def _read(path: Path, unplaced: dict[str, str]) -> Iterable[HandedIn]:
         raise CourseError(f"{path} cannot be read as a zip: {error}.") from None
     with archive:
         found = [info for info in archive.infolist() if not info.is_dir()]
+        room: dict[str, int] = defaultdict(lambda: BYTES_LIMIT)
         for info in found:
             match = MOODLE.fullmatch(info.filename) or CANVAS.fullmatch(info.filename)
             if match is None:
@@ -132,7 +136,10 @@ def _read(path: Path, unplaced: dict[str, str]) -> Iterable[HandedIn]:
                 unplaced[info.filename] = "it is no notebook and no .py file"
             elif info.file_size > NOTEBOOK_LIMIT:
                 unplaced[info.filename] = f"it has {info.file_size / 2**20:.0f} MB"
+            elif (left := room[match["number"]] - info.file_size) < 0:
+                unplaced[info.filename] = f"it is beyond {BYTES_LIMIT // 2**20} MB of one student's"
             else:
+                room[match["number"]] = left
                 moodle = match.re is MOODLE
                 with archive.open(info) as file:
                     content = file.read(NOTEBOOK_LIMIT)

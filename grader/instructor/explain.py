@@ -7,6 +7,7 @@ checks see in it; where they judge otherwise than the verdict that was given, th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -27,6 +28,7 @@ from grader.nbgrader.run import notebook_digest
 from grader.verdict.checks import CheckRun, Suite
 from grader.verdict.compare import Mismatch
 from grader.verdict.interview import Evidence, Interview
+from grader.verdict.limits import JudgeLimits, within_memory
 from grader.verdict.probe_versions import probe_versions
 from grader.verdict.verdict import CheckResult, Verdict, message_for
 
@@ -209,7 +211,10 @@ def _run(
         if on_error is not None:
             on_error(error, [one for _, _, one in witness.noted if isinstance(one, Evidence)])
 
-    suite.run(witness, seed, stop=note, on_error=show)
+    # as when it was graded: evidence may be slow to judge; who sits in a debugger has time
+    limits = JudgeLimits() if on_error is None else None
+    with within_memory(limits) if limits else nullcontext():
+        suite.run(witness, seed, stop=note, on_error=show, limits=limits)
     return tuple(steps)
 
 

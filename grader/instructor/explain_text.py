@@ -10,10 +10,10 @@ from grader.instructor.explain import Asked, Explanation, Step
 _SIGNS = {"passed": "✓", "failed": "✗", "not run": "–"}
 
 SHOWN = 12
-"""Most questions, and most comparisons, of a check that are shown."""
+"""Most questions, and most comparisons, of a check that are shown, and most warnings of an answer."""
 
 PRINTED = 500
-"""Most characters shown of what the code printed."""
+"""Most characters shown of what the code printed, and of a warning."""
 
 
 def explanation_text(found: Explanation) -> str:
@@ -65,7 +65,7 @@ def _asked(asked: Asked) -> Iterator[str]:
         for name, text in asked.inputs_after.items():
             if text != asked.inputs.get(name):
                 yield f"  changed   {name}={text}"
-    for warning in asked.warnings:
-        yield f"  warned    {warning!r}"
+    for warning in asked.warnings[:SHOWN]:
+        yield f"  warned    {warning[:PRINTED]!r}"
     if asked.printed:
         yield f"  printed   {asked.printed[:PRINTED]!r}"

@@ -9,6 +9,7 @@ import nbformat
 
 from grader.box.aside import Exceeded, Failed
 from grader.box.box import Box
+from grader.box.mounts import refuse_shown
 from grader.box.tiers import BoxUnavailable
 from grader.course.cells import Kind, code_cells
 from grader.course.course import Chapter, CourseError
@@ -60,6 +61,7 @@ def locate_kept(
     grader = ExerciseGrader(chapter, chapter.exercise(exercise), load_probes(chapter.probes))
     budget = changed(Budget(), grader.exercise.budget)
     try:
+        refuse_shown(chapter.root)
         with Box(chapter.probes, chapter.preload, budget) as box:
             subject = _in_box(attempt, exercise, with_text, box, budget)
             return locate(grader, subject, record["seed"], seconds=seconds, progress=progress)

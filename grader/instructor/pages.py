@@ -10,14 +10,17 @@ from markupsafe import Markup
 
 from grader.feedback.render import inline_code
 from grader.feedback.style import style_of
-from grader.files import as_utf8
+from grader.files import for_terminal
 from grader.instructor import charts
 
 
 def render_page(template: str, **facts: Any) -> str:
-    """Return a page from `templates/`. All text is escaped; halves of surrogate pairs become `?`."""
+    """Return a page from `templates/`. All text is escaped.
+
+    What turns the direction of text, which a student's line may hold, becomes a sign.
+    """
     html = _environment().get_template(template).render(style=Markup(style_of()), **facts)
-    return as_utf8(html)
+    return for_terminal(html)
 
 
 @cache

@@ -31,6 +31,10 @@ TIME_LIMIT = 100
 DEPTH_LIMIT = 8
 """Deepest folder."""
 
+NAMED, NAME_SHOWN = 5, 100
+"""How many files that were put aside are named, and how much of each name is shown: what is said here
+stands beside every exercise, on the page, in the record and in the gradebook."""
+
 
 def take_in(folder: Path, quarantine: Path, notebook: str) -> list[str]:
     """Clear a submission's folder of what must not be copied; return what was done, in words.
@@ -47,21 +51,31 @@ def take_in(folder: Path, quarantine: Path, notebook: str) -> list[str]:
 
 
 def _clear(folder: Path, quarantine: Path, notebook: str) -> list[str]:
-    said = []
+    said: list[str] = []
     for place in (folder.parent, folder):
         if place.is_symlink() or (place.exists() and not place.is_dir()):
             target = _move(place, quarantine)
             folder.mkdir(parents=True)
             return [f"The submission was no folder, or a link to one; it lies in {target.name}."]
-    for path, why in _suspects(folder, notebook):
+    suspects = list(_suspects(folder, notebook))
+    for path, why in suspects:
         _move(path, quarantine)
-        said.append(f"{printable(str(path.relative_to(folder)))} was put aside: {why}.")
+        if len(said) < NAMED:
+            said.append(f"{_shown(path.relative_to(folder))} was put aside: {why}.")
+    if len(suspects) > NAMED:
+        said.append(f"{len(suspects) - NAMED} more were put aside for such reasons.")
     said += _thin_out(folder, quarantine, notebook)
     stamp = folder / "timestamp.txt"
     if stamp.is_file() and not _is_time(stamp):
         _move(stamp, quarantine)
         said.append("timestamp.txt held no time: when it was handed in is unknown.")
     return said
+
+
+def _shown(path: Path) -> str:
+    """Return the end of a path, which says most, as text."""
+    name = printable(str(path))
+    return name if len(name) <= NAME_SHOWN else f"…{name[-NAME_SHOWN:]}"
 
 
 def printable(name: str) -> str:

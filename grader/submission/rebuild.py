@@ -255,6 +255,11 @@ _DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """Characters that turn the direction of text, as listed by Boucher and Anderson, "Trojan Source"."""
 
 
+_NAMED, _LONGEST_NAME, _MOST_SAID = 3, 80, 20
+"""How many such names of a cell are told, how much of each, and of how many sentences that are enough:
+they stand beside every exercise, on the page, in the record and in the gradebook."""
+
+
 def _note_disguises(cells: Sequence[Cell], used: Set[str], notes: dict[str, list[str]]) -> None:
     """Say which cells look to a reader like something else than they run."""
     for cell in cells:
@@ -262,13 +267,18 @@ def _note_disguises(cells: Sequence[Cell], used: Set[str], notes: dict[str, list
             continue
         where = "Y" + cell.label[1:] if cell.kind is Kind.OWN else f"The cell of `{cell.label}`"
         said = notes.setdefault("", [])
+        if len(said) > _MOST_SAID:
+            return
         if _DIRECTIONS & set(cell.source):
             said.append(f"{where} turns the direction of text: it reads otherwise than it runs.")
-        said += [
-            f"{where} has a name that mixes alphabets: `{name}`."
+        mixed = [
+            name[:_LONGEST_NAME]
             for name in sorted(names_in(cell.source))
             if len({"LATIN", "CYRILLIC"} & _alphabets(name)) > 1
         ]
+        said += [f"{where} has a name that mixes alphabets: `{name}`." for name in mixed[:_NAMED]]
+        if len(mixed) > _NAMED:
+            said.append(f"{where} has {len(mixed) - _NAMED} more such names.")
 
 
 def _alphabets(name: str) -> set[str]:

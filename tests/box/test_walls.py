@@ -8,6 +8,7 @@ import pytest
 
 from grader.box import mounts
 from grader.box.box import Box
+from grader.box.tiers import BoxUnavailable
 from tests.box.conftest import PROBES, STANDIN, ask, raised
 
 SYSTEM_CALL = """
@@ -66,23 +67,43 @@ def test_no_source_of_ours_is_found_under_any_other_name(child):
 
 
 def test_an_installed_copy_is_masked(monkeypatch):
-    # Stands in for an install: a `grader` and an editable pointer in a folder that the box sees.
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+    # Stands in for an install: a `grader` and an editable pointer in a folder that the box sees,
+    # and what a wheel lays beside it. A virtual environment's lib64 is a link to its lib.
+    with (
+        tempfile.TemporaryDirectory(dir="/var/tmp") as folder,
+        tempfile.TemporaryDirectory(dir="/var/tmp") as parent,
+    ):
         site = Path(folder)
         site.chmod(0o755)
         (site / "grader").mkdir()
         (site / "grader" / "mistakes.py").write_text("secret = 1")
+        for name in ("chapters", "solutions"):
+            (site / name).mkdir()
+            (site / name / "formats.ipynb").write_text("the answer")
         (site / "undertorch.pth").write_text(str(Path(__file__).resolve().parents[2]))
+        link = Path(parent) / "lib64"
+        link.symlink_to(site)
+        link.parent.chmod(0o755)
         found = list(mounts._interpreter_folders())
-        monkeypatch.setattr(mounts, "_interpreter_folders", lambda: iter([*found, site]))
+        monkeypatch.setattr(mounts, "_interpreter_folders", lambda: iter([*found, site, link]))
         monkeypatch.syspath_prepend(str(site))
         with Box(PROBES, inside=STANDIN) as box, box.open() as child:
-            assert ask(child, f"import os; result = sorted(os.listdir({folder!r}))") == [
-                "grader",
-                "undertorch.pth",
-            ]
-            assert ask(child, f"import os; result = os.listdir({folder + '/grader'!r})") == []
-            assert ask(child, f"result = open({folder + '/undertorch.pth'!r}).read()") == ""
+            for seen in (folder, str(link)):
+                assert ask(child, f"import os; result = sorted(os.listdir({seen!r}))") == [
+                    "chapters",
+                    "grader",
+                    "solutions",
+                    "undertorch.pth",
+                ]
+                for name in ("chapters", "grader", "solutions"):
+                    assert ask(child, f"import os; result = os.listdir({f'{seen}/{name}'!r})") == []
+                assert ask(child, f"result = open({seen + '/undertorch.pth'!r}).read()") == ""
+
+
+def test_a_course_that_every_box_would_show_is_refused(tmp_path):
+    mounts.refuse_shown(tmp_path)
+    with pytest.raises(BoxUnavailable, match="put the course's folder somewhere else"):
+        mounts.refuse_shown(Path("/usr/src/app"))
 
 
 @pytest.mark.parametrize(

@@ -121,3 +121,10 @@ def test_no_zip(take):
     path.write_text("no")
     with pytest.raises(CourseError, match="cannot be read as a zip"):
         collect(take.chapter, path, CLASS)
+
+
+def test_one_students_files_are_bounded(take, monkeypatch):
+    monkeypatch.setattr("grader.instructor.collect.BYTES_LIMIT", 2)  # each of these has one byte
+    many = [f"byronada_4711_{number}_part{number}.py" for number in range(3)]
+    done = take("delacruzłukasz_17_98766_formats.ipynb", *many)
+    assert done.placed == ("ada", "lukasz") and list(done.unplaced) == [many[2]]

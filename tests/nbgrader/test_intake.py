@@ -64,6 +64,15 @@ def test_what_may_not_be_copied_is_put_aside(folder, take, tmp_path, monkeypatch
     assert (tmp_path / "host").read_text() == "a file of the host"
 
 
+def test_of_many_a_few_are_named(folder, take, tmp_path):
+    for number in range(60):
+        (folder / f"{number:02}{'x' * 200}").symlink_to("nowhere")
+    said = take()
+    assert len(said) == 6 and said[-1] == "55 more were put aside for such reasons."
+    assert all(line.startswith("…x") and len(line) < 150 for line in said[:5])
+    assert names(folder) == [NOTEBOOK] and len(names(tmp_path / "quarantine")) == 60
+
+
 def test_the_notebook_stays_whatever_it_is(folder, take):
     (folder / NOTEBOOK).unlink()
     os.mkfifo(folder / NOTEBOOK)

@@ -176,6 +176,13 @@ def test_disguises_are_told(chapter, source, words):
     assert words in rebuilt(chapter, code(source, grade_id="decode")).notes[""][0]
 
 
+def test_of_many_disguises_a_few_are_told(chapter):
+    many = "\n".join(f"r\u043e{number} = 1" for number in range(500))
+    said = rebuilt(chapter, code(many + f"\nr\u043e{'a' * 5000} = 1", grade_id="decode")).notes[""]
+    assert len(said) == 4 and "498 more such names" in said[-1]
+    assert max(map(len, said)) < 200
+
+
 @pytest.mark.parametrize(
     "source", ["Δx = 1", "x = 'привет and hello'", "# смешанныйtext", "число = 1", "é = 1"]
 )
