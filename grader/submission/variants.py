@@ -10,10 +10,13 @@ from __future__ import annotations
 import ast
 import copy
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 
+from grader.submission.aligned import Part, differences
 from grader.submission.fragments import (
     MODULES,
     Fragments,
@@ -41,6 +44,23 @@ class Variant:
     source: str
 
 
+class Kind(Enum):
+    """Where an edit comes from. The value is how many of another kind, of value 1, come before one."""
+
+    EXPRESSION = 0.7
+    """What a right program says where the answer says nearly the same."""
+    PLACE = 0.8
+    """What a right program has in the same place."""
+    SMALL = 1.0
+    """A small change of an expression."""
+    LINE = 1.0001
+    """A small change of a statement: it goes, it is moved."""
+    STATEMENT = 1.2
+    """A statement of a right program."""
+    AROUND = 1.5
+    """What a right program puts around something else."""
+
+
 @dataclass(frozen=True)
 class Edit:
     """Text in place of the characters `start` to `end`, in bytes. The less `cost`, the likelier."""
@@ -50,6 +70,7 @@ class Edit:
     now: str
     line: int
     cost: float
+    kind: Kind
     place: ast.expr | None = None
     """The expression that is replaced, if one is."""
 
@@ -104,17 +125,32 @@ def variants(
     if tree is None:
         return
     text = Text(source, tree)
-    seen = {ast.dump(tree)}
+    seen: set[_Key] = set()
+    apply = _Apply(text)
     edits = [*_small(text, right), *_foreign(text, right, wrong)]
     nearer = _Nearer(text, right)
-    for edit in sorted(edits, key=lambda edit: _rank(edit, suspicion) - nearer(edit)):
-        made = _applied(text, edit)
+    ranks = [(_rank(edit, suspicion) - nearer(edit), edit) for edit in edits]
+    for edit in _by_turns(ranks):
+        made = apply(edit)
         if made is None:
             continue
         changed, key = made
         if key not in seen:
             seen.add(key)
             yield _variant(text, edit, changed)
+
+
+def _by_turns(ranks: Iterable[tuple[float, Edit]]) -> list[Edit]:
+    """Return edits of all kinds by turns, those of a kind by their ranks.
+
+    What one kind's costs are worth beside another's, nobody knows; and some kinds have thousands.
+    """
+    turns: Counter[Kind] = Counter()
+    placed = []
+    for rank, edit in sorted(ranks, key=lambda pair: pair[0]):
+        turns[edit.kind] += 1
+        placed.append((turns[edit.kind] * edit.kind.value, rank, edit))
+    return [edit for _, _, edit in sorted(placed, key=lambda one: one[:2])]
 
 
 _NOT_RUN = 1.5
@@ -206,17 +242,69 @@ def _parsed(source: str) -> ast.Module | None:
         return None
 
 
-def _applied(text: Text, edit: Edit) -> tuple[str, str] | None:
-    """Return the changed program and what tells it from others; None if it is no program."""
-    made = []
-    for now in (edit.now, f"({edit.now})") if edit.place else (edit.now,):
-        whole = (text.bytes[: edit.start] + now.encode() + text.bytes[edit.end :]).decode()
-        tree = _parsed(whole)
-        made.append(None if tree is None else (whole, ast.dump(tree)))
-    plain, bracketed = made[0], made[-1]
-    if plain is None or bracketed is None:
-        return plain or bracketed
-    return plain if plain[1] == bracketed[1] else bracketed
+_Key = tuple[object, str]
+"""What tells a changed program from others: where the part that is another starts, and its tree."""
+
+
+class _Apply:
+    """Makes an edit. Of a program only the part around the edit is read again: a whole takes 10 ms."""
+
+    def __init__(self, text: Text) -> None:
+        self._text = text
+        self._parts = list(_parts(text))
+        self._dumps: dict[ast.AST, str] = {}
+
+    def __call__(self, edit: Edit) -> tuple[str, _Key] | None:
+        """Return the changed program and its key; None if it is none, or the same."""
+        text, part = self._text, self._part(edit)
+        start, end = (0, len(text.bytes)) if part is None else text.span(part)
+        forms = [edit.now] if edit.place is None else [edit.now, f"({edit.now})"]
+        made = []
+        for now in forms:
+            inner = text.bytes[start : edit.start] + now.encode() + text.bytes[edit.end : end]
+            tree = _parsed(_alone(inner.decode(), part))
+            if tree is not None:
+                made.append((now, ast.dump(tree)))
+        if not made or made[-1][1] == self._dump(part):
+            return None
+        now, dump = made[0] if made[0][1] == made[-1][1] else made[-1]
+        whole = text.bytes[: edit.start] + now.encode() + text.bytes[edit.end :]
+        return whole.decode(), (start, dump)
+
+    def _part(self, edit: Edit) -> ast.stmt | ast.expr | None:
+        """Return the simple statement, or the expression of a compound one, that an edit is in."""
+        for part in self._parts:
+            start, end = self._text.span(part)
+            if start <= edit.start and edit.end <= end and edit.start < edit.end:
+                return part
+        return None
+
+    def _dump(self, part: ast.stmt | ast.expr | None) -> str:
+        node = self._text.tree if part is None else part
+        if node not in self._dumps:
+            start, end = (0, None) if part is None else self._text.span(part)
+            tree = _parsed(_alone(self._text.bytes[start:end].decode(), part))
+            self._dumps[node] = ast.dump(tree) if tree is not None else ""
+        return self._dumps[node]
+
+
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.Raise, ast.Assert)
+
+
+def _parts(text: Text) -> Iterator[ast.stmt | ast.expr]:
+    """Yield simple statements, and the expressions of compound ones, each without another one in it."""
+    for node in ast.walk(text.tree):
+        if isinstance(node, _SIMPLE):
+            yield node
+        elif isinstance(node, ast.If | ast.While):
+            yield node.test
+        elif isinstance(node, ast.For):
+            yield node.iter
+
+
+def _alone(segment: str, part: ast.stmt | ast.expr | None) -> str:
+    """Return a part's text as a program: an expression may have line breaks outside of brackets."""
+    return f"({segment}\n)" if isinstance(part, ast.expr) else segment
 
 
 def _variant(text: Text, edit: Edit, changed: str) -> Variant:
@@ -243,7 +331,7 @@ def _small(text: Text, right: Iterable[str]) -> Iterator[Edit]:
     for node in _expressions(text):
         for now, cost in _instead(text, node, used):
             start, end = text.span(node)
-            yield Edit(start, end, now, node.lineno, cost, node)
+            yield Edit(start, end, now, node.lineno, cost, Kind.SMALL, node)
     for statement in _statements(text):
         yield from _of_statement(text, statement)
 
@@ -327,6 +415,7 @@ def _instead(text: Text, node: ast.expr, used: set[str]) -> Iterator[tuple[str, 
             yield ast.unparse(ast.IfExp(test, other, body)), 1.6
         case ast.Call():
             yield from _other_calls(node)
+            yield from _other_kinds(node)
         case ast.Subscript(value=value, slice=index):
             yield from _other_subscripts(value, index)
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
@@ -335,6 +424,8 @@ def _instead(text: Text, node: ast.expr, used: set[str]) -> Iterator[tuple[str, 
             for kept, cost in _other_elements(elements):
                 is_tuple = isinstance(node, ast.Tuple)
                 yield ast.unparse(ast.Tuple(kept) if is_tuple else ast.List(kept)), cost
+        case ast.Attribute(value=value, attr=kind) if kind in _TYPES and is_module(value):
+            yield ast.unparse(ast.Attribute(value, _TYPES[kind])), 1.4
         case ast.Name():
             for name in _near_names(text, node):
                 yield name, 2.2
@@ -389,6 +480,30 @@ def _other_calls(call: ast.Call) -> Iterator[tuple[str, float]]:
             yield ast.unparse(ast.Call(function, [one, last], [])), 1.3
             yield ast.unparse(ast.Call(function, [one, more], [])), 1.5
         yield f"reversed({ast.unparse(call)})", 1.8
+
+
+_KINDS = ("float", "double", "int", "long")
+
+_TYPES = {"float32": "float64", "float16": "float32", "int8": "int32", "int16": "int32"}
+_TYPES |= {"int32": "int64", "bfloat16": "float32"}
+"""What a number is often too wide for, and what holds it."""
+
+
+def _other_kinds(call: ast.Call) -> Iterator[tuple[str, float]]:
+    """Yield a call that makes other numbers, or a new tensor instead of changing its own."""
+    function, given = call.func, call.args
+    for one in given[1:]:
+        if len(given) > 2 and not isinstance(one, ast.Starred):
+            yield ast.unparse(one), 1.6
+    if not isinstance(function, ast.Attribute):
+        return
+    value, name = function.value, function.attr
+    if name in _KINDS and not given:
+        for kind in _KINDS:
+            yield ast.unparse(ast.Call(ast.Attribute(value, kind), [], [])), 1.8
+    if name.endswith("_") and not name.endswith("__"):
+        new = ast.Attribute(value, name.removesuffix("_"))
+        yield ast.unparse(ast.Call(new, given, call.keywords)), 1.3
 
 
 def _other_subscripts(value: ast.expr, index: ast.expr) -> Iterator[tuple[str, float]]:
@@ -481,24 +596,60 @@ def _statements(text: Text) -> Iterator[ast.stmt]:
 def _of_statement(text: Text, node: ast.stmt) -> Iterator[Edit]:
     start, end = text.span(node)
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Pass):
-        yield Edit(start, end, "pass", node.lineno, 1.5)
+        yield Edit(start, end, "pass", node.lineno, 1.5, Kind.LINE)
     if isinstance(node, ast.AugAssign):
         for change in changes(node):
             before = node.op
             change()
-            yield Edit(start, end, ast.unparse(node), node.lineno, 1.0)
+            yield Edit(start, end, ast.unparse(node), node.lineno, 1.0, Kind.LINE)
             node.op = before
+        whole = ast.BinOp(node.target, node.op, node.value)
+        made = ast.unparse(ast.fix_missing_locations(ast.Assign([node.target], whole)))
+        yield Edit(start, end, made, node.lineno, 1.4, Kind.LINE)
+    for now in _without_a_method(text, node):
+        yield Edit(start, end, now, node.lineno, 1.6, Kind.LINE)
     if isinstance(node, ast.If | ast.While):
         where = text.span(node.test)
-        yield Edit(*where, f"not {_in_brackets(node.test)}", node.lineno, 1.6, node.test)
+        yield Edit(*where, f"not {_in_brackets(node.test)}", node.lineno, 1.6, Kind.LINE, node.test)
         if isinstance(node, ast.If):
-            yield Edit(*where, "True", node.lineno, 1.6)
-            yield Edit(*where, "False", node.lineno, 1.8)
+            yield Edit(*where, "True", node.lineno, 1.6, Kind.LINE)
+            yield Edit(*where, "False", node.lineno, 1.8, Kind.LINE)
     body = _body_of(text, node)
     number = body.index(node)
     if number + 1 < len(body):
         yield from _exchanged(text, node, body[number + 1])
     yield from _moved_out(text, node, body)
+
+
+def _without_a_method(text: Text, node: ast.stmt) -> Iterator[str]:
+    """Yield a statement without a method that it calls in several places, such as `.float()`."""
+    if not isinstance(node, _SIMPLE):
+        return
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call) and _says_nothing(one)]
+    found = Counter(one.func.attr for one in calls)  # type: ignore[attr-defined]
+    for name, number in found.items():
+        if number > 1:
+            made = _Without(name).visit(copy.deepcopy(node))
+            yield ast.unparse(ast.fix_missing_locations(made))
+
+
+def _says_nothing(call: ast.Call) -> bool:
+    """Say whether a call is that of a method without arguments."""
+    function = call.func
+    bare = not call.args and not call.keywords
+    return bare and isinstance(function, ast.Attribute) and not is_module(function.value)
+
+
+class _Without(ast.NodeTransformer):
+    """Leaves out the calls of one method."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        gone = _says_nothing(node) and node.func.attr == self._name  # type: ignore[attr-defined]
+        return node.func.value if gone else node  # type: ignore[attr-defined]
 
 
 def _in_brackets(node: ast.expr) -> str:
@@ -523,7 +674,7 @@ def _exchanged(text: Text, one: ast.stmt, other: ast.stmt) -> Iterator[Edit]:
     if isinstance(one, ast.FunctionDef | ast.ClassDef) or isinstance(other, ast.ClassDef):
         return
     now = text.bytes[begin:end].decode() + between + text.bytes[start:middle].decode()
-    yield Edit(start, end, now, one.lineno, 1.7)
+    yield Edit(start, end, now, one.lineno, 1.7, Kind.LINE)
 
 
 def _moved_out(text: Text, node: ast.stmt, body: list[ast.stmt]) -> Iterator[Edit]:
@@ -535,7 +686,7 @@ def _moved_out(text: Text, node: ast.stmt, body: list[ast.stmt]) -> Iterator[Edi
     if last and margin and outer is not None and len(body) > 1 and not _others(parent):
         start, end = text.span(node)
         moved = text.segment(node).replace("\n" + margin, "\n" + outer)
-        yield Edit(start - len(margin), end, outer + moved, node.lineno, 1.6)
+        yield Edit(start - len(margin), end, outer + moved, node.lineno, 1.6, Kind.LINE)
     if isinstance(node, ast.For | ast.While | ast.If | ast.With) and not _others(node):
         inner = text.margin(node.body[-1])
         number = body.index(node)
@@ -545,7 +696,7 @@ def _moved_out(text: Text, node: ast.stmt, body: list[ast.stmt]) -> Iterator[Edi
             if own == margin:
                 start, end = text.span(following)
                 moved = text.segment(following).replace("\n" + margin, "\n" + inner)
-                yield Edit(start - len(own), end, inner + moved, following.lineno, 1.7)
+                yield Edit(start - len(own), end, inner + moved, following.lineno, 1.7, Kind.LINE)
 
 
 def _others(node: ast.AST) -> bool:
@@ -565,8 +716,13 @@ def _foreign(text: Text, right: Sequence[str], wrong: Sequence[tuple[str, str]])
             continue
         fragments = Fragments(Tree(tree), own)
         for node, now, cost in fragments.expressions(mine):
-            yield Edit(*text.span(node), now, node.lineno, cost, node)
+            yield Edit(*text.span(node), now, node.lineno, cost, Kind.EXPRESSION, node)
         for node in mine:
+            for now in fragments.methods(node):
+                yield Edit(*text.span(node), now, node.lineno, 1.5, Kind.AROUND, node)
+            if _is_condition(text, node):
+                for now in fragments.beside(node):
+                    yield Edit(*text.span(node), now, node.lineno, 1.8, Kind.AROUND, node)
             parent = text.parents.get(node)
             alone = isinstance(parent, _VALUES)
             given = isinstance(parent, ast.Call | ast.keyword)
@@ -574,15 +730,24 @@ def _foreign(text: Text, right: Sequence[str], wrong: Sequence[tuple[str, str]])
                 continue
             if node is not getattr(parent, "func", None):
                 for now, cost in fragments.wrapped(node, alone):
-                    yield Edit(*text.span(node), now, node.lineno, cost, node)
+                    yield Edit(*text.span(node), now, node.lineno, cost, Kind.AROUND, node)
         for place in _statements(text):
             yield from _of_others(text, place, fragments)
+        yield from _side_by_side(text, fragments)
     for mistake, instead in wrong:
         trees = _parsed(mistake), _parsed(instead)
         if trees[0] is not None and trees[1] is not None:
             fragments = Fragments(Tree(trees[1]), own)
             for node, now, cost in fragments.run_backwards(Tree(trees[0]), mine):
-                yield Edit(*text.span(node), now, node.lineno, cost, node)
+                yield Edit(*text.span(node), now, node.lineno, cost, Kind.EXPRESSION, node)
+
+
+def _is_condition(text: Text, node: ast.expr) -> bool:
+    """Say whether something is done or not as this expression says."""
+    parent = text.parents[node]
+    if isinstance(parent, ast.comprehension):
+        return node in parent.ifs
+    return getattr(parent, "test", None) is node
 
 
 _VALUES = (ast.Return, ast.Assign, ast.Yield, ast.For, ast.comprehension)
@@ -595,17 +760,60 @@ def _of_others(text: Text, place: ast.stmt, fragments: Fragments) -> Iterator[Ed
     for statement, cost in fragments.before(place):
         now = _indented(statement, margin)
         if margin is not None:
-            yield Edit(start, start, f"{now}\n{margin}", place.lineno, cost)
+            yield Edit(start, start, f"{now}\n{margin}", place.lineno, cost, Kind.STATEMENT)
     for statement, cost in fragments.behind(place):
         if margin is not None:
-            yield Edit(end, end, f"\n{margin}{_indented(statement, margin)}", place.lineno, cost)
+            yield Edit(
+                end,
+                end,
+                f"\n{margin}{_indented(statement, margin)}",
+                place.lineno,
+                cost,
+                Kind.STATEMENT,
+            )
     for statement, cost in fragments.instead_of(place):
-        yield Edit(start, end, _indented(statement, margin), place.lineno, cost)
+        yield Edit(start, end, _indented(statement, margin), place.lineno, cost, Kind.STATEMENT)
     if margin is not None and not isinstance(place, ast.FunctionDef | ast.ClassDef | ast.Return):
         segment = text.segment(place)
         for condition, cost in fragments.conditions(place):
             body = segment.replace("\n", "\n    ")
-            yield Edit(start, end, f"if {condition}:\n{margin}    {body}", place.lineno, cost)
+            yield Edit(
+                start,
+                end,
+                f"if {condition}:\n{margin}    {body}",
+                place.lineno,
+                cost,
+                Kind.STATEMENT,
+            )
+
+
+def _side_by_side(text: Text, fragments: Fragments) -> Iterator[Edit]:
+    """Yield the edits that make of the answer what a right program is, each in one place."""
+    for one in differences(fragments.own, fragments.right):
+        apart = 0.9 * (1 - one.alike)
+        if isinstance(one, Part):
+            for now in fragments.in_place_of(one.own, one.right):
+                cost = 0.9 + apart + 0.15 * (len(one.own) + len(one.right))
+                yield from _part_for_part(text, one, now, cost)
+        elif stands_alone(one.own) and stands_alone(one.right):
+            for now, differs in fragments.instead(one.own, one.right):
+                cost = 0.5 + apart + 0.05 * min(differs, 12)
+                yield Edit(*text.span(one.own), now, one.own.lineno, cost, Kind.PLACE, one.own)
+
+
+def _part_for_part(text: Text, part: Part, now: str, cost: float) -> Iterator[Edit]:
+    place = part.own[0] if part.own else part.before or part.behind
+    margin = text.margin(place) if place is not None else None
+    if place is None or margin is None:
+        return
+    start, end = text.span(place)
+    put = _indented(now, margin)
+    if part.own:
+        yield Edit(start, text.span(part.own[-1])[1], put, place.lineno, cost, Kind.PLACE)
+    elif part.before:
+        yield Edit(start, start, f"{put}\n{margin}", place.lineno, cost, Kind.PLACE)
+    else:
+        yield Edit(end, end, f"\n{margin}{put}", place.lineno, cost, Kind.PLACE)
 
 
 def _indented(statement: str, margin: str | None) -> str:
