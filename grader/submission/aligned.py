@@ -134,6 +134,9 @@ class _Functions:
                 yield from self._within(mine, theirs, i, j)
         runs = dict.fromkeys([*_between(pairs, mine, theirs), *_between(exact, mine, theirs)])
         for (start, end), (begin, stop) in runs:
+            if start == end and stop - begin > 1:
+                for number in range(begin, stop):
+                    yield from self._part(mine, (start, end), [theirs[number]])
             yield from self._part(mine, (start, end), theirs[begin:stop])
 
     def _within(

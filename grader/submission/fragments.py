@@ -11,9 +11,9 @@ import ast
 import builtins
 import copy
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, islice, product
+from itertools import chain, islice
 
 _LARGEST = 40
 """Most nodes of a fragment: what is larger is no small change."""
@@ -402,7 +402,14 @@ class Fragments:
         for mine, theirs in zip(own, right, strict=False):
             _unify(theirs, mine, self._right.bound, votes)
         agreed = {name: value for name, value in votes.items() if isinstance(value, ast.Name)}
-        yield from self._named(run, run, agreed)
+        free = self._free_of(run)
+        said = self._choices(run, free, agreed)
+        if _is_guard(right):  # it shares no more than its names with what the answer has
+            others = sorted(self._own.bound)
+            said = [list(dict.fromkeys([*some, *others])) for some in said]
+        if all(said):
+            most = _GUARD if _is_guard(right) else 2 * _EACH
+            yield from self._made_of(run, free, _likeliest(said, most))
 
     def _run(self, statements: tuple[ast.stmt, ...]) -> ast.Module:
         """Return statements as a program, the same for the same ones."""
@@ -425,17 +432,29 @@ class Fragments:
         agreed = dict(votes or {})
         if isinstance(donor, ast.expr):
             _unify(donor, place, self._right.bound, agreed)
-        is_run = isinstance(donor, ast.Module)
+        said = self._choices(donor, free, agreed)
+        if all(said):
+            yield from self._made_of(donor, free, _likeliest(said, _EACH))
+
+    def _choices(
+        self, donor: ast.AST, free: Sequence[str], agreed: Mapping[str, ast.expr]
+    ) -> list[list[str]]:
+        """Return for each variable of a fragment what it may be in the answer, the likeliest first."""
+        new = _stored(donor) - self._own.bound if isinstance(donor, ast.Module) else set()
         choices = []
         for name in free:
-            said = [ast.unparse(agreed[name])] if name in agreed else []
+            said = [name] if name in new else []
+            said += [ast.unparse(agreed[name])] if name in agreed else []
             said += self._same.get(name, [])[:2]
-            if name in self._own.bound or (is_run and name in _stored(donor)):
+            if name in self._own.bound:
                 said.append(name)
             choices.append(list(dict.fromkeys(said)))
-        if any(not said for said in choices):
-            return
-        for chosen in _likeliest(choices, 2 * _EACH if is_run else _EACH):
+        return choices
+
+    def _made_of(
+        self, donor: ast.AST, free: Sequence[str], ways: Iterable[tuple[str, ...]]
+    ) -> Iterator[str]:
+        for chosen in ways:
             key = donor, chosen
             if key not in self._made:
                 self._made[key] = self._renamed(donor, dict(zip(free, chosen, strict=True)))
@@ -493,22 +512,39 @@ class Fragments:
         return {name: [one for one, _ in said.most_common(3)] for name, said in votes.items()}
 
 
+_GUARD = 40
+"""Most ways of naming the variables of a condition under which an error is raised."""
+
+
+def _is_guard(run: Sequence[ast.stmt]) -> bool:
+    """Say whether statements are one condition under which an error is raised."""
+    one = run[0]
+    return len(run) == 1 and isinstance(one, ast.If) and isinstance(one.body[0], ast.Raise)
+
+
 def _stored(node: ast.AST) -> set[str]:
     """Return the variables that statements assign."""
     names = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name))
     return {inner.id for inner in names if isinstance(inner.ctx, ast.Store)}
 
 
-def _likeliest(choices: Sequence[Sequence[str]], most: int) -> list[tuple[str, ...]]:
-    """Return one of each, those first whose places among the choices add up to least."""
-    numbered = [list(enumerate(said)) for said in choices]
-    few = islice(product(*numbered), _TRIED)
-    ranked = sorted(few, key=lambda chosen: sum(number for number, _ in chosen))
-    return [tuple(name for _, name in chosen) for chosen in ranked[:most]]
+def _likeliest(choices: Sequence[Sequence[str]], most: int) -> Iterator[tuple[str, ...]]:
+    """Yield one of each, those first whose places among the choices add up to least."""
+    totals = range(sum(len(said) - 1 for said in choices) + 1)
+    yield from islice(chain.from_iterable(_adding_up(choices, total) for total in totals), most)
 
 
-_TRIED = 200
-"""Most ways of naming a fragment's variables that are compared."""
+def _adding_up(choices: Sequence[Sequence[str]], total: int) -> Iterator[tuple[str, ...]]:
+    """Yield one of each such that their places add up to a total."""
+    if not choices:
+        if total == 0:
+            yield ()
+        return
+    first, *rest = choices
+    for place, name in enumerate(first[: total + 1]):
+        for others in _adding_up(rest, total - place):
+            yield name, *others
+
 
 _PLACE = "place__"
 """Stands for the place in a call that is put around it."""

@@ -262,7 +262,7 @@ class _Apply:
         made = []
         for now in forms:
             inner = text.bytes[start : edit.start] + now.encode() + text.bytes[edit.end : end]
-            tree = _parsed(_alone(inner.decode(), part))
+            tree = _parsed(self._alone(inner.decode(), part))
             if tree is not None:
                 made.append((now, ast.dump(tree)))
         if not made or made[-1][1] == self._dump(part):
@@ -283,9 +283,16 @@ class _Apply:
         node = self._text.tree if part is None else part
         if node not in self._dumps:
             start, end = (0, None) if part is None else self._text.span(part)
-            tree = _parsed(_alone(self._text.bytes[start:end].decode(), part))
+            tree = _parsed(self._alone(self._text.bytes[start:end].decode(), part))
             self._dumps[node] = ast.dump(tree) if tree is not None else ""
         return self._dumps[node]
+
+    def _alone(self, segment: str, part: ast.stmt | ast.expr | None) -> str:
+        """Return a part's text as a program, however its further lines are indented."""
+        if isinstance(part, ast.expr):
+            return f"({segment}\n)"
+        margin = self._text.margin(part) if part is not None else ""
+        return f"if 1:\n{margin}{segment}" if margin else segment
 
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.Raise, ast.Assert)
@@ -300,11 +307,6 @@ def _parts(text: Text) -> Iterator[ast.stmt | ast.expr]:
             yield node.test
         elif isinstance(node, ast.For):
             yield node.iter
-
-
-def _alone(segment: str, part: ast.stmt | ast.expr | None) -> str:
-    """Return a part's text as a program: an expression may have line breaks outside of brackets."""
-    return f"({segment}\n)" if isinstance(part, ast.expr) else segment
 
 
 def _variant(text: Text, edit: Edit, changed: str) -> Variant:
@@ -792,8 +794,8 @@ def _side_by_side(text: Text, fragments: Fragments) -> Iterator[Edit]:
     for one in differences(fragments.own, fragments.right):
         apart = 0.9 * (1 - one.alike)
         if isinstance(one, Part):
-            for now in fragments.in_place_of(one.own, one.right):
-                cost = 0.9 + apart + 0.15 * (len(one.own) + len(one.right))
+            for number, now in enumerate(fragments.in_place_of(one.own, one.right)):
+                cost = 0.9 + apart + 0.15 * (len(one.own) + len(one.right)) + 0.03 * number
                 yield from _part_for_part(text, one, now, cost)
         elif stands_alone(one.own) and stands_alone(one.right):
             for now, differs in fragments.instead(one.own, one.right):
