@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, auto
 
 from grader.submission.aligned import Part, differences
 from grader.submission.fragments import (
@@ -45,20 +45,20 @@ class Variant:
 
 
 class Kind(Enum):
-    """Where an edit comes from. The value is how many of another kind, of value 1, come before one."""
+    """Where an edit comes from."""
 
-    EXPRESSION = 0.7
+    EXPRESSION = auto()
     """What a right program says where the answer says nearly the same."""
-    PLACE = 0.8
+    PLACE = auto()
     """What a right program has in the same place."""
-    SMALL = 1.0
+    SMALL = auto()
     """A small change of an expression."""
-    LINE = 1.0001
+    LINE = auto()
     """A small change of a statement: it goes, it is moved."""
-    STATEMENT = 1.2
+    STATEMENT = auto()
     """A statement of a right program."""
-    AROUND = 1.5
-    """What a right program puts around something else."""
+    AROUND = auto()
+    """What a right program puts around something, or asks beside it."""
 
 
 @dataclass(frozen=True)
@@ -140,17 +140,30 @@ def variants(
             yield _variant(text, edit, changed)
 
 
+_TURNS = {
+    Kind.EXPRESSION: 0.7,
+    Kind.PLACE: 0.8,
+    Kind.SMALL: 1.0,
+    Kind.LINE: 1.0,
+    Kind.STATEMENT: 1.2,
+    Kind.AROUND: 1.5,
+}
+"""How far one edit of a kind moves the next one of it back: the less, the more of them come early."""
+
+
 def _by_turns(ranks: Iterable[tuple[float, Edit]]) -> list[Edit]:
     """Return edits of all kinds by turns, those of a kind by their ranks.
 
     What one kind's costs are worth beside another's, nobody knows; and some kinds have thousands.
     """
     turns: Counter[Kind] = Counter()
-    placed = []
+    placed: dict[tuple[int, int, str], tuple[float, float, Edit]] = {}
     for rank, edit in sorted(ranks, key=lambda pair: pair[0]):
-        turns[edit.kind] += 1
-        placed.append((turns[edit.kind] * edit.kind.value, rank, edit))
-    return [edit for _, _, edit in sorted(placed, key=lambda one: one[:2])]
+        key = edit.start, edit.end, edit.now
+        if key not in placed:
+            turns[edit.kind] += 1
+            placed[key] = turns[edit.kind] * _TURNS[edit.kind], rank, edit
+    return [edit for _, _, edit in sorted(placed.values(), key=lambda one: one[:2])]
 
 
 _NOT_RUN = 1.5

@@ -94,7 +94,8 @@ class Screen:
             self.close()
             return False
         passed = all(run.error is None for run in runs)
-        if interview.stopped or interview.tampered or not self._several:
+        unfit = interview.ended or interview.stopped or interview.tampered
+        if unfit or not self._several:
             self.close()
             if interview.stopped and not fresh:  # it may be the process that is to blame
                 return self._hear(attempt, left, order)
