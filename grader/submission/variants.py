@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import pairwise
 
 from grader.submission.aligned import Part, differences
 from grader.submission.fragments import (
@@ -255,7 +256,7 @@ def _parsed(source: str) -> ast.Module | None:
         return None
 
 
-_Key = tuple[object, str]
+_Key = tuple[int, str]
 """What tells a changed program from others: where the part that is another starts, and its tree."""
 
 
@@ -264,59 +265,83 @@ class _Apply:
 
     def __init__(self, text: Text) -> None:
         self._text = text
-        self._parts = list(_parts(text))
+        self._parts = [(*text.span(part), part) for part in _parts(text)]
+        self._parts.sort(key=lambda one: one[1] - one[0])
+        self._next = _next_places(text)
         self._dumps: dict[ast.AST, str] = {}
 
     def __call__(self, edit: Edit) -> tuple[str, _Key] | None:
         """Return the changed program and its key; None if it is none, or the same."""
-        text, part = self._text, self._part(edit)
-        start, end = (0, len(text.bytes)) if part is None else text.span(part)
+        now, key = self._put_in(edit) if edit.start == edit.end else self._put_for(edit)
+        if key is None:
+            return None
+        before, after = self._text.bytes[: edit.start], self._text.bytes[edit.end :]
+        return (before + now.encode() + after).decode(), key
+
+    def _put_in(self, edit: Edit) -> tuple[str, _Key | None]:
+        """Return statements that are put in, and the key: the same before one and behind the last."""
+        behind = edit.now.startswith("\n")
+        said = edit.now.strip()
+        margin = edit.now[1 : edit.now.index(said)] if behind else edit.now.rpartition("\n")[2]
+        tree = _parsed(f"if 1:\n{margin}{said}")
+        place = self._next.get(edit.start, edit.start)
+        return edit.now, None if tree is None else (place, f"{margin}+ {ast.dump(tree)}")
+
+    def _put_for(self, edit: Edit) -> tuple[str, _Key | None]:
+        """Return what takes another's place, in brackets where they are needed, and the key."""
+        start, end, part = self._part(edit)
         forms = [edit.now] if edit.place is None else [edit.now, f"({edit.now})"]
         made = []
         for now in forms:
-            inner = text.bytes[start : edit.start] + now.encode() + text.bytes[edit.end : end]
+            source = self._text.bytes
+            inner = source[start : edit.start] + now.encode() + source[edit.end : end]
             tree = _parsed(self._alone(inner.decode(), part))
             if tree is not None:
                 made.append((now, ast.dump(tree)))
-        if not made or made[-1][1] == self._dump(part):
-            return None
+        if not made or made[-1][1] == self._dump(start, end, part):
+            return "", None
         now, dump = made[0] if made[0][1] == made[-1][1] else made[-1]
-        whole = text.bytes[: edit.start] + now.encode() + text.bytes[edit.end :]
-        return whole.decode(), (start, dump)
+        return now, (start, dump)
 
-    def _part(self, edit: Edit) -> ast.stmt | ast.expr | None:
-        """Return the simple statement, or the expression of a compound one, that an edit is in."""
-        for part in self._parts:
-            start, end = self._text.span(part)
-            if start <= edit.start and edit.end <= end and edit.start < edit.end:
-                return part
-        return None
+    def _part(self, edit: Edit) -> tuple[int, int, ast.AST]:
+        """Return the smallest part that an edit is in: where it begins, where it ends."""
+        inside = (one for one in self._parts if one[0] <= edit.start and edit.end <= one[1])
+        return next(inside, (0, len(self._text.bytes), self._text.tree))
 
-    def _dump(self, part: ast.stmt | ast.expr | None) -> str:
-        node = self._text.tree if part is None else part
-        if node not in self._dumps:
-            start, end = (0, None) if part is None else self._text.span(part)
+    def _dump(self, start: int, end: int, part: ast.AST) -> str:
+        if part not in self._dumps:
             tree = _parsed(self._alone(self._text.bytes[start:end].decode(), part))
-            self._dumps[node] = ast.dump(tree) if tree is not None else ""
-        return self._dumps[node]
+            self._dumps[part] = ast.dump(tree) if tree is not None else ""
+        return self._dumps[part]
 
-    def _alone(self, segment: str, part: ast.stmt | ast.expr | None) -> str:
+    def _alone(self, segment: str, part: ast.AST) -> str:
         """Return a part's text as a program, however its further lines are indented."""
         if isinstance(part, ast.expr):
             return f"({segment}\n)"
-        margin = self._text.margin(part) if part is not None else ""
+        margin = self._text.margin(part) if isinstance(part, ast.stmt) else ""
         return f"if 1:\n{margin}{segment}" if margin else segment
+
+
+def _next_places(text: Text) -> dict[int, int]:
+    """Return for the end of each statement where the next one of its body starts."""
+    found = {}
+    for node in ast.walk(text.tree):
+        for field in ("body", "orelse", "finalbody"):
+            body = getattr(node, field, None)
+            for one, other in pairwise(body if isinstance(body, list) else []):
+                found[text.span(one)[1]] = text.span(other)[0]
+    return found
 
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.Raise, ast.Assert)
 
 
 def _parts(text: Text) -> Iterator[ast.stmt | ast.expr]:
-    """Yield simple statements, and the expressions of compound ones, each without another one in it."""
+    """Yield what can be read alone: statements, and the expressions of those with a body."""
     for node in ast.walk(text.tree):
-        if isinstance(node, _SIMPLE):
+        if isinstance(node, ast.stmt) and not text.segment(node).startswith("elif"):
             yield node
-        elif isinstance(node, ast.If | ast.While):
+        if isinstance(node, ast.If | ast.While):
             yield node.test
         elif isinstance(node, ast.For):
             yield node.iter
