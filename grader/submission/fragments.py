@@ -285,7 +285,8 @@ class Fragments:
         for one in self._conditions:
             for now in self._named(one, one):
                 for word in ("and", "or"):
-                    yield f"({ast.unparse(test)}) {word} ({now})"
+                    both = f"({ast.unparse(test)}) {word} ({now})"
+                    yield ast.unparse(ast.parse(both, mode="eval"))
 
     @cached_property
     def _conditions(self) -> list[ast.expr]:

@@ -796,35 +796,47 @@ _VALUES = (ast.Return, ast.Assign, ast.Yield, ast.For, ast.comprehension)
 def _of_others(text: Text, place: ast.stmt, fragments: Fragments) -> Iterator[Edit]:
     """Yield the edits that put a statement of another program before, behind, or in place of one."""
     start, end = text.span(place)
-    margin = text.margin(place)
-    for statement, cost in fragments.before(place):
-        now = _indented(statement, margin)
-        if margin is not None:
-            yield Edit(start, start, f"{now}\n{margin}", place.lineno, cost, Kind.STATEMENT)
-    for statement, cost in fragments.behind(place):
-        if margin is not None:
-            yield Edit(
-                end,
-                end,
-                f"\n{margin}{_indented(statement, margin)}",
-                place.lineno,
-                cost,
-                Kind.STATEMENT,
-            )
+    line, margin, kind = place.lineno, text.margin(place), Kind.STATEMENT
     for statement, cost in fragments.instead_of(place):
-        yield Edit(start, end, _indented(statement, margin), place.lineno, cost, Kind.STATEMENT)
-    if margin is not None and not isinstance(place, ast.FunctionDef | ast.ClassDef | ast.Return):
-        segment = text.segment(place)
+        if not _hides(text, statement, place, [place]):
+            yield Edit(start, end, _indented(statement, margin), line, cost, kind)
+    if margin is None:
+        return
+    for statement, cost in fragments.before(place):
+        if not _hides(text, statement, place):
+            now = f"{_indented(statement, margin)}\n{margin}"
+            yield Edit(start, start, now, line, cost, kind)
+    for statement, cost in fragments.behind(place):
+        if not _hides(text, statement, place, behind=True):
+            yield Edit(end, end, f"\n{margin}{_indented(statement, margin)}", line, cost, kind)
+    if not isinstance(place, ast.FunctionDef | ast.ClassDef | ast.Return):
+        body = text.segment(place).replace("\n", "\n    ")
         for condition, cost in fragments.conditions(place):
-            body = segment.replace("\n", "\n    ")
-            yield Edit(
-                start,
-                end,
-                f"if {condition}:\n{margin}    {body}",
-                place.lineno,
-                cost,
-                Kind.STATEMENT,
-            )
+            now = f"if {condition}:\n{margin}    {body}"
+            yield Edit(start, end, now, line, cost, kind)
+
+
+def _hides(
+    text: Text, now: str, place: ast.stmt, gone: Sequence[ast.stmt] = (), behind: bool = False
+) -> bool:
+    """Say whether statements assign anew what one above has assigned, without asking what it is.
+
+    That hides what is wrong above, and would name another line. `gone` are those that are replaced.
+    """
+    body = _body_of(text, place)
+    above = body[: body.index(place) + behind]
+    around = text.parents[place]
+    while isinstance(around, ast.If | ast.With | ast.Try):  # not a loop: that begins again
+        outer = _body_of(text, around)
+        above = [*outer[: outer.index(around)], *above]
+        around = text.parents[around]
+    assigned = names_bound(ast.Module(above, [])) - names_bound(ast.Module(list(gone), []))
+    for node in ast.walk(_parsed(now) or ast.Module([], [])):
+        if isinstance(node, ast.Assign):
+            read = {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
+            if names_bound(node) & assigned - read:
+                return True
+    return False
 
 
 def _side_by_side(text: Text, fragments: Fragments) -> Iterator[Edit]:
@@ -844,7 +856,8 @@ def _side_by_side(text: Text, fragments: Fragments) -> Iterator[Edit]:
 def _part_for_part(text: Text, part: Part, now: str, cost: float) -> Iterator[Edit]:
     place = part.own[0] if part.own else part.before or part.behind
     margin = text.margin(place) if place is not None else None
-    if place is None or margin is None:
+    behind = not part.own and part.before is None
+    if place is None or margin is None or _hides(text, now, place, part.own, behind):
         return
     start, end = text.span(place)
     put = _indented(now, margin)
