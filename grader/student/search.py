@@ -7,8 +7,10 @@ import os
 import select
 import signal
 import sys
+import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -89,13 +91,17 @@ def _aside() -> Aside | None:
     return Copy if sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1 else None
 
 
+_GRACE = 1.0
+"""Seconds in which a copy ends what it started, before it is killed."""
+
+
 class Copy:
     """A fork of this process that says yes or no, one after another, without being asked each time.
 
     It runs our own code; what it starts has limits of its own and ends with it. Linux only.
     """
 
-    def __init__(self, answers: Callable[[], Iterator[bool]]) -> None:
+    def __init__(self, answers: Callable[[], Generator[bool, None, None]]) -> None:
         self._reads, writes = os.pipe()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -119,12 +125,18 @@ class Copy:
     def close(self) -> None:
         """End the copy, and with it all that it started."""
         os.close(self._reads)
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
+        os.kill(self._pid, signal.SIGTERM)
+        end = time.monotonic() + _GRACE
+        while not os.waitpid(self._pid, os.WNOHANG)[0]:
+            if time.monotonic() > end:
+                os.kill(self._pid, signal.SIGKILL)
+                os.waitpid(self._pid, 0)
+                return
+            time.sleep(0.01)
 
 
 def _answer(
-    answers: Callable[[], Iterator[bool]], writes: int, mask: set[int | signal.Signals]
+    answers: Callable[[], Generator[bool, None, None]], writes: int, mask: set[int | signal.Signals]
 ) -> NoReturn:
     try:
         os.setsid()  # from here on the terminal's Ctrl-C is not for us
@@ -132,8 +144,10 @@ def _answer(
         interrupts.start_anew()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         gc.freeze()  # else a collection goes through all that our parent holds, and copies it
-        for yes in answers():
-            os.write(writes, b"1" if yes else b"0")
+        signal.signal(signal.SIGTERM, lambda *given: sys.exit())  # and so ends what it started
+        with closing(answers()) as said:
+            for yes in said:
+                os.write(writes, b"1" if yes else b"0")
     finally:
         os._exit(0)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Protocol
@@ -60,7 +60,7 @@ class Answers(Protocol):
         """End the copy."""
 
 
-Aside = Callable[[Callable[[], Iterator[bool]]], Answers]
+Aside = Callable[[Callable[[], Generator[bool, None, None]]], Answers]
 """Has a copy of this process answer, on a core of its own."""
 
 
@@ -197,11 +197,16 @@ class _Search:
                 self.found.append(variant)
         self.all_tried = True
 
-    def _of_the_other(self, candidates: Iterable[Variant], screen: Screen) -> Iterator[bool]:
+    def _of_the_other(
+        self, candidates: Iterable[Variant], screen: Screen
+    ) -> Generator[bool, None, None]:
         """Yield of every second variant whether it passes: what a copy of this process does."""
-        for number, variant in enumerate(candidates):
-            if number % 2 == 0:
-                yield self._passes(variant, screen)
+        try:
+            for number, variant in enumerate(candidates):
+                if number % 2 == 0:
+                    yield self._passes(variant, screen)
+        finally:
+            screen.close()
 
     def _left(self) -> float:
         return self._end - time.monotonic()

@@ -14,7 +14,7 @@ LONG = 60.0
 
 
 def test_answers_come_in_order_and_end():
-    copy = Copy(lambda: iter([True, False, True]))
+    copy = Copy(lambda: (yes for yes in [True, False, True]))
     try:
         assert [copy.next(LONG) for _ in range(4)] == [True, False, True, None]
     finally:
@@ -43,9 +43,16 @@ def test_a_copy_that_fails_says_nothing_more():
         copy.close()
 
 
-def test_nothing_is_left_when_it_is_closed():
-    copy = Copy(lambda: itertools.repeat(True))
+def test_nothing_is_left_when_it_is_closed(tmp_path):
+    def tidy():
+        try:
+            yield from itertools.repeat(True)
+        finally:
+            (tmp_path / "ended").touch()  # as a search closes its processes
+
+    copy = Copy(tidy)
     assert copy.next(LONG)
     copy.close()
+    assert (tmp_path / "ended").exists()
     with pytest.raises(ChildProcessError):
         os.waitpid(copy._pid, os.WNOHANG)
