@@ -11,9 +11,9 @@ import ast
 import builtins
 import copy
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, islice, product
+from itertools import chain, islice
 
 _LARGEST = 40
 """Most nodes of a fragment: what is larger is no small change."""
@@ -69,6 +69,12 @@ class Tree:
             if size_of(node) <= _LARGEST and stands_alone(node):
                 found.setdefault(ast.dump(node), node)
         return list(found.values())
+
+    @cached_property
+    def defined(self) -> set[str]:
+        """The names of functions and classes."""
+        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        return {node.name for node in ast.walk(self.root) if isinstance(node, kinds)}
 
     @cached_property
     def functions(self) -> dict[str, ast.FunctionDef]:
@@ -163,7 +169,7 @@ def _tokens(node: ast.AST, variables: set[str]) -> Iterator[str]:
         yield from _tokens(child, variables)
 
 
-def _alike(one: Counter[str], other: Counter[str]) -> float:
+def alike(one: Counter[str], other: Counter[str]) -> float:
     """Return what both mention as a share of all that they do: 1 is all, 0 nothing."""
     whole = one.total() + other.total()
     return 2 * (one & other).total() / whole if whole else 0.0
@@ -178,7 +184,10 @@ class Fragments:
         self._variables: dict[ast.AST, tuple[str, ...]] = {}
         self._made: dict[tuple[ast.AST, tuple[str, ...]], str] = {}
         self._counted: dict[str, Counter[str]] = {}
-        self._known = own.bound | set(dir(builtins)) | _free(own.root) | MODULES | {_PLACE}
+        self._runs: dict[tuple[ast.stmt, ...], ast.Module] = {}
+        self.own, self.right = own, right
+        given = _free(right.root) - right.defined  # the notebook's, whoever wrote the program
+        self._known = own.bound | set(dir(builtins)) | _free(own.root) | MODULES | {_PLACE} | given
 
     # ── expressions
 
@@ -191,7 +200,7 @@ class Fragments:
             found = []
             for donor in self._right.expressions:
                 theirs = self._right.tokens(donor)
-                if _alike(tokens, theirs) < _ALIKE:
+                if alike(tokens, theirs) < _ALIKE:
                     continue
                 for now in self._named(donor, place):
                     apart = self._apart(place, now)
@@ -237,12 +246,7 @@ class Fragments:
 
         `alone` says that it is all of what is returned or assigned.
         """
-        for call, known in self._wrappers:
-            whole = copy.deepcopy(call)
-            if _is_method(whole):
-                whole.func.value = ast.Name(_PLACE, _LOAD)  # type: ignore[attr-defined]
-            else:
-                whole.args[0] = ast.Name(_PLACE, _LOAD)
+        for whole, known in self._wrappers:
             for made in self._named(whole, place):
                 now = made.replace(_PLACE, f"({ast.unparse(place)})")
                 cost = 1.7 + 0.5 * known - 0.6 * alone
@@ -250,7 +254,7 @@ class Fragments:
 
     @cached_property
     def _wrappers(self) -> list[tuple[ast.Call, bool]]:
-        """The calls of the right program, each with what the answer says to such calls already."""
+        """The right program's calls around a place, and whether the answer has calls of that name."""
         mine = {_called(node.func) for node in self._own.expressions if isinstance(node, ast.Call)}
         found: dict[str, tuple[ast.Call, bool]] = {}
         for node in self._right.expressions:
@@ -262,8 +266,45 @@ class Fragments:
             if sum(map(size_of, rest)) <= _LARGEST // 4:
                 name = _called(node.func)
                 key = f"{name} {[ast.dump(one) for one in rest]}"
-                found.setdefault(key, (node, name in mine))
+                if key not in found:
+                    found[key] = _around_a_place(node), name in mine
         return list(found.values())
+
+    def methods(self, place: ast.expr) -> Iterator[str]:
+        """Yield a call of a method with what the right program says to one of nearly that name."""
+        if not isinstance(place, ast.Call) or not _is_method(place):
+            return
+        name, thing = place.func.attr, place.func.value  # type: ignore[attr-defined]
+        for whole, _ in self._wrappers:
+            if _is_method(whole) and _near_name(name, _called(whole.func)):
+                for made in self._named(whole, whole):
+                    yield made.replace(_PLACE, f"({ast.unparse(thing)})")
+
+    def beside(self, test: ast.expr) -> Iterator[str]:
+        """Yield a condition with another one that the right program asks for as well."""
+        for one in self._conditions:
+            for now in self._named(one, one):
+                for word in ("and", "or"):
+                    both = f"({ast.unparse(test)}) {word} ({now})"
+                    yield ast.unparse(ast.parse(both, mode="eval"))
+
+    @cached_property
+    def _conditions(self) -> list[ast.expr]:
+        """The conditions of the right program that the answer has none of, each a small one."""
+        found: dict[str, ast.expr] = {}
+        for node in ast.walk(self._right.root):
+            tests: list[ast.expr] = []
+            if isinstance(node, ast.If | ast.IfExp | ast.While):
+                tests = [node.test]
+            elif isinstance(node, ast.comprehension):
+                tests = list(node.ifs)
+            for test in tests:
+                parts = test.values if isinstance(test, ast.BoolOp) else [test]
+                for part in parts:
+                    if size_of(part) <= _LARGEST // 4:
+                        found.setdefault(self._right.shape(part), part)
+        mine = {self._own.shape(node) for node in self._own.expressions}
+        return [part for shape, part in found.items() if shape not in mine]
 
     def run_backwards(
         self, mistake: Tree, places: Sequence[ast.expr]
@@ -289,8 +330,7 @@ class Fragments:
     def before(self, place: ast.stmt) -> Iterator[tuple[str, float]]:
         """Yield statements that stand before such a one and are missing here."""
         for donor, behind, _ in self._missing:
-            # what stands below a `return` would never run: that mends anything
-            if behind is not None and not isinstance(donor, ast.Return):
+            if behind is not None and not self._hides(donor):
                 near = self._near(behind, place)
                 if near >= _ALIKE:
                     for now in self._named(donor, place):
@@ -299,11 +339,18 @@ class Fragments:
     def behind(self, place: ast.stmt) -> Iterator[tuple[str, float]]:
         """Yield statements that stand behind such a one and are missing here."""
         for donor, _, above in self._missing:
-            if above is not None and not isinstance(donor, ast.Return):
+            if above is not None and not self._hides(donor):
                 near = self._near(above, place)
                 if near >= _ALIKE:
                     for now in self._named(donor, place):
                         yield now, 2.2 - 0.6 * near
+
+    def _hides(self, donor: ast.stmt) -> bool:
+        """Say whether what is below would not run, or ask in vain: that seems to mend anything."""
+        if not isinstance(donor, ast.If):
+            return isinstance(donor, ast.Return)
+        asked = (node for node in ast.walk(self._own.root) if isinstance(node, ast.If))
+        return self._right.shape(donor.test) in {self._own.shape(node.test) for node in asked}
 
     def instead_of(self, place: ast.stmt) -> Iterator[tuple[str, float]]:
         """Yield statements that may stand where this one does."""
@@ -333,7 +380,7 @@ class Fragments:
                     yield now, 2.0
 
     def _near(self, one: ast.stmt, other: ast.stmt) -> float:
-        return _alike(self._right.tokens(one), self._own.tokens(other))
+        return alike(self._right.tokens(one), self._own.tokens(other))
 
     @cached_property
     def _missing(self) -> list[tuple[ast.stmt, ast.stmt | None, ast.stmt | None]]:
@@ -349,26 +396,66 @@ class Fragments:
                 found.append((one, behind, body[number - 1] if number else None))
         return found
 
+    def in_place_of(self, own: Sequence[ast.stmt], right: Sequence[ast.stmt]) -> Iterator[str]:
+        """Yield a right program's statements for those of the answer that stand there."""
+        run = self._run(tuple(right))
+        votes: dict[str, ast.expr] = {}
+        for mine, theirs in zip(own, right, strict=False):
+            _unify(theirs, mine, self._right.bound, votes)
+        agreed = {name: value for name, value in votes.items() if isinstance(value, ast.Name)}
+        free = self._free_of(run)
+        said = self._choices(run, free, agreed)
+        if _is_guard(right):  # it shares no more than its names with what the answer has
+            others = sorted(self._own.bound)
+            said = [list(dict.fromkeys([*some, *others])) for some in said]
+        if all(said):
+            most = _GUARD if _is_guard(right) else 2 * _EACH
+            yield from self._made_of(run, free, _likeliest(said, most))
+
+    def _run(self, statements: tuple[ast.stmt, ...]) -> ast.Module:
+        """Return statements as a program, the same for the same ones."""
+        if statements not in self._runs:
+            self._runs[statements] = ast.Module(list(statements), [])
+        return self._runs[statements]
+
+    def instead(self, own: ast.expr, right: ast.expr) -> Iterator[tuple[str, int]]:
+        """Yield a right program's expression for one of the answer, and how much differs."""
+        for now in self._named(right, own):
+            yield now, self._apart(own, now)
+
     # ── names
 
     def _named(
-        self, donor: ast.AST, place: ast.AST, votes: dict[str, ast.expr] | None = None
+        self, donor: ast.AST, place: ast.AST, votes: Mapping[str, ast.expr] | None = None
     ) -> Iterator[str]:
         """Yield a fragment with the answer's names in place of its own, the likeliest first."""
         free = self._free_of(donor)
         agreed = dict(votes or {})
         if isinstance(donor, ast.expr):
             _unify(donor, place, self._right.bound, agreed)
+        said = self._choices(donor, free, agreed)
+        if all(said):
+            yield from self._made_of(donor, free, _likeliest(said, _EACH))
+
+    def _choices(
+        self, donor: ast.AST, free: Sequence[str], agreed: Mapping[str, ast.expr]
+    ) -> list[list[str]]:
+        """Return for each variable of a fragment what it may be in the answer, the likeliest first."""
+        new = _stored(donor) - self._own.bound if isinstance(donor, ast.Module) else set()
         choices = []
         for name in free:
-            said = [ast.unparse(agreed[name])] if name in agreed else []
+            said = [name] if name in new else []
+            said += [ast.unparse(agreed[name])] if name in agreed else []
             said += self._same.get(name, [])[:2]
             if name in self._own.bound:
                 said.append(name)
             choices.append(list(dict.fromkeys(said)))
-        if any(not said for said in choices):
-            return
-        for chosen in islice(product(*choices), _EACH):
+        return choices
+
+    def _made_of(
+        self, donor: ast.AST, free: Sequence[str], ways: Iterable[tuple[str, ...]]
+    ) -> Iterator[str]:
+        for chosen in ways:
             key = donor, chosen
             if key not in self._made:
                 self._made[key] = self._renamed(donor, dict(zip(free, chosen, strict=True)))
@@ -380,7 +467,7 @@ class Fragments:
         if donor not in self._variables:
             nodes = list(ast.walk(donor))
             inner = names_bound(donor)
-            if isinstance(donor, ast.stmt):
+            if isinstance(donor, ast.stmt | ast.Module):
                 inner -= self._own.bound | set(self._same)
             read = dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name))
             self._variables[donor] = tuple(
@@ -414,7 +501,7 @@ class Fragments:
             if said_there.total() < 3:
                 continue
             for place in ours_all:
-                near = _alike(said_there, self._own.tokens(place))
+                near = alike(said_there, self._own.tokens(place))
                 if near >= _CLOSE:
                     pairs.append((near, donor, place))
         for near, donor, place in pairs:
@@ -426,8 +513,52 @@ class Fragments:
         return {name: [one for one, _ in said.most_common(3)] for name, said in votes.items()}
 
 
+_GUARD = 40
+"""Most ways of naming the variables of a condition under which an error is raised."""
+
+
+def _is_guard(run: Sequence[ast.stmt]) -> bool:
+    """Say whether statements are one condition under which an error is raised."""
+    one = run[0]
+    return len(run) == 1 and isinstance(one, ast.If) and isinstance(one.body[0], ast.Raise)
+
+
+def _stored(node: ast.AST) -> set[str]:
+    """Return the variables that statements assign."""
+    names = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name))
+    return {inner.id for inner in names if isinstance(inner.ctx, ast.Store)}
+
+
+def _likeliest(choices: Sequence[Sequence[str]], most: int) -> Iterator[tuple[str, ...]]:
+    """Yield one of each, those first whose places among the choices add up to least."""
+    totals = range(sum(len(said) - 1 for said in choices) + 1)
+    yield from islice(chain.from_iterable(_adding_up(choices, total) for total in totals), most)
+
+
+def _adding_up(choices: Sequence[Sequence[str]], total: int) -> Iterator[tuple[str, ...]]:
+    """Yield one of each such that their places add up to a total."""
+    if not choices:
+        if total == 0:
+            yield ()
+        return
+    first, *rest = choices
+    for place, name in enumerate(first[: total + 1]):
+        for others in _adding_up(rest, total - place):
+            yield name, *others
+
+
 _PLACE = "place__"
 """Stands for the place in a call that is put around it."""
+
+
+def _around_a_place(call: ast.Call) -> ast.Call:
+    """Return a call with a place where its object stands, or its first argument."""
+    whole = copy.deepcopy(call)
+    if _is_method(whole):
+        whole.func.value = ast.Name(_PLACE, _LOAD)  # type: ignore[attr-defined]
+    else:
+        whole.args[0] = ast.Name(_PLACE, _LOAD)
+    return whole
 
 
 def is_module(node: ast.expr) -> bool:
@@ -435,6 +566,11 @@ def is_module(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and node.id in MODULES
+
+
+def _near_name(one: str, other: str) -> bool:
+    """Say whether one name is within the other, such as `max` in `amax`, or `add` in `add_`."""
+    return one in other or other in one
 
 
 def _is_method(call: ast.Call) -> bool:

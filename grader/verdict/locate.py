@@ -1,7 +1,8 @@
 """Which line of an answer is wrong: one where a small change makes every check pass.
 
-Variants of the answer are graded as the answer was, each in a process of its own, until the time is
-up. A line is named only if the whole grader gave the variant full marks, with inputs of two seeds.
+Variants of the answer are asked what the answer failed, one after another and where it can be on two
+cores, until the time is up. What passes is graded as the answer was, in a process of its own: a line is
+named only if the whole grader gave the variant full marks, with inputs of two seeds.
 The changes stand in `grader.submission.variants`; which lines are likely, the checks tell that failed
 (Ochiai's coefficient over the lines that ran for their questions; Abreu et al. 2006).
 """
@@ -11,8 +12,9 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any, Protocol
 
 from grader.course.answers import Role
@@ -26,6 +28,7 @@ from grader.submission.variants import Variant, variants
 from grader.verdict.checks import CheckRun
 from grader.verdict.grading import Attempt, Clock, ExerciseGrader
 from grader.verdict.interview import Evidence, Interview
+from grader.verdict.screening import Open, Screen
 
 SECONDS = 20.0
 """How long is searched, all together."""
@@ -47,8 +50,18 @@ class Lines(Protocol):
         """Return the lines that ran since the last time."""
 
 
-Open = Callable[[Attempt, float], Transport]
-"""Starts a process for an attempt in which no reply takes longer than these seconds."""
+class Answers(Protocol):
+    """Yes or no, one after another, from a copy of this process. `grader.student.search` makes one."""
+
+    def next(self, seconds: float) -> bool | None:
+        """Return the next one; None if there is none, or not within these seconds."""
+
+    def close(self) -> None:
+        """End the copy."""
+
+
+Aside = Callable[[Callable[[], Generator[bool, None, None]]], Answers]
+"""Has a copy of this process answer, on a core of its own."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +70,7 @@ class Subject:
 
     `with_text` returns the attempt with another answer: with all that this one names in other cells.
     `open` starts a process for a variant, `open_traced` one for the attempt itself, which tells what
-    ran, where that can be had.
+    ran, where that can be had. `several` says that one process may hear several variants.
     """
 
     attempt: Attempt
@@ -67,6 +80,8 @@ class Subject:
     open_traced: Callable[[Attempt, float], tuple[Transport, Lines | None]]
     above: int = 0
     """How many lines of the cell stand above the text."""
+    several: bool = False
+    aside: Aside | None = None
 
 
 @dataclass(frozen=True)
@@ -149,17 +164,49 @@ class _Search:
         if heard is None:
             return
         right, wrong = self._known(without)
-        for variant in variants(self._subject.text, right, wrong, heard.suspicion):
-            if any(one.line == variant.line for one in self.found):
+        screen = self._screen(heard, right[0])
+        aside: Answers | None = None
+        try:
+            candidates = variants(self._subject.text, right, wrong, heard.suspicion)
+            first = list(islice(candidates, 1))  # all that is made at the beginning is made once
+            if first and self._subject.aside is not None:
+                aside = self._subject.aside(lambda: self._of_the_other(candidates, screen))
+            self._look(chain(first, candidates), screen, aside)
+        finally:
+            screen.close()
+            if aside is not None:
+                aside.close()
+
+    def _look(self, candidates: Iterable[Variant], screen: Screen, aside: Answers | None) -> None:
+        for number, variant in enumerate(candidates):
+            known = any(one.line == variant.line for one in self.found)
+            passes = None
+            if aside is not None and number % 2:
+                passes = aside.next(self._left())
+            if known:
                 continue
             if self._left() <= 0 or len(self.found) == LINES:
                 return
             self._progress(self.tried, self._left())
-            if self._passes(variant, heard):
+            self.tried += 1
+            if passes is None:
+                passes = self._passes(variant, screen)
+            if passes and self._has_full_marks(variant):
                 if not self.found:
                     self._end = min(self._end, time.monotonic() + AFTER)
                 self.found.append(variant)
         self.all_tried = True
+
+    def _of_the_other(
+        self, candidates: Iterable[Variant], screen: Screen
+    ) -> Generator[bool, None, None]:
+        """Yield of every second variant whether it passes: what a copy of this process does."""
+        try:
+            for number, variant in enumerate(candidates):
+                if number % 2 == 0:
+                    yield self._passes(variant, screen)
+        finally:
+            screen.close()
 
     def _left(self) -> float:
         return self._end - time.monotonic()
@@ -212,39 +259,26 @@ class _Search:
         order = [n for _, n in [*failed, *passed]]
         return _Heard(order, interview.suspicion(), 3 * max(times) + 1.0)
 
-    def _passes(self, variant: Variant, heard: _Heard) -> bool:
-        """Say whether the whole grader gives a variant full marks."""
+    def _screen(self, heard: _Heard, right: str) -> Screen:
+        """Return what asks processes about variants."""
+        subject = self._subject
+        screen = Screen(self._grader.suite, subject.open, self._seed, heard.order, heard.patience)
+        if subject.several:
+            screen.try_several(subject.attempt, subject.with_text(right), self._left() / 4)
+        return screen
+
+    def _passes(self, variant: Variant, screen: Screen) -> bool:
+        """Say whether a variant passes every check. One that does is to be graded."""
+        return screen.passes(self._subject.with_text(variant.source), self._left())
+
+    def _has_full_marks(self, variant: Variant) -> bool:
+        """Say whether the whole grader gives a variant full marks, whatever the inputs."""
         attempt = self._subject.with_text(variant.source)
         if scan(judged_text(attempt.program), self._grader.exercise.off_limits):
             return False
-        self.tried += 1
-        return self._runs(attempt, heard) and all(
-            self._has_full_marks(attempt, seed) for seed in (self._seed, self._seed + _ANOTHER_SEED)
-        )
+        return all(self._grade(attempt, seed) for seed in (self._seed, self._seed + _ANOTHER_SEED))
 
-    def _runs(self, attempt: Attempt, heard: _Heard) -> bool:
-        """Say whether every check passes: first those that failed, and no further than a failure.
-
-        What is off limits is not watched for yet: to begin that takes longer than most checks.
-        """
-        patience = max(min(heard.patience, self._left()), 0.1)
-        interview = Interview(self._subject.open(attempt, patience), (), self._seed)
-        try:
-            if not attempt.loaded:
-                interview.load(attempt.program)
-            runs = self._grader.suite.run(
-                interview,
-                self._seed,
-                stop=lambda runs: runs[-1].error is not None,
-                order=heard.order,
-            )
-        except Ended:
-            return False
-        finally:
-            interview.close()
-        return all(run.error is None for run in runs)
-
-    def _has_full_marks(self, attempt: Attempt, seed: int) -> bool:
+    def _grade(self, attempt: Attempt, seed: int) -> bool:
         """Grade a variant as the answer was graded; a person must have no reason to look at it."""
         patience = max(self._left(), 1.0)
 

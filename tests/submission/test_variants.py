@@ -51,6 +51,12 @@ def test_a_small_change_of_one_line(line):
         ("return min(a, b)", "return max(a, b)"),
         ("return not a", "return a"),
         ("return a.max", "return a.max.contiguous()"),
+        ("a += b", "a = a + b"),
+        ("return a.add_(b)", "return a.add(b)"),
+        ("return f(a, b, 3)", "return b"),
+        ("return a.float()", "return a.double()"),
+        ("return torch.zeros(2, dtype=torch.int8)", "torch.int32"),
+        ("return a.float() + b.float()", "return a + b"),
     ],
 )
 def test_each_kind_of_change(line, instead):
@@ -130,3 +136,48 @@ def test_likely_lines_come_first():
     plain = [one.line for one in variants(LOOP)]
     first = [one.line for one in variants(LOOP, suspicion={4: 0.2, 7: 1.0})]
     assert first[:5] == [7] * 5 and plain[:5] != [7] * 5
+
+
+LOADED = """
+def f(x):
+    rows = x.shape[0]
+    info = asked(x)
+    own, all_of = (info.id, info.count) if info else (0, 1)
+    kept = [row for row in range(rows) if row % all_of == own and row > 0]
+    if not kept:
+        raise ValueError(f"nothing of {rows} for {own}")
+    return x[kept]
+"""
+
+
+def test_two_statements_come_for_one_where_a_right_program_has_them():
+    answer = LOADED.replace("    info = asked(x)\n", "").replace(
+        "(info.id, info.count) if info else (0, 1)", "0, 1"
+    )
+    now = "    info = asked(x)\n    own, all_of = (info.id, info.count) if info else (0, 1)"
+    found = {one.now: one.line for one in variants(answer, [LOADED])}
+    assert found[now] == 4
+
+
+def test_a_condition_of_a_right_program_is_asked_beside_another():
+    right = "def f(x, y):\n    return [n for n in x if n and n != y]\n"
+    answer = "def f(x, y):\n    for n in x:\n        if n:\n            yield n\n"
+    assert "if n and n != y:" in lines_of(answer, [right])
+
+
+def test_an_error_is_raised_whatever_the_answer_calls_its_variables():
+    right = "def f(x):\n    q, d = x.shape\n    if d > 3:\n        raise ValueError\n    return x * d + q\n"
+    answer = "def f(x):\n    *_, r, c = x.shape\n    return x * c + r\n"
+    assert any("if c > 3:" in line for line in lines_of(answer, [right]))
+
+
+def test_what_hides_a_wrong_line_is_not_tried():
+    right = "def f(x):\n    y = (x + 1).rsqrt()\n    z = y * x\n    return z\n"
+    answer = "def f(x):\n    y = x.rsqrt() + 1\n    if x is None:\n        return None\n    z = y * x\n    return z\n"
+    made = [one.source for one in variants(answer, [right])]
+    assert not any("y = (x + 1)" in one.partition("y = x.rsqrt() + 1")[2] for one in made)
+
+
+def test_kinds_of_change_take_turns():
+    early = [one.now for one in list(variants(LOOP, [RIGHT, LOADED]))[:40]]
+    assert any("pass" in one for one in early) and any("+ start" in one for one in early)

@@ -1,5 +1,7 @@
 """A line is named only if a variant there gets full marks; nothing else is."""
 
+from dataclasses import replace
+
 import pytest
 
 from grader.box.fork import Fork
@@ -45,9 +47,11 @@ def search():
     probes = ready_probes(chapter)
     grader = ExerciseGrader(chapter, chapter.exercise("read_element"), probes)
 
-    def run(text, **how):
+    def run(text, alone=False, **how):
         attempt = grader.attempt_with(text)
         subject = in_forks(attempt, "read_element", grader.attempt_with, probes, Budget())
+        if alone:
+            subject = replace(subject, aside=None)
         return locate(grader, subject, 0, **how)
 
     run.grader, run.probes = grader, probes
@@ -63,6 +67,13 @@ def test_the_line_and_the_change(search):
         attempt, lambda: Fork(search.probes), 3, lambda: Fork(search.probes)
     )
     assert verdict.points == verdict.max_points
+
+
+def test_a_copy_finds_what_one_process_finds(search, monkeypatch):
+    monkeypatch.setattr(module, "AFTER", 0.0)  # how many more are found depends on the time
+    text = READ.format("<=", 1)
+    both, alone = search(text, seconds=PATIENCE), search(text, seconds=PATIENCE, alone=True)
+    assert both.variants == alone.variants and both.tried == alone.tried
 
 
 def test_two_mistakes_are_no_one_line(search):
