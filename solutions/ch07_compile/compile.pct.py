@@ -2204,7 +2204,7 @@ predict(
 #
 # <details><summary>Hint 1: dtype first</summary>
 #
-# If `node.meta["val"]` and its argument's differ in dtype or shape, no rule applies. That settles
+# If `node.meta["val"]` and that of what takes its place differ in dtype or shape, no rule applies. That settles
 # bools and most mixtures of whole numbers and floats.
 #
 # </details>

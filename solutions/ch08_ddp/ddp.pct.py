@@ -866,7 +866,8 @@ predict(..., lambda: count_buckets([400, 500, 200, 1500, 100], 1000))
 # - Nothing waits before `finish()`.
 # - `finish()` waits for all, makes each `.grad` the mean over ranks, and is ready for the next `backward`.
 #   It raises `RuntimeError` if some parameter had no gradient in this `backward`.
-# - Gradients have any layout. Before each `backward` every `.grad` is `None`.
+# - Gradients have any layout, which may differ from rank to rank. Before each `backward` every `.grad`
+#   is `None`.
 #
 # <details><summary>Hint 1: what to remember</summary>
 #
