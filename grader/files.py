@@ -22,8 +22,8 @@ def as_utf8(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def for_terminal(text: str, sign: str = "\N{REPLACEMENT CHARACTER}") -> str:
-    """Return text with a sign in the place of each character that a terminal would obey, not show."""
+def inert(text: str, sign: str = "\N{REPLACEMENT CHARACTER}") -> str:
+    """Return text with a sign in the place of each character that a terminal or a page would obey, not show."""
     return _ORDERS.sub(sign, text)
 
 

@@ -27,6 +27,21 @@ from grader.ch11_watching.event_folders import (
 )
 
 
+def all_folders(draw: random.Random) -> list[Folder]:
+    """Return what all checks hand over."""
+    return [
+        *plain_folders(),
+        *folders_of_numbers(draw),
+        *folders_of_fields(),
+        *folders_in_disorder(),
+        *torn_folders(draw),
+        *folders_with_bad_data(draw),
+        *folders_with_bad_lengths(draw),
+        *restarts(draw),
+        *other_sessions(),
+    ]
+
+
 def plain_folders() -> list[Folder]:
     """Return one file that is whole."""
     return [

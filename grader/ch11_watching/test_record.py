@@ -31,8 +31,8 @@ def shown(message):
     return f"record({message!r})" if len(message) < 30 else f"record(<{len(message)} bytes>)"
 
 
-def records_of(framed_records, messages):
-    """Yield (message, record); every record has the right size, and its message within."""
+def compare(framed_records, messages, same):
+    """Each record has the right size; `same(record, message)` compares a part of it."""
     got = framed_records.ask(messages).value
     for message, one in zip(messages, got, strict=True):
         with about(("on", shown(message))):
@@ -40,34 +40,46 @@ def records_of(framed_records, messages):
                 raise Mismatch(f"Expected bytes, got {type(one).__name__}.")
             what = "How many bytes the record has: 8, 4, those of the data, 4."
             assert_equal(len(one), len(message) + 16, what)
-            yield message, one
+            same(one, message)
 
 
 @gate
 def test_parts(framed_records, messages):
     """Returns bytes: 16 more than the data, which stand from byte 12 on."""
-    for message, one in records_of(framed_records, [NINE, *messages]):
+
+    def same(one, message):
         assert_equal(one[12:-4].hex(" "), message.hex(" "), "Bytes 12 to 4 before the end.")
+
+    compare(framed_records, [NINE, *messages], same)
 
 
 def test_length(framed_records, messages):
     """Begins with the length of the data, in eight bytes, the lowest first."""
-    for message, one in records_of(framed_records, [NINE, *messages]):
+
+    def same(one, message):
         expected = struct.pack("<Q", len(message))
         assert_equal(one[:8].hex(" "), expected.hex(" "), "The first eight bytes.")
+
+    compare(framed_records, [NINE, *messages], same)
 
 
 @points(2)
 def test_data_checksum(framed_records, messages):
     """Ends with the masked CRC-32C of the data."""
-    for message, one in records_of(framed_records, [NINE, *messages]):
+
+    def same(one, message):
         same_checksum(one[-4:], masked(message), "The last four bytes.")
+
+    compare(framed_records, [NINE, *messages], same)
 
 
 def test_length_checksum(framed_records, messages):
     """The length has a checksum of its own: of its eight bytes, as they stand there."""
-    for _, one in records_of(framed_records, [NINE, *messages]):
+
+    def same(one, message):
         same_checksum(one[8:12], masked(one[:8]), "The checksum of the first eight bytes.")
+
+    compare(framed_records, [NINE, *messages], same)
 
 
 def same_checksum(got, expected, what):
@@ -77,6 +89,9 @@ def same_checksum(got, expected, what):
 def test_written_by_torch(framed_records):
     """A record of PyTorch's own `SummaryWriter` comes out as it was."""
     data = bytes.fromhex("09e7f0c73596c1da4110032a0d0a0b0a046c6f7373150000c03f")
-    for _, one in records_of(framed_records, [data]):
-        compared(one, framed(data))
-        assert_holds(one == framed(data), "The record is not that of `SummaryWriter`.")
+
+    def same(one, message):
+        compared(one, framed(message))
+        assert_holds(one == framed(message), "The record is not that of `SummaryWriter`.")
+
+    compare(framed_records, [data], same)

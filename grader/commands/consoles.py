@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from grader.files import for_terminal
+from grader.files import inert
 
 
 class SafeConsole(Console):
@@ -20,7 +20,7 @@ class SafeConsole(Console):
         """Yield the segments of what is shown; those that move the cursor are rich's own."""
         for text, style, control in super().render(renderable, options):
             # without a sign: rich counts such characters as no columns, and has laid out the line
-            yield Segment(text if control else for_terminal(text, ""), style, control)
+            yield Segment(text if control else inert(text, ""), style, control)
 
 
 def _console(stderr: bool = False) -> Console:

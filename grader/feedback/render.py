@@ -56,6 +56,10 @@ class Trouble:
 TEXT_WIDTH = 80
 """Columns of a verdict as text, where nobody knows how many there are."""
 
+_NO_MATHS = "tex2jax_ignore mathjax_ignore"
+"""JupyterLab, formgrader and nbconvert set what stands between dollar signs as TeX, but not within these
+classes. Code and messages are full of words that would be read as others than they are."""
+
 _CLAIMED = "What the code did was observed beside it. Values prove themselves; this does not."
 
 
@@ -96,7 +100,7 @@ def to_html(verdict: Verdict, after: Sequence[str] = ()) -> str:
         parts.append(f'<div class="ut-after">{"".join(map(_after_html, after))}</div>')
     label = f"{verdict.title}: {verdict.outcome}, {points_text(verdict)}"
     html = (
-        f'<div class="ut ut-{_tone(verdict)}" role="group" aria-label="{escape(label)}">'
+        f'<div class="ut ut-{_tone(verdict)} {_NO_MATHS}" role="group" aria-label="{escape(label)}">'
         f"{''.join(parts)}</div>"
     )
     return as_utf8(html)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from grader.evidence.outcome import Ended
-from grader.files import for_terminal
+from grader.files import inert
 from grader.verdict.interview import Evidence
 
 _HELP = """\
@@ -36,7 +36,7 @@ class CheckDebugger:
         if self._quit or isinstance(error, Ended):
             return
         out = self._out or sys.stdout
-        said = for_terminal(f"{type(error).__name__}: {error}")
+        said = inert(f"{type(error).__name__}: {error}")
         out.write(("" if self.stops else _HELP) + f"\n{said}\n")
         self.stops += 1
         frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from grader.feedback.render import inline_code
 from grader.feedback.style import style_of
-from grader.files import for_terminal
+from grader.files import inert
 from grader.instructor import charts
 
 
@@ -20,7 +20,7 @@ def render_page(template: str, **facts: Any) -> str:
     What turns the direction of text, which a student's line may hold, becomes a sign.
     """
     html = _environment().get_template(template).render(style=Markup(style_of()), **facts)
-    return for_terminal(html)
+    return inert(html)
 
 
 @cache

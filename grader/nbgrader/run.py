@@ -23,7 +23,7 @@ from grader.course.course import Chapter, Exercise
 from grader.evidence.outcome import Ended, Outcome
 from grader.evidence.wire.channel import Transport
 from grader.feedback.render import score_text, to_html
-from grader.files import for_terminal
+from grader.files import inert
 from grader.inside.probe import Probe, load_probes
 from grader.inside.process.budget import Budget, changed
 from grader.nbgrader.reading import INTAKE, Reader
@@ -172,14 +172,9 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
     return graded
 
 
-_NO_MATHS = '<div class="tex2jax_ignore mathjax_ignore">{}</div>'
-"""Formgrader and JupyterLab set what stands between dollar signs as TeX. A student's words, and ours
-between two of theirs, would be read as others than they are."""
-
-
 def show(cell: NotebookNode, verdict: Verdict) -> None:
     """Make a verdict the output of its grade cell. nbgrader reads the plain text: the points."""
-    html = _NO_MATHS.format(for_terminal(to_html(verdict)))  # a quoted line may turn what follows
+    html = inert(to_html(verdict))  # a quoted line may turn what follows
     data = {"text/plain": score_text(verdict), "text/html": html}
     cell.outputs = [new_output("execute_result", data=data, execution_count=1)]
     cell.execution_count = 1

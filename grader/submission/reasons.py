@@ -72,7 +72,7 @@ HARMLESS = {
         "multiprocessing": r"cpu_count|current_process|parent_process",
         "pickle": r"dumps?|loads?|\w*[pP]ickler|\w*Error|\w+_PROTOCOL|PickleBuffer",
         "threading": r"R?Lock|Event|Condition|Semaphore|local|get_ident|(current|main)_thread",
-        "torch._C": r"Generator|_TensorBase|_(is|set)_grad_enabled",
+        "torch._C": r"Generator|_TensorBase|_(is|set)_grad_enabled|_current_graph_task_id",
     }.items()
 }
 """Modules of which some names are no reason; to import one is none either."""

@@ -12,9 +12,13 @@ from operator import attrgetter
 import torch
 
 from grader.course.rules import Rule, RuleKind
+from grader.submission.program import lines_of
 
 _CASTS = frozenset({"to", "type", "as_tensor", "asarray", "tensor", "astype", "copy_"})
 """Calls that cast when they are handed a dtype. Allocation (`empty`) and `.view` do not."""
+
+QUOTED = 200
+"""Most characters of a line that are quoted."""
 
 
 def scan(sources: Iterable[str], rules: Iterable[Rule]) -> list[tuple[Rule, str]]:
@@ -29,12 +33,12 @@ def scan(sources: Iterable[str], rules: Iterable[Rule]) -> list[tuple[Rule, str]
             tree = ast.parse(source)
         except (SyntaxError, ValueError, RecursionError):
             continue
-        lines = source.splitlines()
+        lines = lines_of(source)
         own = set(_calls_of_own_methods(tree))
         for node in ast.walk(tree):
             for rule in rules:
                 if rule not in found and node not in own and _breaks(node, rule):
-                    found[rule] = lines[node.lineno - 1].strip()  # type: ignore[attr-defined]
+                    found[rule] = lines[node.lineno - 1].strip()[:QUOTED]  # type: ignore[attr-defined]
     return list(found.items())
 
 

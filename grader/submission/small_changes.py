@@ -304,7 +304,7 @@ def _of_statement(text: Text, node: ast.stmt) -> Iterator[Edit]:
         yield Edit(start, end, now, node.lineno, 1.6, Kind.LINE)
     if isinstance(node, ast.If | ast.While):
         where = text.span(node.test)
-        yield Edit(*where, f"not {_in_brackets(node.test)}", node.lineno, 1.6, Kind.LINE, node.test)
+        yield Edit(*where, f"not {_bracketed(node.test)}", node.lineno, 1.6, Kind.LINE, node.test)
         if isinstance(node, ast.If):
             yield Edit(*where, "True", node.lineno, 1.6, Kind.LINE)
             yield Edit(*where, "False", node.lineno, 1.8, Kind.LINE)
@@ -344,11 +344,6 @@ class _Without(ast.NodeTransformer):
         self.generic_visit(node)
         gone = _says_nothing(node) and node.func.attr == self._name  # type: ignore[attr-defined]
         return node.func.value if gone else node  # type: ignore[attr-defined]
-
-
-def _in_brackets(node: ast.expr) -> str:
-    simple = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
-    return ast.unparse(node) if simple else f"({ast.unparse(node)})"
 
 
 def body_of(text: Text, node: ast.stmt) -> list[ast.stmt]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -28,7 +29,7 @@ from grader.verdict.diagnosis import Diagnosis, diagnose, may_explain
 from grader.verdict.hearing import hear_again
 from grader.verdict.interview import Interview, StudentRaised, load_request
 from grader.verdict.known import PRACTICE_SEED, line_key, made_on, read_known, rests_on
-from grader.verdict.limits import JudgeLimits, exceeded
+from grader.verdict.limits import JudgeLimits, Judging, OverLimit, exceeded
 from grader.verdict.marks import Mark, mark_of
 from grader.verdict.relations import relation_of
 from grader.verdict.torch_internals import other_torch
@@ -259,7 +260,7 @@ class ExerciseGrader:
         clock: Clock | None,
     ) -> Verdict:
         """Return the verdict with the diagnosis, where a known mistake fails alike, and the relation."""
-        verdict = replace(verdict, relation=_relation(runs))
+        verdict = replace(verdict, relation=_relation(runs, self._limits))
         marks = [mark_of(run) for run in runs]
         found = None
         if seed == PRACTICE_SEED and not self._knows_mistakes(seed):
@@ -398,14 +399,17 @@ class ExerciseGrader:
         return without_checks(self.exercise, Outcome.BLOCKED, message, review)
 
 
-def _relation(runs: Sequence[CheckRun]) -> str:
+def _relation(runs: Sequence[CheckRun], limits: JudgeLimits | None) -> str:
     """Return how what came is related to what was expected. No verdict fails for want of it."""
     try:
-        return relation_of(runs)
+        with Judging(limits).check() if limits else nullcontext():
+            return relation_of(runs)
     except (RuntimeError, TypeError, ValueError, ArithmeticError, LookupError, MemoryError):
         return (
             ""  # what came may be anything: a dtype that can do little, numbers beyond all bounds
         )
+    except OverLimit:
+        return ""
 
 
 def _outcome(runs: Sequence[CheckRun], interview: Interview) -> Outcome:

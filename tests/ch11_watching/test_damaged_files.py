@@ -7,17 +7,7 @@ import sys
 
 import pytest
 
-from grader.ch11_watching.event_cases import (
-    folders_in_disorder,
-    folders_of_fields,
-    folders_of_numbers,
-    folders_with_bad_data,
-    folders_with_bad_lengths,
-    other_sessions,
-    plain_folders,
-    restarts,
-    torn_folders,
-)
+from grader.ch11_watching.event_cases import all_folders
 from grader.ch11_watching.event_folders import (
     FIRST,
     SECOND,
@@ -74,20 +64,8 @@ def by_accumulator(folder, where):
 
 def test_tensorboard_reads_our_folders_as_the_checks_do(tmp_path):
     """But for what stands behind damaged data, which it does not read."""
-    draw = random.Random(0)
-    folders = [
-        *plain_folders(),
-        *folders_of_numbers(draw),
-        *folders_of_fields(),
-        *folders_in_disorder(),
-        *torn_folders(draw),
-        *folders_with_bad_data(draw),
-        *folders_with_bad_lengths(draw),
-        *restarts(draw),
-        *other_sessions(),
-    ]
     read = reference("ch11_watching", "read_events")
-    for number, folder in enumerate(folders):
+    for number, folder in enumerate(all_folders(random.Random(0))):
         right = expected(folder)
         reading = read(written(folder, tmp_path / f"ours{number}"))
         assert as_text(reading.curves) == as_text(right.curves)
