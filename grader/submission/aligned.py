@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.submission.fragments import Tree, alike, size_of
+from grader.submission.fragments import Tree, alike, asks_again, size_of
 
 _MOST = 4
 """Most statements of the answer that go at once, those within others too; one more may come."""
@@ -159,7 +159,7 @@ class _Functions:
         goes, last = mine[start:end], end == len(mine)
         if _count(goes) > _MOST or not 0 < _count(theirs) <= _MOST + 1:
             return
-        if not goes and self._asked_already(theirs):
+        if not goes and asks_again(self._own, self._right, theirs):
             return
         if max(sum(map(size_of, goes)), sum(map(size_of, theirs))) > self._half:
             return
@@ -168,11 +168,6 @@ class _Functions:
         before = mine[end] if not last else None
         behind = mine[start - 1] if start else None
         yield Part(tuple(goes), tuple(theirs), before, behind, last, self._alike)
-
-    def _asked_already(self, theirs: Sequence[ast.stmt]) -> bool:
-        """Say whether a condition comes again below: what stands there would seem to be mended."""
-        asked = {self._own.shape(node.test) for node in _ifs(self._mine)}
-        return any(self._right.shape(node.test) in asked for one in theirs for node in _ifs(one))
 
     def _paired(
         self, mine: Sequence[ast.stmt], theirs: Sequence[ast.stmt]
@@ -204,10 +199,6 @@ def _count(body: Iterable[ast.stmt]) -> int:
             return _MOST + 2
         count += isinstance(node, ast.stmt)
     return count
-
-
-def _ifs(node: ast.AST) -> Iterator[ast.If]:
-    return (inner for inner in ast.walk(node) if isinstance(inner, ast.If))
 
 
 def _said(body: Sequence[ast.stmt]) -> list[ast.stmt]:

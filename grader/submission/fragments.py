@@ -77,6 +77,11 @@ class Tree:
         return {node.name for node in ast.walk(self.root) if isinstance(node, kinds)}
 
     @cached_property
+    def asked(self) -> set[str]:
+        """The shapes of what its `if`s ask."""
+        return {self.shape(node.test) for node in ast.walk(self.root) if isinstance(node, ast.If)}
+
+    @cached_property
     def functions(self) -> dict[str, ast.FunctionDef]:
         """Functions by their names."""
         return {
@@ -167,6 +172,15 @@ def _tokens(node: ast.AST, variables: set[str]) -> Iterator[str]:
             yield type(node).__name__
     for child in ast.iter_child_nodes(node):
         yield from _tokens(child, variables)
+
+
+def asks_again(own: Tree, right: Tree, theirs: Iterable[ast.stmt]) -> bool:
+    """Say whether a right program's statements ask what an answer asks elsewhere.
+
+    What stands below would ask in vain, and seem to be mended.
+    """
+    nodes = (node for one in theirs for node in ast.walk(one))
+    return any(right.shape(node.test) in own.asked for node in nodes if isinstance(node, ast.If))
 
 
 def alike(one: Counter[str], other: Counter[str]) -> float:
@@ -347,10 +361,7 @@ class Fragments:
 
     def _hides(self, donor: ast.stmt) -> bool:
         """Say whether what is below would not run, or ask in vain: that seems to mend anything."""
-        if not isinstance(donor, ast.If):
-            return isinstance(donor, ast.Return)
-        asked = (node for node in ast.walk(self._own.root) if isinstance(node, ast.If))
-        return self._right.shape(donor.test) in {self._own.shape(node.test) for node in asked}
+        return isinstance(donor, ast.Return) or asks_again(self._own, self._right, [donor])
 
     def instead_of(self, place: ast.stmt) -> Iterator[tuple[str, float]]:
         """Yield statements that may stand where this one does."""
