@@ -151,15 +151,20 @@ def test_any_course(loss_scales, rng, factors):
 def test_training(loss_scale_trained, factors):
     """From a scale far too large: the scale comes down, and a gradient of 1e-8 arrives."""
     small = torch.tensor([1e-4, 1e-4], dtype=torch.float16)
-    steps = loss_scale_trained.ask(small, 2.0**40, 4, 40).value
-    scale, streak = 2.0**40, 0
-    for number, (gradient, next_scale) in enumerate(steps):
-        arrived = torch.tensor(scale).half() * small[0] * small[1]
-        skip, after, streak = history([[arrived]], scale, streak, 4, factors)[0]
-        what = f"Step {number}: (skipped, scale)."
-        assert_equal((gradient is None, next_scale), (skip, after), what)
-        if gradient is not None:
-            assert_close(
-                gradient, torch.tensor(1e-8), rtol=0.01, atol=0.0, because="float16 rounds 1e-4 too"
-            )
-        scale = after
+    for start, count in ((2.0**40, 40), (2.0**15, 3)):
+        steps = loss_scale_trained.ask(small, start, 4, count).value
+        scale, streak = start, 0
+        for number, (gradient, next_scale) in enumerate(steps):
+            arrived = torch.tensor(scale).half() * small[0] * small[1]
+            skip, after, streak = history([[arrived]], scale, streak, 4, factors)[0]
+            what = f"Step {number}: (skipped, scale)."
+            assert_equal((gradient is None, next_scale), (skip, after), what)
+            if gradient is not None:
+                assert_close(
+                    gradient,
+                    torch.tensor(1e-8),
+                    rtol=0.01,
+                    atol=0.0,
+                    because="float16 rounds 1e-4 too",
+                )
+            scale = after

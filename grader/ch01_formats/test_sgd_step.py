@@ -1,5 +1,7 @@
 """Checks of `sgd_step`: where many small steps lead, and what is carried from one to the next."""
 
+from itertools import product
+
 import pytest
 import torch
 
@@ -126,24 +128,25 @@ def test_through_a_power_of_two(sgd_trained, rng):
 
 def test_goes_on_from_its_state(sgd_trained, sgd_trained_apart, sgd_resumed, weight, grads):
     """A run that stops and goes on from weight and state ends where an unbroken one ends."""
-    straight = sgd_trained.ask(weight, grads, LR).value
-    first = sgd_trained_apart.ask(weight, grads[:77], LR).value
-    sgd_trained.ask(weight.flip(0), grads[:50].flip(1), LR)  # another weight in between
-    second = sgd_resumed.ask(first["weight"], first["state"], grads[77:], LR).value
-    compare(second, weight, grads, LR)
-    assert_same_bits(second["weight"], straight["weight"])
+    for stop, end in ((77, 200), (1, 2)):
+        straight = sgd_trained.ask(weight, grads[:end], LR).value
+        first = sgd_trained_apart.ask(weight, grads[:stop], LR).value
+        sgd_trained.ask(weight.flip(0), grads[:50].flip(1), LR)  # another weight in between
+        second = sgd_resumed.ask(first["weight"], first["state"], grads[stop:end], LR).value
+        compare(second, weight, grads[:end], LR)
+        assert_same_bits(second["weight"], straight["weight"])
 
 
 def test_in_place(sgd_in_place, weight, grads):
     """Writes into the weight's own memory, whatever its layout, and nowhere else."""
     transposed, strided = weight.reshape(8, 8).clone(), weight.clone()
     views = [(transposed, transposed[1:7, 2:].t()), (strided, strided[3::4])]
-    for memory, view in views:
-        steps = grads[:, : view.numel()].reshape(200, *view.shape)
-        evidence = sgd_in_place.ask(memory, view, steps, LR)
+    for (memory, view), (count, lr) in product(views, ((200, LR), (1, 0.25))):
+        steps = grads[:count, : view.numel()].reshape(count, *view.shape)
+        evidence = sgd_in_place.ask(memory, view, steps, lr)
         assert evidence.value is None
         after = evidence.inputs_after
-        compare({"weight": after["weight"]}, view, steps, LR)
+        compare({"weight": after["weight"]}, view, steps, lr)
         around = memory.clone()
         around.as_strided(view.shape, view.stride(), view.storage_offset()).copy_(after["weight"])
         assert_same_bits(after["memory"], around)
