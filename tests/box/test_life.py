@@ -185,6 +185,61 @@ def test_shared_memory_that_no_process_shows_counts(box):
     assert ending(box, source, memory_bytes=128 * MIB).outcome is Outcome.OUT_OF_MEMORY
 
 
+@pytest.mark.parametrize(
+    "filled",
+    [
+        "fill(pair := socket.socketpair()); kept.append(pair)",
+        "fill(pair := connected()); kept.append(pair)",
+        "fill(pair := socket.socketpair()); travels(pair)",
+    ],
+    ids=["unix", "tcp", "in flight"],
+)
+def test_what_sockets_hold_counts(box, filled):
+    source = f"""
+        import os, signal, socket
+        def fill(pair):
+            for end in pair:
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**30)
+                end.setblocking(False)
+                try:
+                    while True:
+                        end.send(b'x' * 2**16)
+                except BlockingIOError:
+                    pass
+        def connected():
+            with socket.create_server(('127.0.0.1', 0)) as server:
+                return socket.create_connection(server.getsockname()), server.accept()[0]
+        def travels(pair):  # and nobody has it open then
+            for end in pair:
+                socket.send_fds(over, [b'x'], [end.fileno()])
+                end.close()
+        kept, (over, to) = [], socket.socketpair()
+        for _ in range(3):
+            if os.fork() == 0:
+                for _ in range(400):
+                    {filled}
+                signal.pause()
+        signal.pause()
+    """
+    ended = ending(box, source)
+    assert ended.outcome is Outcome.OUT_OF_MEMORY
+    assert "sockets" in ended.detail
+
+
+def test_sockets_that_are_read_are_free(box):
+    source = """
+        import socket, time
+        pairs = [socket.socketpair() for _ in range(100)]
+        for one, other in pairs:
+            one.sendall(b'x' * 2**16)
+            assert len(other.recv(2**16)) == 2**16
+        time.sleep(0.2)  # the watchdog looks every 0.05 s
+        result = len(pairs)
+    """
+    with box.open() as child:
+        assert ask(child, source) == 100
+
+
 def test_reserved_memory_that_is_not_used_is_free(box):
     source = """
         import mmap, time

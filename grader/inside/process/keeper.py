@@ -17,9 +17,13 @@ from grader.inside.process import confine, syscalls
 from grader.inside.process.budget import Budget
 from grader.inside.process.child_init import READY, ChildStatus, run
 from grader.inside.process.ending import ASKED, SETUP, Ending, from_wait_status
+from grader.inside.process.sockets import FULL, SOCKET_BYTES, buffered
 from grader.inside.process.watch import LOOK_EVERY, Tree, breach, memory_of_self
 
 Serve = Callable[[socket.socket], None]
+
+Look = Callable[[], Ending | None]
+"""Says how a tree of processes has to end by now, None if it may go on."""
 
 
 def keep(
@@ -53,12 +57,13 @@ def _isolated(channel: int, host: socket.socket, budget: Budget, serve: Serve, w
         # The death of pid 1 takes the namespace with it, and waiting for pid 1 waits for all of it.
         os.kill(first, signal.SIGKILL)
 
-    def processes() -> Tree:
+    def look_around() -> Look:
         # Pid 1 has mounted its /proc in the mount namespace we share: it shows the tree, no more.
         proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        return Tree(proc, lambda: _numbers(proc), scratch, inherited)
+        tree = Tree(proc, lambda: _numbers(proc), scratch, inherited)
+        return lambda: breach(tree, budget) or _too_much_in_sockets(proc)
 
-    ending = _watch(report, host, budget, processes)
+    ending = _watch(report, host, look_around)
     end()
     os.waitpid(first, 0)
     return ending
@@ -74,13 +79,14 @@ def _bare(channel: int, host: socket.socket, budget: Budget, serve: Serve, warm:
         syscalls.adopt_orphans()
     report, first = _fork_first(channel, host, budget, serve, isolate=False)
 
-    def processes() -> Tree | None:
+    def look_around() -> Look:
         if not linux:
-            return None
+            return lambda: None
         proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        return Tree(proc, lambda: _descendants(proc), (), inherited)
+        tree = Tree(proc, lambda: _descendants(proc), (), inherited)
+        return lambda: breach(tree, budget)
 
-    ending = _watch(report, host, budget, processes)
+    ending = _watch(report, host, look_around)
     _kill_descendants(first, linux)
     return ending
 
@@ -103,38 +109,40 @@ def _fork_first(
     return ours, first
 
 
-def _watch(
-    report: int, host: socket.socket, budget: Budget, processes: Callable[[], Tree | None]
-) -> Ending:
-    """Wait until the child ends by itself, goes over a budget, or the host lets go."""
+def _too_much_in_sockets(proc: int) -> Ending | None:
+    return Ending(FULL) if buffered(proc) > SOCKET_BYTES else None
+
+
+def _watch(report: int, host: socket.socket, look_around: Callable[[], Look]) -> Ending:
+    """Wait until the child ends by itself, goes over a budget, or the host lets go.
+
+    `look_around` is called when the child is ready, and returns what is to be called from then on.
+    """
     kills_before = _kernel_kills()
-    tree: Tree | None = None
-    ready = False
+    look: Look | None = None
     poller = select.poll()
     poller.register(report, select.POLLIN)
     poller.register(host, select.POLLIN)
     next_look = time.monotonic() + LOOK_EVERY
     while True:
-        pause = max(0.0, next_look - time.monotonic()) if tree else None
+        pause = max(0.0, next_look - time.monotonic()) if look else None
         seen = [number for number, _ in poller.poll(None if pause is None else pause * 1000)]
         if report in seen:
             news = ChildStatus.read(report)
             if news.kind == READY:
-                ready = True
-                tree = processes()
+                look = look_around()
                 next_look = time.monotonic() + LOOK_EVERY
                 _tell_ready(host)
                 continue
-            if not ready or news.trouble:
+            if look is None or news.trouble:
                 return Ending(
                     SETUP, detail=news.trouble or "the child ended while it was being set up"
                 )
             return from_wait_status(news.code, _kernel_kills() > kills_before)
         if host.fileno() in seen:
             return Ending(ASKED)
-        if tree and time.monotonic() >= next_look:
-            over = breach(tree, budget)
-            if over:
+        if look and time.monotonic() >= next_look:
+            if over := look():
                 return over
             next_look = time.monotonic() + LOOK_EVERY
 
