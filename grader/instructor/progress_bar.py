@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -45,9 +46,16 @@ def track(console: Console) -> Callable[[Sequence[_T], str], Iterable[_T]]:
     return pass_on
 
 
+SPEAKS_EVERY = 30.0
+"""Seconds after which a run that nobody watches says again how far it is, if it got on."""
+
+
 @contextmanager
 def show_progress(console: Console) -> Iterator[Callable[[Tally], None]]:
-    """Give a function that shows a tally: graded, for review, per second, time left."""
+    """Give a function that shows a tally: graded, for review, per second, time left.
+
+    Where the console is no terminal it goes to stderr, a line at times.
+    """
     progress = Progress(
         MofNCompleteColumn(),
         BarColumn(),
@@ -58,9 +66,10 @@ def show_progress(console: Console) -> Iterator[Callable[[Tally], None]]:
         disable=not console.is_terminal,
     )
     task = progress.add_task("", total=None, counts="starting")
-    start = time.monotonic()
+    start = spoke = time.monotonic()
 
     def report(tally: Tally) -> None:
+        nonlocal spoke
         speed = tally.graded / max(time.monotonic() - start, 1e-9)
         counts = (
             f"{tally.graded} graded, {len(tally.unscored)} for review, {len(tally.troubles)} failed, "
@@ -68,6 +77,10 @@ def show_progress(console: Console) -> Iterator[Callable[[Tally], None]]:
         )
         done = tally.graded + tally.skipped + len(tally.troubles)
         progress.update(task, total=tally.total, completed=done, counts=counts, refresh=True)
+        if not console.is_terminal and time.monotonic() - spoke >= SPEAKS_EVERY:
+            spoke = time.monotonic()
+            sys.stderr.write(f"{done} of {tally.total}: {counts}\n")
+            sys.stderr.flush()
 
     with progress:
         yield report

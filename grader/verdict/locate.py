@@ -127,13 +127,22 @@ def locate(
     except RecursionError:
         search.why = "It is nested too deeply to be changed piece by piece."
     return Found(
-        tuple(replace(one, line=one.line + subject.above) for one in search.found),
+        tuple(replace(one, line=one.line + subject.above) for one in _named(search.found)),
         search.tried,
         time.monotonic() - search.start,
         search.all_tried,
         interrupted,
         search.why,
     )
+
+
+def _named(found: list[Variant]) -> list[Variant]:
+    """Return those of the variants whose lines are named.
+
+    What is added before a line, and changes none, could often stand elsewhere: such a line is named
+    only where no other is found, and one of them.
+    """
+    return [one for one in found if one.part] or found[:1]
 
 
 class _Search:

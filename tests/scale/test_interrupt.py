@@ -1,6 +1,7 @@
 """Interrupted anywhere, a run leaves each submission graded or plainly not, and the next finishes."""
 
 import errno
+import io
 import os
 import signal
 import sqlite3
@@ -10,14 +11,16 @@ from contextlib import suppress
 import psutil
 import pytest
 from nbgrader.api import Gradebook
+from rich.console import Console
 
-from grader.instructor.progress_bar import summary
+from grader.instructor import progress_bar
+from grader.instructor.progress_bar import show_progress, summary
 from grader.nbgrader import gradebook as gradebook_rows
 from grader.nbgrader import worker
 from grader.nbgrader.backlog import REFUSED
 from grader.nbgrader.commands import autograde_app
 from grader.nbgrader.gradebook import GradebookBusy, Place, forget, in_one_transaction
-from grader.nbgrader.parallel import ParallelAutograde
+from grader.nbgrader.parallel import ParallelAutograde, Tally
 from grader.nbgrader.run import Run
 from tests.scale.course import CHAPTER, HALF, SQUARES, TinyCourse, until
 
@@ -228,3 +231,10 @@ def fill(path):
             with suppress(OSError):
                 while True:
                     file.write(b"x" * size)
+
+
+def test_a_run_that_nobody_watches_says_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(progress_bar, "SPEAKS_EVERY", 0.0)
+    with show_progress(Console(file=io.StringIO())) as report:
+        report(Tally(total=3, graded=1))
+    assert capsys.readouterr().err.startswith("1 of 3: 1 graded, 0 for review")

@@ -9,6 +9,7 @@ from grader.building.graders import ready_probes
 from grader.course.course import find_course
 from grader.inside.process.budget import Budget
 from grader.student.search import in_forks
+from grader.submission.variants import Variant
 from grader.verdict import locate as module
 from grader.verdict.grading import ExerciseGrader
 from grader.verdict.locate import locate
@@ -74,6 +75,14 @@ def test_a_copy_finds_what_one_process_finds(search, monkeypatch):
     text = READ.format("<=", 1)
     both, alone = search(text, seconds=PATIENCE), search(text, seconds=PATIENCE, alone=True)
     assert both.variants == alone.variants and both.tried == alone.tried
+
+
+def test_what_is_only_added_before_a_line_names_none_beside_others():
+    changed, added = Variant(2, "<", "", "", ""), Variant(7, "", "", "", "")
+    elsewhere = replace(added, line=5)
+    assert module._named([added, changed]) == [changed]
+    assert module._named([added, elsewhere]) == [added]
+    assert module._named([]) == []
 
 
 def test_two_mistakes_are_no_one_line(search):
