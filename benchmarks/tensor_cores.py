@@ -10,6 +10,9 @@ the float32 product is the rounding of the left factor. Half of its elements are
 Three roundings are counted: to the nearest with ties to even, as the references `round_to_bf16` and
 `round_mantissa` of chapter 1; to the nearest with ties away from zero; towards zero. A fourth row
 counts what was not rounded at all. Nothing is said of a device on which this was not run.
+
+On an H100 with torch 2.11 (CUDA 13.0) all 262,144 elements of BF16 and of TF32 were rounded to the
+nearest with ties to even; three quarters of them agree with ties away, half with truncation.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from grader.nbgrader import commands_on_path
 from grader.nbgrader.commands import grade_chapter, regrade_chapter  # noqa: F401 (imported once)
 
 SILENCE = 300.0
-"""Seconds without a word after which a command hangs. It tells of each submission, and none may take
-longer than its budgets, however busy the machine is."""
+"""Seconds without a word after which a command hangs. It tells of each submission or how far
+it is, and no submission may take longer than its budgets, however busy the machine is."""
 
 
 class Forked:

@@ -144,9 +144,8 @@ def _answer(
         interrupts.start_anew()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         gc.freeze()  # else a collection goes through all that our parent holds, and copies it
-        sys.unraisablehook = lambda *given: (
-            None
-        )  # told to end while it cleans up, it goes on a moment
+        # told to end while it cleans up, it goes on until the next answer; nobody need read of that
+        sys.unraisablehook = lambda *given: None
         signal.signal(signal.SIGTERM, lambda *given: sys.exit())  # and so ends what it started
         with closing(answers()) as said:
             for yes in said:

