@@ -19,9 +19,8 @@ from grader.evidence.wire.channel import (
     send_frame,
 )
 from grader.inside import interrupts
-from grader.inside.process.budget import MIB, Budget
+from grader.inside.process.budget import Budget
 from grader.inside.process.ending import ASKED, SETUP, Ending
-from grader.inside.process.sockets import FULL, SOCKET_BYTES
 
 _GRACE = 1.0
 """Seconds between the end of the channel and the keeper's word on why, before we stop waiting for
@@ -143,10 +142,6 @@ class Child:
             if self._tier.guards_itself:
                 raise BoxUnavailable("the box was killed around a child")
             return _disturbed("was killed together with what watched over it")
-        if ending.how == FULL:
-            most = f"{SOCKET_BYTES // MIB} MiB"
-            words = f"Your code sent more than {most} through sockets that nobody read."
-            return Ended(Outcome.OUT_OF_MEMORY, words)
         return otherwise if ending.how == ASKED else explain(ending, self._budget)
 
     def _end(self, patience: float) -> Ending:

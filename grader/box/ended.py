@@ -5,8 +5,16 @@ from __future__ import annotations
 import signal
 
 from grader.evidence.outcome import Ended, Outcome
-from grader.inside.process.budget import MIB, Budget
-from grader.inside.process.ending import CPU, EXITED, MEMORY, PROCESSES, SIGNALLED, Ending
+from grader.inside.process.budget import MIB, SOCKET_BYTES, Budget
+from grader.inside.process.ending import (
+    CPU,
+    EXITED,
+    MEMORY,
+    PROCESSES,
+    SIGNALLED,
+    SOCKETS,
+    Ending,
+)
 
 
 def explain(ending: Ending, budget: Budget) -> Ended:
@@ -27,6 +35,11 @@ def explain(ending: Ending, budget: Budget) -> Ended:
         return Ended(
             Outcome.OUT_OF_MEMORY,
             f"Your code, with every process it started, used more than {budget.memory_bytes // MIB} MiB of memory.",
+        )
+    if ending.how == SOCKETS:
+        return Ended(
+            Outcome.OUT_OF_MEMORY,
+            f"Your code sent more than {SOCKET_BYTES // MIB} MiB through sockets that nobody read.",
         )
     if ending.how == PROCESSES:
         return Ended(

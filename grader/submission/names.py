@@ -10,9 +10,11 @@ from __future__ import annotations
 import ast
 import dis
 import re
+import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType
+from typing import Any
 
 MAGICS_LIMIT = 50
 """Most magics and shell lines of a cell that are transformed: IPython reads the whole cell again for
@@ -52,8 +54,7 @@ def plain_python(source: str) -> str:
 def parse(source: str) -> ast.Module | None:
     """Return the tree of plain Python, `await` at top level allowed; None if it does not parse."""
     try:
-        flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        tree: ast.Module = compile(source, "<cell>", "exec", flags, dont_inherit=True)
+        tree: ast.Module = _compiled(source, ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         return tree
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
@@ -62,14 +63,20 @@ def parse(source: str) -> ast.Module | None:
 def codes_of(nodes: list[ast.stmt]) -> list[CodeType]:
     """Return the code of statements and that of every function and class in them; none if bad."""
     try:
-        # without dont_inherit this file's own `from __future__` would hide annotations
-        tree, flags = ast.Module(nodes, []), ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        codes = [compile(tree, "<cell>", "exec", flags, dont_inherit=True)]
+        codes = [_compiled(ast.Module(nodes, []), ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     for code in codes:  # which grows meanwhile
         codes += [const for const in code.co_consts if isinstance(const, CodeType)]
     return codes
+
+
+def _compiled(source: str | ast.Module, flags: int) -> Any:
+    """Return what `compile` makes of it, without a word of what Python would warn of in it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # without dont_inherit this file's own `from __future__` would hide annotations
+        return compile(source, "<cell>", "exec", flags, dont_inherit=True)
 
 
 def bound_by(node: ast.stmt) -> set[str]:

@@ -162,7 +162,7 @@ class Evidence:
             raise Mismatch(f"Your code gave {what}, where plain data is needed.")
         self._check_inputs()
         try:
-            return decode(self._reply["value"], known=self._after[1])
+            return decode(self._reply["value"], known=lambda: self._after[1])
         except Malformed:
             raise Mismatch("What your code's process sent cannot be read.") from None
 

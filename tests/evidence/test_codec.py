@@ -116,15 +116,26 @@ def test_aliases_of_what_the_reader_has(family, layout):
     there, sent = decode_with_storages(encode(family))
     here, ours_ = decode_with_storages(encode(family))
     fresh = torch.ones(3)
-    got = decode(encode([there[0], fresh], known=sent), known=ours_)
+    got = decode(encode([there[0], fresh], known=sent), known=lambda: ours_)
     assert facts(got[0]).aliases == facts(here[0]).storage
     assert got[0].untyped_storage().data_ptr() == here[0].untyped_storage().data_ptr()
     assert facts(got[1]).aliases is None
 
 
+def test_who_names_no_storage_of_the_readers_costs_it_nothing():
+    there, sent = decode_with_storages(encode([torch.ones(2)]))
+    asked = []
+    decode(encode(torch.ones(2), known=sent), known=lambda: asked.append("fresh") or sent)
+    assert not asked
+    decode(
+        encode([there[0], there[0].view(2, 1)], known=sent), known=lambda: asked.append(1) or sent
+    )
+    assert asked == [1]
+
+
 def test_a_storage_without_bytes_is_nobodys_alias():
     there, sent = decode_with_storages(encode([torch.empty(0), torch.empty(0, 3)]))
-    got = decode(encode(there[0], known=sent), known=sent)
+    got = decode(encode(there[0], known=sent), known=lambda: sent)
     assert facts(got).aliases is None
 
 
@@ -339,7 +350,7 @@ def with_storage(tree, nbytes=8):
 def survives(data):
     """Decode; return the value, or Malformed where the bytes are no message. Raise all else."""
     try:
-        return decode(data, known=[torch.zeros(4).untyped_storage()])
+        return decode(data, known=lambda: [torch.zeros(4).untyped_storage()])
     except Malformed:
         return Malformed
 

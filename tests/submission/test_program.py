@@ -204,3 +204,9 @@ def test_an_attribute_does_not_lead_to_a_variable_of_its_name():
 )
 def test_roads_to_the_answer_are_judged(solution, own):
     assert "bad" in judged(solution, own)
+
+
+def test_what_python_warns_of_is_not_printed(recwarn):
+    """Many texts are read, those that `locate` makes among them: nobody asked what Python thinks."""
+    program("def f(x):\n    return x is 1", "def g(x):\n    return x is 2")
+    assert not recwarn.list

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -49,6 +49,8 @@ EXTENT_LIMIT = 256 * 2**20
 storage, or read cells of it again and again, have more than the message."""
 
 _MAGIC = b"UT01"
+_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_LEAVES = frozenset({type(None), bool, str})
 _NAMES: dict[str, object] = {
     str(value): value
     for value in (
@@ -56,6 +58,10 @@ _NAMES: dict[str, object] = {
         torch.channels_last_3d, torch.strided,
     )
 }  # fmt: skip
+
+
+Known = Callable[[], Sequence[torch.UntypedStorage]]
+"""Brings the storages that a reader has, which a message can name by their numbers."""
 
 
 @dataclass(frozen=True)
@@ -78,19 +84,22 @@ def encode(value: object, known: Sequence[torch.UntypedStorage] = ()) -> bytes:
         "buffers": [len(buffer) for buffer in writer.buffers],
         "storages": writer.storages,
     }
-    text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode("ascii")
+    text = _JSON.encode(header).encode("ascii")
     if len(text) > HEADER_LIMIT:
         raise Refused(f"more than {HEADER_LIMIT} bytes of numbers and text")
     return b"".join([_MAGIC, struct.pack(">I", len(text)), text, *writer.buffers])
 
 
-def decode(data: bytes, known: Sequence[torch.UntypedStorage] = ()) -> Any:
-    """Return the value that `data` encodes. Raises `Malformed` for anything else."""
+def decode(data: bytes, known: Known = tuple) -> Any:
+    """Return the value that `data` encodes. Raises `Malformed` for anything else.
+
+    `known` is called at most once, for the storages that the reader has, if the message names any.
+    """
     return decode_with_storages(data, known)[0]
 
 
 def decode_with_storages(
-    data: bytes, known: Sequence[torch.UntypedStorage] = ()
+    data: bytes, known: Known = tuple
 ) -> tuple[Any, list[torch.UntypedStorage]]:
     """Return the value and its storages, in the order in which the message numbers them."""
     try:
@@ -116,7 +125,7 @@ class _Writer:
     def node(self, value: object, depth: int) -> Any:
         if depth > DEPTH_LIMIT:
             raise Refused(f"data nested more than {DEPTH_LIMIT} deep, or within itself")
-        if value is None or type(value) in (bool, str):
+        if type(value) in _LEAVES:
             return value
         if type(value) is int:
             if value.bit_length() > 4096:  # json's own limit lies at 4300 digits
@@ -124,13 +133,14 @@ class _Writer:
             return value
         if isinstance(value, list):
             # here and below the base class's own methods: a subclass crosses as what it is made of
-            return [self.node(item, depth + 1) for item in list.__iter__(value)]
+            return self._nodes(list.__iter__(value), depth)
         return self._tagged(value, depth)
 
-    def _tagged(self, value: object, depth: int) -> dict[str, Any]:
-        def nodes(items: Any) -> list[Any]:
-            return [self.node(item, depth + 1) for item in items]
+    def _nodes(self, items: Iterable[object], depth: int) -> list[Any]:
+        node, below = self.node, depth + 1
+        return [node(item, below) for item in items]
 
+    def _tagged(self, value: object, depth: int) -> dict[str, Any]:
         if isinstance(value, torch.Tensor):
             record = describe(value, self._storage, lambda v: self.node(v, depth + 1))
             self._extent += math.prod(record["n"]) * value.element_size()
@@ -147,13 +157,13 @@ class _Writer:
                 return {"f": float(value)}
             return {"f": struct.pack(">d", value).hex()}
         if isinstance(value, complex):
-            return {"complex": nodes([value.real, value.imag])}
+            return {"complex": self._nodes([value.real, value.imag], depth)}
         if isinstance(value, tuple):
-            return {"tuple": nodes(tuple.__iter__(value))}
+            return {"tuple": self._nodes(tuple.__iter__(value), depth)}
         if isinstance(value, dict):
             pairs = list(dict.items(value))
             self._count_keys(key for key, _ in pairs)
-            return {"dict": [nodes(pair) for pair in pairs]}
+            return {"dict": [self._nodes(pair, depth) for pair in pairs]}
         if isinstance(value, frozenset):
             return {"frozenset": self._members(list(frozenset.__iter__(value)), depth)}
         if isinstance(value, set):
@@ -167,7 +177,7 @@ class _Writer:
         if isinstance(value, torch.memory_format | torch.layout) and str(value) in _NAMES:
             return {"torch": str(value)}
         if isinstance(value, slice):
-            return {"slice": nodes([value.start, value.stop, value.step])}
+            return {"slice": self._nodes([value.start, value.stop, value.step], depth)}
         if isinstance(value, range):
             if not _is_short(value):
                 raise Refused(f"a range of more than {RANGE_LIMIT} numbers")
@@ -210,9 +220,7 @@ def _identity(storage: torch.UntypedStorage) -> tuple[int, int]:
     return storage.data_ptr(), storage.nbytes()
 
 
-def _decode(
-    data: bytes, known: Sequence[torch.UntypedStorage]
-) -> tuple[Any, list[torch.UntypedStorage]]:
+def _decode(data: bytes, known: Known) -> tuple[Any, list[torch.UntypedStorage]]:
     if data[:4] != _MAGIC:
         raise Malformed("not a message of ours")
     (length,) = struct.unpack(">I", data[4:8])
@@ -226,15 +234,17 @@ def _decode(
 
 
 def _storages(
-    entries: Any, buffers: list[bytes], known: Sequence[torch.UntypedStorage]
+    entries: Any, buffers: list[bytes], known: Known
 ) -> list[tuple[torch.UntypedStorage, int | None]]:
     """Return storages, each with its number among the known ones, or None."""
     storages: list[tuple[torch.UntypedStorage, int | None]] = []
     taken: set[int] = set()
+    named: Sequence[torch.UntypedStorage] | None = None
     for entry in entries:
         if "known" in entry:
-            index = _index(entry["known"], len(known))
-            storages.append((known[index], index))
+            named = known() if named is None else named
+            index = _index(entry["known"], len(named))
+            storages.append((named[index], index))
             continue
         index = _index(entry["buffer"], len(buffers))
         if index in taken:
@@ -274,21 +284,23 @@ class _Reader:
     def value(self, node: Any, depth: int) -> Any:
         if depth > DEPTH_LIMIT + 1:
             raise Malformed("nested too deep")
-        if node is None or isinstance(node, bool | int | str):
+        kind = type(node)  # of json's
+        if kind in _LEAVES or kind is int:
             return node
-        if isinstance(node, list):
-            return [self.value(item, depth + 1) for item in node]
-        if not isinstance(node, dict) or len(node) != 1:
+        if kind is list:
+            return self._values(node, depth)
+        if kind is not dict or len(node) != 1:
             raise Malformed("a node that is neither a value nor one tagged value")
         ((tag, body),) = node.items()
         return self._tagged(tag, body, depth)
 
-    def _tagged(self, tag: str, body: Any, depth: int) -> Any:
-        def values() -> list[Any]:
-            if not isinstance(body, list):
-                raise Malformed(f"a {tag} without a list")
-            return [self.value(item, depth + 1) for item in body]
+    def _values(self, nodes: object, depth: int) -> list[Any]:
+        if type(nodes) is not list:
+            raise Malformed("a node without the list that its tag wants")
+        value, below = self.value, depth + 1
+        return [value(node, below) for node in nodes]
 
+    def _tagged(self, tag: str, body: Any, depth: int) -> Any:
         match tag:
             case "tensor":
                 tensor = rebuild(body, self._storages, lambda node: self.value(node, depth + 1))
@@ -299,24 +311,24 @@ class _Reader:
             case "f":
                 return body if type(body) is float else _odd_float(body)
             case "complex":
-                return complex(*values())
+                return complex(*self._values(body, depth))
             case "tuple":
-                return tuple(values())
+                return tuple(self._values(body, depth))
             case "dict":
-                pairs = values()
+                pairs = self._values(body, depth)
                 if not all(type(pair) is list and len(pair) == 2 for pair in pairs):
                     raise Malformed("a dict of what are no pairs")
                 return dict(self._hashed(pairs, [key for key, _ in pairs]))
             case "set":
-                members = values()
+                members = self._values(body, depth)
                 return set(self._hashed(members, members))
             case "frozenset":
-                members = values()
+                members = self._values(body, depth)
                 return frozenset(self._hashed(members, members))
             case "bytes":
                 return self._buffers[_index(body, len(self._buffers))]
             case "size":
-                return torch.Size(values())
+                return torch.Size(self._values(body, depth))
             case "dtype":
                 return DTYPES[body]
             case "device":
@@ -326,9 +338,9 @@ class _Reader:
             case "enum":
                 return Named("enum", _text(body))
             case "slice":
-                return slice(*values())
+                return slice(*self._values(body, depth))
             case "range":
-                numbers = range(*values())
+                numbers = range(*self._values(body, depth))
                 if not _is_short(numbers):
                     raise Malformed("a range without end")
                 return numbers

@@ -112,7 +112,7 @@ def describe(
 
 def _refuse_what_is_not_plain(tensor: torch.Tensor) -> None:
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
-        raise Refused(f"a {type(tensor).__name__} (a subclass of torch.Tensor)")
+        raise Refused(f"a tensor of class {type(tensor).__name__}, a subclass of torch.Tensor")
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         raise Refused("a tensor that a torch.func transform is still holding")
     if tensor.layout is not torch.strided:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, fields, replace
 
 MIB = 2**20
 
+SOCKET_BYTES = 256 * MIB
+"""Most bytes in the buffers of all sockets of a child: a sixth of what it may have as memory."""
+
 
 @dataclass(frozen=True)
 class Budget:

@@ -14,10 +14,10 @@ from typing import NoReturn
 
 from grader.evidence.wire.channel import send_frame
 from grader.inside.process import confine, syscalls
-from grader.inside.process.budget import Budget
+from grader.inside.process.budget import SOCKET_BYTES, Budget
 from grader.inside.process.child_init import READY, ChildStatus, run
-from grader.inside.process.ending import ASKED, SETUP, Ending, from_wait_status
-from grader.inside.process.sockets import FULL, SOCKET_BYTES, buffered
+from grader.inside.process.ending import ASKED, SETUP, SOCKETS, Ending, from_wait_status
+from grader.inside.process.sockets import buffered
 from grader.inside.process.watch import LOOK_EVERY, Tree, breach, memory_of_self
 
 Serve = Callable[[socket.socket], None]
@@ -110,7 +110,7 @@ def _fork_first(
 
 
 def _too_much_in_sockets(proc: int) -> Ending | None:
-    return Ending(FULL) if buffered(proc) > SOCKET_BYTES else None
+    return Ending(SOCKETS) if buffered(proc) > SOCKET_BYTES else None
 
 
 def _watch(report: int, host: socket.socket, look_around: Callable[[], Look]) -> Ending:

@@ -13,12 +13,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-SOCKET_BYTES = 256 * 2**20
-"""Most bytes in the buffers of all sockets of a child: a sixth of what it may have as memory."""
-
-FULL = "sockets"
-"""How a child ends that holds more: a box alone looks, and says so, beside the words of `ending`."""
-
 _FEW = 32
 """So many sockets need no look at each: with the largest buffers that were seen, 8 MiB, they hold as
 much. To go through TCP's table takes 3 ms: it is left out where TCP has no more."""
