@@ -27,7 +27,7 @@ from grader.files import inert
 from grader.inside.probe import Probe, load_probes
 from grader.inside.process.budget import Budget, changed
 from grader.nbgrader.reading import INTAKE, Reader
-from grader.nbgrader.stopwatch import OpenFor, Stopwatch
+from grader.nbgrader.stopwatch import SHORT, OpenFor, Patience, Stopwatch
 from grader.submission.grade_call import read_call
 from grader.submission.program import Program
 from grader.verdict.grading import Attempt, ExerciseGrader
@@ -153,7 +153,8 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
     except Exception:  # each grade cell then says that it could not be graded
         get_logger().exception("The code of %s could not be taken apart", record["student"])
         attempts = {}
-    with Room(lambda: run.open("", run.terms.budget)) as room:
+    patience = Patience(open_for or run.open)
+    with Room(lambda: patience.open("", run.terms.budget)) as room:
         for cell in nb.cells:
             if cell.cell_type == "code":
                 cell.outputs = []
@@ -161,10 +162,14 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
             if role is None:
                 continue
             name = role.grade_id
-            watch = Stopwatch(open_for or run.open)
+            watch = Stopwatch(patience.open)
             # transcripts are an exercise's own, and so is what answers from them
             shared = None if open_for else room
+            if patience.is_short:
+                intake.setdefault("waited less", []).append(name)
             verdict, replies = _one(run, role, cell.source, attempts, intake, watch.open, shared)
+            if verdict.outcome is Outcome.TIMED_OUT or (verdict.review and watch.seconds > SHORT):
+                patience.lose(watch.seconds)
             graded.verdicts[name], graded.replies[name] = verdict, replies
             graded.seconds[name] = watch.seconds
             show(cell, verdict)
@@ -213,11 +218,14 @@ def _one(
         verdict = naming(verdict, other_answers(attempt.program, attempts))
     everywhere = tuple(intake["notes"].get("", ()))
     own = tuple(intake["notes"].get(verdict.exercise, ()))
+    reasons = [
+        verdict.review, *everywhere, _misled(verdict, intake), _hurried(verdict, role, intake),
+    ]  # fmt: skip
     return (
         replace(
             verdict,
             notes=(*verdict.notes, *own, *everywhere),
-            review=" ".join(filter(None, [verdict.review, *everywhere, _misled(verdict, intake)])),
+            review=" ".join(filter(None, reasons)),
             tier=run.tier,
         ),
         replies,
@@ -228,6 +236,14 @@ def _misled(verdict: Verdict, intake: Mapping[str, Any]) -> str:
     """Return why a person should look at points lost with a notebook of another variant."""
     other = str(intake.get("other variants", {}).get(verdict.exercise, ""))
     return other if verdict.points < verdict.max_points else ""
+
+
+def _hurried(verdict: Verdict, role: CellRole, intake: Mapping[str, Any]) -> str:
+    """Return why a person should look at an answer that did not come in a shorter time than others get."""
+    less = role.grade_id in intake.get("waited less", ())
+    if not less or verdict.outcome is not Outcome.TIMED_OUT:
+        return ""
+    return f"Others of its exercises had hung, so this one was waited for {SHORT:g} s."
 
 
 def _judge(

@@ -1,9 +1,10 @@
-"""How long a submission's code is waited for: what a class report calls slow."""
+"""How long a submission's code is waited for: what a class report calls slow, and when it is enough."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from grader.evidence.wire.channel import Transport
 from grader.inside.process.budget import Budget
@@ -22,6 +23,37 @@ class Stopwatch:
     def open(self, grade_id: str, budget: Budget) -> Transport:
         """Return a transport whose waiting counts."""
         return _Watched(self, self._open_for(grade_id, budget))
+
+
+IN_VAIN = 240.0
+"""Seconds that one submission is waited for in vain before patience is short: two exercises that hang."""
+
+SHORT = 20.0
+"""Seconds for an exercise's answers then: an honest one takes few. All of a chapter may sleep."""
+
+
+class Patience:
+    """Opens transports for one submission, and waits less for its code once much waiting was in vain."""
+
+    def __init__(self, open_for: OpenFor) -> None:
+        self._open_for = open_for
+        self._in_vain = 0.0
+
+    @property
+    def is_short(self) -> bool:
+        """Whether what is opened now is waited for less."""
+        return self._in_vain >= IN_VAIN
+
+    def open(self, grade_id: str, budget: Budget) -> Transport:
+        """Return a transport."""
+        if self.is_short:
+            wall, whole = min(SHORT, budget.wall_seconds), min(SHORT, budget.waiting_seconds)
+            budget = replace(budget, wall_seconds=wall, waiting_seconds=whole)
+        return self._open_for(grade_id, budget)
+
+    def lose(self, seconds: float) -> None:
+        """Hear that so many seconds were waited in vain."""
+        self._in_vain += seconds
 
 
 class _Watched:
