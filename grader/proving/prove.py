@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
@@ -17,6 +16,7 @@ from grader.inside.process.budget import Budget, changed
 from grader.proving.digest import exercise_digest, judges_digest, python_version
 from grader.proving.ledger import Row
 from grader.proving.notebooks import run_again
+from grader.proving.processes import spawned
 from grader.proving.trial import Trial, try_exercise
 from grader.proving.validate import Proof, prove
 from grader.verdict.grading import ExerciseGrader
@@ -66,9 +66,7 @@ class _Provers:
     def _begin(self, chapter: Chapter) -> None:
         if hasattr(self._own, "process"):
             self._own.process.shutdown()
-        # a fork would take torch's threads for its own
-        spawn = multiprocessing.get_context("spawn")
-        self._own.process = ProcessPoolExecutor(1, mp_context=spawn)
+        self._own.process = spawned(1)
         self._own.chapter = chapter.id
         self._begun.append(self._own.process)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from grader.evidence.wire.channel import Transport
 from grader.feedback.render import shows_relation
 from grader.inside.probe import Probe
 from grader.inside.process.budget import Budget, changed
+from grader.proving.processes import spawned
 from grader.verdict.grading import ExerciseGrader, OpenTransport
 from grader.verdict.verdict import Verdict
 
@@ -103,8 +103,7 @@ def grade_tried(
         for part in parts:
             yield from _graded(part, seed, boxed)
         return
-    spawn = multiprocessing.get_context("spawn")  # a fork would take torch's threads for its own
-    with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
+    with spawned(jobs) as pool:
         begun = [pool.submit(_all_graded, part, seed, boxed) for part in parts]
         for ended in as_completed(begun):
             yield from ended.result()

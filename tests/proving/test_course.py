@@ -7,9 +7,7 @@ changed, by turns a fifth; then `make prove` is due. The run says at its end wha
 (`tests/account.py`).
 """
 
-import multiprocessing
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -19,6 +17,7 @@ from grader.course.course import Course
 from grader.proving.digest import notebook_digest
 from grader.proving.ledger import State, read_ledger, read_notebook_digest, state_of, turn
 from grader.proving.notebooks import run_again
+from grader.proving.processes import spawned
 from grader.proving.prove import settle
 from grader.proving.trial import equivalents, try_exercise
 from grader.proving.validate import orphans, pacing, prove
@@ -64,8 +63,7 @@ def elsewhere() -> Iterator[Callable[..., Any]]:
 
     A fork's cost grows with the memory of the process, and this one's grows with each test it ran.
     """
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=TASKS) as pool:
+    with spawned(1, TASKS) as pool:
         yield lambda *args, **kwargs: pool.submit(_settled, *args, **kwargs).result()
 
 
