@@ -17,11 +17,16 @@ PROOF = "proof"
 """The property by which a test says of what it proved: name, how the ledger stood, whether it ran."""
 
 
+LONGEST = 12
+"""Files named for the time that they took."""
+
+
 class Account:
-    """Collects the time of each room of the tests, and the proofs that were made."""
+    """Collects the time of each room of the tests and of each file, and the proofs that were made."""
 
     def __init__(self) -> None:
         self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._files: defaultdict[str, float] = defaultdict(float)
         self._proofs: dict[str, tuple[str, bool]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -29,21 +34,30 @@ class Account:
         path = PurePosixPath(report.location[0])
         room = path.parts[1] if len(path.parts) > 2 else path.name
         self._seconds[room] += report.duration
+        self._files[report.location[0]] += report.duration
         if report.when == "call":
             proofs = [value for key, value in report.user_properties if key == PROOF]
             self._proofs |= {name: (how, proved) for name, how, proved in proofs}
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Print both."""
+        """Print them."""
         write = terminalreporter.write_line
         if len(self._seconds) > 1:
             terminalreporter.section("where the time went (seconds, all workers)")
-            for room, seconds in sorted(self._seconds.items(), key=lambda item: -item[1]):
+            for room, seconds in longest(self._seconds):
                 write(f"{seconds:8.1f}  {room}")
+            terminalreporter.section("of which the longest files")
+            for file, seconds in longest(self._files)[:LONGEST]:
+                write(f"{seconds:8.1f}  {file}")
         if self._proofs:
             terminalreporter.section("proofs")
             for line in told(self._proofs):
                 write(line)
+
+
+def longest(seconds: dict[str, float]) -> list[tuple[str, float]]:
+    """Return what took time, the longest first."""
+    return sorted(seconds.items(), key=lambda item: -item[1])
 
 
 def told(proofs: dict[str, tuple[str, bool]]) -> list[str]:
