@@ -122,10 +122,8 @@ ALONE := pytest -q -p no:nbval -m alone
 test: .venv/.ready system ## Check what may have changed: ten minutes on two cores, half an hour after a change to all
 	$(call step,'ruff')
 	@ruff check --quiet . && ruff format --check --quiet .
-	$(call step,'mypy --strict')
-	@mypy
-	$(call step,'Tests of Undertorch; beside them: notebooks and pages are those of their sources')
-	@undertorch build --check > build/check.log 2>&1 & check=$$!; tests=0; \
+	$(call step,'Tests of Undertorch; beside them: types, and that notebooks and pages are those of their sources')
+	@{ mypy && undertorch build --check; } > build/check.log 2>&1 & check=$$!; tests=0; \
 	$(TOGETHER) || tests=$$?; \
 	wait $$check || { cat build/check.log; exit 1; }; exit $$tests
 	$(call step,'Tests that want the machine for themselves')
