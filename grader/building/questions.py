@@ -18,7 +18,6 @@ The programs run when the pages are built. What `Go on` may name, `places.py` sa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,13 +126,6 @@ def questions_pages(course: Course) -> dict[Path, str]:
     head = _INDEX.format(count=len(pages), note=note, words=MOST_WORDS, version=version)
     pages[FOLDER / "index.md"] = "\n\n".join([head.rstrip(), *themes]) + "\n"
     return pages
-
-
-def without_source(course: Course, pages: Iterable[Path]) -> list[Path]:
-    """Return the pages in place whose question is gone."""
-    kept = set(pages)
-    found = (path.relative_to(course.root) for path in (course.root / FOLDER).glob("*.md"))
-    return sorted(path for path in found if path not in kept)
 
 
 def _list(title: str, questions: list[Question]) -> str:

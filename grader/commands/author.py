@@ -66,7 +66,6 @@ def build(
         install,
         never_run,
     )
-    from grader.building.questions import without_source
 
     course = find_course()
     stale: list[Path] = []
@@ -89,12 +88,7 @@ def build(
     if what == "myths" or not (what or no_run):
         compare(build_myths(course))
     if what == "questions" or not (what or no_run):
-        built = build_questions(course)
-        compare(built)
-        for path in without_source(course, [file.path for file in built]):
-            stale.append(path)
-            if not check:
-                (course.root / path).unlink()
+        compare(build_questions(course))
     for path in stale:
         done = "built" if (course.root / path).is_file() else "removed"
         out.print(f"{'out of date' if check else done}: {path}")
