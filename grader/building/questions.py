@@ -21,10 +21,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from grader.building.places import place
 from grader.building.programs import Program, printed
+from grader.building.reading import VERSION
 from grader.building.views import View, read_view
 from grader.course.course import AuthorError, Course
 
@@ -121,9 +120,8 @@ def questions_pages(course: Course) -> dict[Path, str]:
                 raise AuthorError(f"{path}: {one.name} is the name of two questions")
             pages[page] = _page(course, one, output, others, note)
         themes.append(_list(title, questions))
-    version = torch.__version__.split("+")[0]
     note = _NOTE.format(source=FOLDER.as_posix())
-    head = _INDEX.format(count=len(pages), note=note, words=MOST_WORDS, version=version)
+    head = _INDEX.format(count=len(pages), note=note, words=MOST_WORDS, version=VERSION)
     pages[FOLDER / "index.md"] = "\n\n".join([head.rstrip(), *themes]) + "\n"
     return pages
 
