@@ -19,7 +19,7 @@ from grader.course.course import Chapter, CourseError
 from grader.course.rules import Rule
 from grader.evidence.outcome import Ended
 from grader.evidence.replay import Replay
-from grader.evidence.store import OtherSchema, Store
+from grader.evidence.store import Store
 from grader.inside.probe import Probe, load_probes
 from grader.instructor.value_text import value_text
 from grader.nbgrader.naming import names
@@ -144,10 +144,7 @@ def explain(
 
 def kept_record(chapter: Chapter, store: Store, student: str) -> dict[str, Any]:
     """Return what was noted when a submission was graded. Raises `CourseError` if nothing is kept."""
-    try:
-        record = store.read()
-    except OtherSchema as error:
-        raise CourseError(str(error)) from None
+    record = store.read()
     if record is None:
         kept = [path.parent.name for path in (chapter.root / "evidence").glob(f"*/{chapter.id}")]
         if not kept:
