@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy
-from nbformat import from_dict  # noqa: F401 (for floor.py)
 from nbformat.v4 import new_code_cell, new_notebook, writes
 
 ROOT = Path(__file__).parents[1]

@@ -8,7 +8,6 @@ own conversion and gradebook writes (`nbgrader autograde --no-execute`, its own 
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import course as benchmark
+import nbformat
 from course import ROOT, Moment, row, start
 from stock import forget, medians
 
@@ -108,7 +108,7 @@ def make_course(root: Path, students: int) -> dict[str, Any]:
     notebook = fill(chapter, reference_sources(chapter))
     for number in range(students):
         path = f"submitted/s{number:04}/{CHAPTER}/{chapter.name}.ipynb"
-        benchmark.write(root, path, benchmark.writes(benchmark.from_dict(notebook)))
+        benchmark.write(root, path, nbformat.writes(nbformat.from_dict(notebook), version=4))
     return notebook
 
 
@@ -149,4 +149,4 @@ def _time(action: Callable[[], object]) -> Moment:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

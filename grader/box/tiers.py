@@ -28,11 +28,6 @@ class Tier(IntEnum):
         return _TITLES[self]
 
     @property
-    def confines(self) -> bool:
-        """Does anything but good will keep student code from the host?"""
-        return self is not Tier.NONE
-
-    @property
     def guards_itself(self) -> bool:
         """Is the box's own process out of student code's reach? In tiers 2 and 4 one user runs both."""
         return self is Tier.NAMESPACES

@@ -10,7 +10,7 @@ import difflib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -31,7 +31,7 @@ from grader.building.outputs import (
     unrun,
     with_outputs_of,
 )
-from grader.building.questions import questions_pages
+from grader.building.questions import FOLDER, questions_pages
 from grader.building.reading import reading_for
 from grader.building.source import Variant, read_source
 from grader.building.views import NOT_DRAWN
@@ -84,7 +84,7 @@ def build_chapter(course: Course, source: Path, *, run: bool = True, only: str =
             if cell.cell_type == "markdown":
                 cell.source = seen_cell.source
         pages = {
-            PAGES / name: text.encode("utf-8")
+            PAGES / name: text
             for name, text in chapter_pages(filled, chapter, explorer, values).items()
         }
         kept = predictions.written(whole, values).encode("utf-8")
@@ -92,15 +92,17 @@ def build_chapter(course: Course, source: Path, *, run: bool = True, only: str =
             Built(Path("solutions", chapter, f"{name}.ipynb"), reference.read_bytes()),
             Built(Path("chapters", chapter, f"{name}.ipynb"), released.read_bytes()),
             *([Built(predictions.FOLDER / f"{chapter}.json", kept)] if values else []),
-            *(Built(path, content) for path, content in pages.items()),
-            *(Built(path, None) for path in _pages_of(course, chapter) if path not in pages),
+            *_pages(course, PAGES / chapter, pages),
         ]
 
 
-def _pages_of(course: Course, chapter: str) -> list[Path]:
-    """Return the pages below a chapter's that are there: of its sittings, and of some that are gone."""
-    found = sorted((course.root / PAGES / chapter).glob("*.md"))
-    return [path.relative_to(course.root) for path in found]
+def _pages(course: Course, folder: Path, pages: Mapping[Path, str]) -> list[Built]:
+    """Return pages as built, and as gone those that lie in their folder and are not among them."""
+    found = [path.relative_to(course.root) for path in (course.root / folder).glob("*.md")]
+    return [
+        *(Built(path, page.encode("utf-8")) for path, page in pages.items()),
+        *(Built(path, None) for path in sorted(found) if path not in pages),
+    ]
 
 
 def _check_graders(chapter: Chapter, only: str) -> None:
@@ -163,18 +165,12 @@ def _release(stage: Path, notebook: NotebookNode, chapter: str, name: str) -> tu
 
 def build_myths(course: Course) -> list[Built]:
     """Return the pages of myths, executed, if the course has any."""
-    pages = myths_pages(course)
-    found = sorted((course.root / PAGE.with_suffix("")).glob("*.md"))
-    there = [path.relative_to(course.root) for path in found]
-    return [
-        *(Built(path, page.encode("utf-8")) for path, page in pages.items()),
-        *(Built(path, None) for path in there if path not in pages),
-    ]
+    return _pages(course, PAGE.with_suffix(""), myths_pages(course))
 
 
 def build_questions(course: Course) -> list[Built]:
     """Return the pages of questions, executed, if the course has any."""
-    return [Built(path, page.encode("utf-8")) for path, page in questions_pages(course).items()]
+    return _pages(course, FOLDER, questions_pages(course))
 
 
 def install(course: Course, built: list[Built]) -> list[Path]:

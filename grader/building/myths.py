@@ -22,10 +22,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from grader.building.places import sections_of
 from grader.building.programs import Program, printed
+from grader.building.reading import VERSION
 from grader.course.course import AuthorError, Course
 
 PAGE = Path("site/myths.md")
@@ -137,7 +136,6 @@ def _overview(chapters: Sequence[tuple[str, str, Sequence[Myth]]]) -> str:
 
 def _dated(path: Path, title: str, blocks: Sequence[str]) -> str:
     """Return a chapter's page: with the day that it has, if all else on it is the same."""
-    version = torch.__version__.split("+")[0]
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
     known = _DAY.search(before)
     head = _HEAD.format(
@@ -148,7 +146,7 @@ def _dated(path: Path, title: str, blocks: Sequence[str]) -> str:
     )
 
     def page(day: str) -> str:
-        said = _PAGE.format(version=version, day=day)
+        said = _PAGE.format(version=VERSION, day=day)
         return "\n\n".join([head.rstrip(), said.rstrip(), *blocks]) + "\n"
 
     if known and page(known[1]) == before:

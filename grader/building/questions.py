@@ -18,14 +18,12 @@ The programs run when the pages are built. What `Go on` may name, `places.py` sa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from grader.building.places import place
 from grader.building.programs import Program, printed
+from grader.building.reading import VERSION
 from grader.building.views import View, read_view
 from grader.course.course import AuthorError, Course
 
@@ -122,18 +120,10 @@ def questions_pages(course: Course) -> dict[Path, str]:
                 raise AuthorError(f"{path}: {one.name} is the name of two questions")
             pages[page] = _page(course, one, output, others, note)
         themes.append(_list(title, questions))
-    version = torch.__version__.split("+")[0]
     note = _NOTE.format(source=FOLDER.as_posix())
-    head = _INDEX.format(count=len(pages), note=note, words=MOST_WORDS, version=version)
+    head = _INDEX.format(count=len(pages), note=note, words=MOST_WORDS, version=VERSION)
     pages[FOLDER / "index.md"] = "\n\n".join([head.rstrip(), *themes]) + "\n"
     return pages
-
-
-def without_source(course: Course, pages: Iterable[Path]) -> list[Path]:
-    """Return the pages in place whose question is gone."""
-    kept = set(pages)
-    found = (path.relative_to(course.root) for path in (course.root / FOLDER).glob("*.md"))
-    return sorted(path for path in found if path not in kept)
 
 
 def _list(title: str, questions: list[Question]) -> str:

@@ -13,12 +13,13 @@ from importlib.util import find_spec
 
 import torch
 
+from grader.building.reading import VERSION
 from grader.course.rules import Rule, RuleKind
 
 ELSEWHERE = frozenset({"onnx", "opt_einsum", "tensorboard", "torchvision"})
 """Modules that a student's machine may have and this one need not."""
 
-_TORCH = f"torch {torch.__version__.split('+')[0]}"
+_TORCH = f"torch {VERSION}"
 
 
 def unresolved(rule: Rule) -> str:

@@ -66,7 +66,6 @@ def build(
         install,
         never_run,
     )
-    from grader.building.questions import without_source
 
     course = find_course()
     stale: list[Path] = []
@@ -75,7 +74,7 @@ def build(
     def compare(built: list[Built]) -> None:
         if check:
             stale.extend(differing(course, built))
-            out.print(first_difference(course, built), end="", markup=False, highlight=False)
+            out.print(first_difference(course, built), end="")
         else:
             stale.extend(install(course, built))
 
@@ -89,12 +88,7 @@ def build(
     if what == "myths" or not (what or no_run):
         compare(build_myths(course))
     if what == "questions" or not (what or no_run):
-        built = build_questions(course)
-        compare(built)
-        for path in without_source(course, [file.path for file in built]):
-            stale.append(path)
-            if not check:
-                (course.root / path).unlink()
+        compare(build_questions(course))
     for path in stale:
         done = "built" if (course.root / path).is_file() else "removed"
         out.print(f"{'out of date' if check else done}: {path}")
@@ -156,11 +150,10 @@ def validate(
         out.print(
             f"{'ok ' if not proof.problems else 'BAD'} {exercise.id + of:<28} {proof.checks} checks, "
             f"{proof.mistakes} mistakes, {proof.alternates} alternates",
-            markup=False,
             soft_wrap=True,
         )
     for problem in problems:
-        out.print(f"  {problem}", markup=False, soft_wrap=True)
+        out.print(f"  {problem}", soft_wrap=True)
     if problems:
         raise typer.Exit(1)
 
@@ -239,7 +232,7 @@ def answer(
     width = max(map(len, known), default=0)
     for one in () if name else known.values():
         said = shorten(one.explanation, 100 - width, placeholder=" …")
-        out.print(f"{one.role.value:9}  {one.name:{width}}  {said}", markup=False, soft_wrap=True)
+        out.print(f"{one.role.value:9}  {one.name:{width}}  {said}", soft_wrap=True)
 
 
 new = typer.Typer(help="Scaffold what an author writes.", no_args_is_help=True)
@@ -278,7 +271,6 @@ def new_exercise(
         f"    {exercise}: [torch/path/in/the/repository.py symbol]\n"
         f"Fill all in, then: undertorch build {exercise} && undertorch validate {exercise}\n"
         f"At the end, the whole chapter: undertorch build {chapter}",
-        markup=False,
         soft_wrap=True,
     )
 
@@ -332,7 +324,7 @@ def prove(
         notebooks = [chapter for chapter in notebooks if chapter.id in known]
     if check:
         for name in [*(e.id for _, e in chosen), *(chapter.id for chapter in notebooks)]:
-            out.print(f"{name}: {known[name]}", markup=False)
+            out.print(f"{name}: {known[name]}")
         out.print("Run: make prove" if chosen or notebooks else "Every proof is of today.")
         raise typer.Exit(1 if chosen or notebooks else 0)
     for chapter in {chapter.id: chapter for chapter, _ in chosen}.values():
@@ -356,12 +348,12 @@ def prove(
                 f"{proof.checks} checks, {counts}, {tried.killed} of {tried.made} mutants killed"
             ]
         for line in lines:
-            out.print(f"{proof.exercise.id}: {line}", markup=False, soft_wrap=True)
+            out.print(f"{proof.exercise.id}: {line}", soft_wrap=True)
     for chapter, trouble in run_notebooks(notebooks, jobs):
         wrong = wrong or bool(trouble)
         write_notebook_digest(chapter, "" if trouble else notebook_digest(chapter))
         said = trouble or "every output comes out the same"
-        out.print(f"{chapter.reference.name}: {said}", markup=False, soft_wrap=True)
+        out.print(f"{chapter.reference.name}: {said}", soft_wrap=True)
     write_page(course)
     if wrong:
         raise typer.Exit(1)

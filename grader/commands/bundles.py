@@ -66,10 +66,9 @@ def github(
 
 def _say(packed: Packed) -> None:
     size = f", {packed.path.stat().st_size / 2**20:.1f} MiB" if packed.path.is_file() else ""
-    out.print(f"{packed.path}{size}", markup=False, soft_wrap=True)
+    out.print(f"{packed.path}{size}", soft_wrap=True)
     number = f"{packed.exercises} exercise{'s' * (packed.exercises != 1)}"
     out.print(
         f"{number}, {packed.points:g} points. Students hand in {packed.notebook}. Solutions are in it.",
-        markup=False,
         soft_wrap=True,
     )

@@ -139,14 +139,14 @@ def explain(
     try:
         explained = look_into(found, student, exercise, debugger)
     except NoEvidence as error:
-        err.print(str(error), markup=False, soft_wrap=True)
+        err.print(str(error), soft_wrap=True)
         raise typer.Exit(1) from None
     if as_json:
         typer.echo(json.dumps(explained.to_data(), indent=1))
     elif debugger is None:
-        out.print(explanation_text(explained), markup=False, soft_wrap=True)
+        out.print(explanation_text(explained), soft_wrap=True)
     elif not debugger.stops:
-        out.print(f"No check failed. {explained.trouble}".strip(), markup=False, soft_wrap=True)
+        out.print(f"No check failed. {explained.trouble}".strip(), soft_wrap=True)
     if not explained.steps:
         raise typer.Exit(1)
 
@@ -165,7 +165,7 @@ def _show_located(chapter: Chapter, student: str, exercise: str, seconds: float)
             seconds,
             lambda tried, left: working.on(f"{exercise}: {progress_text(tried, left)}"),
         )
-    out.print(all_said(located), markup=False, soft_wrap=True)
+    out.print(all_said(located), soft_wrap=True)
     if not located.variants:
         raise typer.Exit(1)
 
@@ -211,8 +211,8 @@ def export(
     with open_gradebook(course.root) as gradebook:
         exporter.export(gradebook)
     for warning in exporter.warnings:
-        err.print(warning, soft_wrap=True, markup=False)
-    out.print(f"{system.value}: {exporter.to}", soft_wrap=True, markup=False)
+        err.print(warning, soft_wrap=True)
+    out.print(f"{system.value}: {exporter.to}", soft_wrap=True)
 
 
 @app.command(rich_help_panel="For instructors")
@@ -249,7 +249,7 @@ def similar(
         write_atomically(
             page, render_page("similar.html.j2", **facts, title=title, day=day), private=True
         )
-        err.print(f"side by side: {page}", soft_wrap=True, markup=False)
+        err.print(f"side by side: {page}", soft_wrap=True)
     if as_json:
         typer.echo(json.dumps(as_data(pairs[:most], crowds), indent=1))
         return
@@ -259,4 +259,4 @@ def similar(
         out.print(f"The first {most} of {len(pairs)} pairs; --most shows more.")
     for exercise, groups in crowds.items():
         for group in groups:
-            out.print(f"{exercise}: {len(group)} students have the same text.", markup=False)
+            out.print(f"{exercise}: {len(group)} students have the same text.")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 from grader.files import inert
 
@@ -37,3 +38,8 @@ def _console(stderr: bool = False) -> Console:
 
 out = _console()
 err = _console(stderr=True)
+
+
+def complain(message: str) -> None:
+    """Say on standard error what is wrong."""
+    err.print(Text("undertorch: ", "red") + Text(message), soft_wrap=True)

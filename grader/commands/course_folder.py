@@ -268,4 +268,4 @@ def _say_rest(report: ApplyReport) -> None:
 
 
 def _say(line: str) -> None:
-    out.print(line, markup=False, soft_wrap=True)
+    out.print(line, soft_wrap=True)

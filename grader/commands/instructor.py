@@ -85,7 +85,7 @@ def grade(
         tally = grade_chapter(
             find_course().root, chapter, jobs, student, force, seed, trust, report, scheduler
         )
-    out.print(summary(tally, chapter), soft_wrap=True, markup=False)
+    out.print(summary(tally, chapter), soft_wrap=True)
     if tally.signal:
         raise typer.Exit(128 + tally.signal)
     if tally.left:
@@ -116,11 +116,11 @@ def regrade(
     out.print(changes_table(changes) if changes else "No verdict changes.")
     by_hand = [item.student for item in found if isinstance(item, ByHand)]
     if by_hand:
-        out.print(f"{BY_HAND}: {names(by_hand)}.", soft_wrap=True, markup=False)
+        out.print(f"{BY_HAND}: {names(by_hand)}.", soft_wrap=True)
     needs_run = [item for item in found if isinstance(item, NeedsRun)]
     for item in needs_run:
         what = f"{item.student}, {item.exercise}" if item.exercise else item.student
-        out.print(f"Needs a real run: {what}: {item.why}.", soft_wrap=True, markup=False)
+        out.print(f"Needs a real run: {what}: {item.why}.", soft_wrap=True)
     if changes and not dry_run:
         out.print(f"Feedback pages are older now. Next: undertorch feedback {chapter}")
     if needs_run:
@@ -148,18 +148,14 @@ def feedback(
     done = give_back(find_course().chapter(chapter), folder.absolute())
     if done.released:
         number = len(done.released)
-        out.print(
-            f"Released through the exchange: {number} ({names(done.released)}).", markup=False
-        )
+        out.print(f"Released through the exchange: {number} ({names(done.released)}).")
     for path, students in done.zips.items():
         system = "Moodle" if path.stem.endswith("moodle") else "Canvas"
-        out.print(
-            f"To upload to {system}: {path}, {len(students)} pages.", soft_wrap=True, markup=False
-        )
+        out.print(f"To upload to {system}: {path}, {len(students)} pages.", soft_wrap=True)
     if done.trouble:
-        out.print(done.trouble, soft_wrap=True, markup=False)
+        out.print(done.trouble, soft_wrap=True)
     for student, page in done.unreached.items():
-        out.print(f"No way to {student}: {page}", soft_wrap=True, markup=False)
+        out.print(f"No way to {student}: {page}", soft_wrap=True)
     if done.unreached:
         raise typer.Exit(1)
 
@@ -208,7 +204,7 @@ def doctor() -> None:
     out.print(shown)
     for finding in findings:
         if not finding.ok and finding.mend:
-            out.print(f"\n{finding.name}: {finding.mend}", markup=False, soft_wrap=True)
+            out.print(f"\n{finding.name}: {finding.mend}", soft_wrap=True)
     if not all(finding.ok for finding in findings):
         raise typer.Exit(1)
 
@@ -243,8 +239,8 @@ def variants(
         print(json.dumps({"variant": written.variant, "changed": files}, indent=2))
         return
     for exercise, values in written.variant.items():
-        out.print(f"{exercise:<24} {as_keywords(values)}", markup=False)
+        out.print(f"{exercise:<24} {as_keywords(values)}")
     for path in written.changed:
-        out.print(f"written: {out_folder / path}", soft_wrap=True, markup=False)
+        out.print(f"written: {out_folder / path}", soft_wrap=True)
     if not written.changed:
-        out.print(f"{out_folder} is up to date.", soft_wrap=True, markup=False)
+        out.print(f"{out_folder} is up to date.", soft_wrap=True)

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from grader.commands import author, instructor, student, tried
-from grader.commands.consoles import err
+from grader.commands.consoles import complain
 from grader.course.course import COURSE_FILE, CourseError
 
 HANDED_IN = ("submitted", "autograded", "feedback", "evidence", "dropped")
@@ -77,7 +76,7 @@ def main() -> None:
         _refuse_among_what_was_handed_in()
         app()
     except CourseError as error:
-        err.print(Text("undertorch: ", "red") + Text(str(error)), soft_wrap=True)
+        complain(str(error))
         raise SystemExit(2) from None
 
 

@@ -14,6 +14,7 @@ import typer
 from rich.text import Text
 
 from grader.commands.consoles import err, out
+from grader.course.course import CourseError
 
 if TYPE_CHECKING:
     from grader.student.check import Checked
@@ -21,12 +22,11 @@ if TYPE_CHECKING:
     from grader.student.update import Updated
 
 
-def refuse(message: str, as_json: bool = False) -> NoReturn:
-    """Say what is wrong and how to mend it; end with status 2."""
+def refuse(error: CourseError, as_json: bool) -> NoReturn:
+    """Say to a script what is wrong. The command ends as with any `CourseError`."""
     if as_json:
-        typer.echo(json.dumps({"error": message}))
-    err.print(Text("undertorch: ", "red") + Text(message), soft_wrap=True)
-    raise typer.Exit(2)
+        typer.echo(json.dumps({"error": str(error)}))
+    raise error
 
 
 class Working:

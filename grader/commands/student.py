@@ -13,7 +13,7 @@ import typer
 from rich.text import Text
 
 from grader.commands import completion
-from grader.commands.consoles import err, out
+from grader.commands.consoles import complain, err, out
 from grader.commands.printing import (
     Working,
     as_data,
@@ -115,11 +115,8 @@ def learn(
 
     course = find_course()
     if not course.chapters():
-        refuse(f"{course.root} holds no chapters. Run: undertorch build")
-    try:
-        folder, at = find_place(course, where, exercise)
-    except CourseError as error:
-        refuse(str(error))
+        raise CourseError(f"{course.root} holds no chapters. Run: undertorch build")
+    folder, at = find_place(course, where, exercise)
     mine = Folder(folder)
     try:
         for path in fill_folder(course, folder):
@@ -127,7 +124,7 @@ def learn(
         write_contents(course, mine, progress(course, mine))
         launch = notebook(mine, at) if in_notebook else lab(course, mine, at)
     except OSError as error:
-        refuse(f"{folder} cannot be used: {error.strerror}.")
+        raise CourseError(f"{folder} cannot be used: {error.strerror}.") from None
     if open_lab:
         raise typer.Exit(subprocess.call(launch.command, env=os.environ | launch.environment))
 
@@ -148,14 +145,14 @@ def check(what: What = None, as_json: Json = False) -> None:
     try:
         targets = find_targets(find_course(), what or [])
     except CourseError as error:
-        refuse(str(error), as_json)
+        refuse(error, as_json)
     checked, troubles = _check_all(targets, quiet=as_json)
     if as_json:
         typer.echo(json.dumps(as_data(checked, troubles), indent=1))
     else:
         show_summary(checked)
     for trouble in troubles:
-        err.print(Text("undertorch: ", "red") + Text(trouble), soft_wrap=True)
+        complain(trouble)
     if troubles:
         raise typer.Exit(2)
     if not all(passed(item) for item in checked):
@@ -204,10 +201,7 @@ def watch(what: What = None) -> None:
     """
     from grader.student.targets import find_targets
 
-    try:
-        targets = find_targets(find_course(), what or [])
-    except CourseError as error:
-        refuse(str(error))
+    targets = find_targets(find_course(), what or [])
     with Working() as working:
         working.on("loading PyTorch")
         from grader.student.check import Checker
@@ -235,7 +229,7 @@ def _tell_round(
         for item in checker.check(work, names):
             show_verdict(item, whole=str(item.verdict.outcome) != "passed")
     for trouble in troubles:
-        err.print(Text("undertorch: ", "red") + Text(trouble), soft_wrap=True)
+        complain(trouble)
 
 
 @app.command("progress", rich_help_panel=PANEL)
@@ -272,7 +266,7 @@ def show_progress(
         folder = find_folder()
         found = progress(course, folder)
     except CourseError as error:
-        refuse(str(error), as_json)
+        refuse(error, as_json)
     write_contents(course, folder, found)
     shown = [one for one in found if one.chapter == chosen or not chosen]
     if as_json:
@@ -303,12 +297,9 @@ def hint(
     """
     from grader.student.help import TERMINAL, next_hint
 
-    try:
-        folder = _folder_or_none()
-        chapter, exercise = _exercise_or_last(exercise, folder)
-        page = next_hint(chapter, exercise, number, folder.root if folder else None, TERMINAL)
-    except CourseError as error:
-        refuse(str(error))
+    folder = _folder_or_none()
+    chapter, exercise = _exercise_or_last(exercise, folder)
+    page = next_hint(chapter, exercise, number, folder.root if folder else None, TERMINAL)
     show_page(page)
     if not page.granted:
         raise typer.Exit(1)
@@ -352,19 +343,10 @@ def solution(
     from grader.student.folder import find_folder
     from grader.student.help import TERMINAL, open_solution
 
-    try:
-        folder = _folder_or_none() if anyway else find_folder()
-        chapter, exercise = _exercise_or_last(exercise, folder)
-        page = open_solution(
-            chapter,
-            exercise,
-            folder.root if folder else None,
-            TERMINAL,
-            others=others,
-            anyway=anyway,
-        )
-    except CourseError as error:
-        refuse(str(error))
+    folder = _folder_or_none() if anyway else find_folder()
+    chapter, exercise = _exercise_or_last(exercise, folder)
+    root = folder.root if folder else None
+    page = open_solution(chapter, exercise, root, TERMINAL, others=others, anyway=anyway)
     show_page(page)
     if not page.granted:
         raise typer.Exit(1)
@@ -403,17 +385,13 @@ def locate(
         from grader.student.locating import locate_in, progress_text
         from grader.student.work import read_work
 
-        try:
-            name = what or _exercise_or_last("", _folder_or_none())[1]
-            target = find_targets(find_course(), [name])[0]
-            if not target.named:
-                raise CourseError("Say which exercise, e.g. `undertorch locate decode`.")
-            exercise = target.exercises[0]
-            alone = target.notebook.with_name(f"{exercise}.py").exists()
-            work = read_work(target.chapter, target.notebook, alone=alone)
-        except CourseError as error:
-            working.off()
-            refuse(str(error))
+        name = what or _exercise_or_last("", _folder_or_none())[1]
+        target = find_targets(find_course(), [name])[0]
+        if not target.named:
+            raise CourseError("Say which exercise, e.g. `undertorch locate decode`.")
+        exercise = target.exercises[0]
+        alone = target.notebook.with_name(f"{exercise}.py").exists()
+        work = read_work(target.chapter, target.notebook, alone=alone)
         found = locate_in(
             work,
             exercise,
@@ -443,12 +421,8 @@ def reset(
     from grader.student.reset import reset as put_back
     from grader.student.targets import find_exercise
 
-    try:
-        chapter, exercise = find_exercise(find_course(), exercise)
-        folder = find_folder()
-        kept = put_back(folder, chapter, exercise)
-    except CourseError as error:
-        refuse(str(error))
+    chapter, exercise = find_exercise(find_course(), exercise)
+    kept = put_back(find_folder(), chapter, exercise)
     if not kept:
         out.print(f"{exercise} already holds its stub.")
         return
@@ -491,7 +465,7 @@ def update(
         course, folder = find_course(), find_folder()
         chosen = [find_chapter(course, word) for word in chapters or []] or course.chapters()
     except CourseError as error:
-        refuse(str(error), as_json)
+        refuse(error, as_json)
     found = [bring_up(folder, chapter, dry=dry_run) for chapter in chosen]
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in found], indent=1, default=str))
@@ -530,24 +504,24 @@ def capture(
     """
     target = to or Path(f"{file.stem}.capture.json")
     if not file.is_file():
-        refuse(f"{file} is no file.")
+        raise CourseError(f"{file} is no file.")
     from grader.student.capture import NothingCompiled, capture_file, is_capture, traceback_of
 
     if target.exists() and not is_capture(target):
-        refuse(f"{target} is there and is no capture. Name another file with --to.")
+        raise CourseError(f"{target} is there and is no capture. Name another file with --to.")
     try:
         found = capture_file(file)
     except NothingCompiled as nothing:
-        err.print(Text("undertorch: ", "red") + Text(str(nothing)), soft_wrap=True)
+        complain(str(nothing))
         raise typer.Exit(1) from None
     except (Exception, SystemExit) as error:
         err.print(Text(traceback_of(error, file)), soft_wrap=True)
-        err.print(Text("undertorch: ", "red") + Text("Your file raised this. Nothing was written."))
+        complain("Your file raised this. Nothing was written.")
         raise typer.Exit(1) from None
     try:
         target.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
     except OSError as error:
-        refuse(f"{target} cannot be written: {error.strerror}.")
+        raise CourseError(f"{target} cannot be written: {error.strerror}.") from None
     program = found["program"]
     count = len(program["frames"])
     frames = "1 compiled frame" if count == 1 else f"{count} compiled frames"

@@ -90,21 +90,20 @@ def tried(
         _show(ordered, counted)
     lacking = missed(counted, wanted)
     for sentence in lacking:
-        err.print(f"missed: {sentence}", markup=False, soft_wrap=True)
+        err.print(f"missed: {sentence}", soft_wrap=True)
     if lacking:
         raise typer.Exit(1)
 
 
 def _say(task: Task, graded: Sequence[Graded]) -> None:
     """Tell on standard error that an exercise is done, and which answers went another way."""
-    err.print(f"{task.exercise.id}: {len(graded)} graded", markup=False, soft_wrap=True)
+    err.print(f"{task.exercise.id}: {len(graded)} graded", soft_wrap=True)
     for one in graded:
         if not one.as_expected:
             note = f"; a person looks: {one.review}" if one.review else ""
             err.print(
                 f"    {one.answer.kind.value} {one.answer.name} is {one.outcome}, "
                 f"{one.points:g} of {one.max:g}{note}",
-                markup=False,
                 soft_wrap=True,
             )
 
@@ -122,13 +121,13 @@ def _show(ordered: Sequence[tuple[Task, list[Graded]]], counted: Tally) -> None:
         f"{'':{width}}  " + "  ".join(f"{column:>14}" for column in _COLUMNS),
         *(_row(f"{name:{width}}", one) for name, one in [*rows, ("all", counted)]),
     ]:
-        out.print(line, markup=False, soft_wrap=True)
+        out.print(line, soft_wrap=True)
     related = sum(
         one.answer.kind.value == "wrong" and bool(one.relation) and not one.explanation
         for _, graded in ordered
         for one in graded
     )
-    out.print(f"Explained by a relation alone: {related}.", markup=False, soft_wrap=True)
+    out.print(f"Explained by a relation alone: {related}.", soft_wrap=True)
 
 
 def _row(name: str, one: Tally) -> str:

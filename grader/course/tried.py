@@ -53,11 +53,6 @@ class Tried:
     why: str
     source: str
 
-    @property
-    def title(self) -> str:
-        """What it is called where answers of several exercises are listed."""
-        return f"{self.exercise}, {self.kind.value} {self.name}"
-
 
 KEYS = tuple(field.name for field in fields(Tried))
 
@@ -101,14 +96,6 @@ def read_lines(path: Path, course: Course) -> tuple[Tried, ...]:
                 )
             found.append(one)
     return tuple(found)
-
-
-def to_markdown(answers: Iterable[Tried]) -> str:
-    """Return the document of answers to one exercise, as `read_tried` reads it."""
-    return "\n".join(
-        f"## {one.kind.value}: {one.name}\n{one.why}\n\n{_BEGIN}\n{one.source.strip()}\n{_END}\n"
-        for one in answers
-    )
 
 
 def _from_json(where: str, line: str) -> Tried:

@@ -20,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from grader.course.course import CourseError
 from grader.files import files_below, remove_tree, write_atomically
 
 SCHEMA = 3
@@ -37,7 +38,7 @@ KEPT = 128 * 2**20
 exercises together; hostile ones, 64 MiB in each, could fill a disk."""
 
 
-class OtherSchema(Exception):
+class OtherSchema(CourseError):
     """The evidence was kept by another version of Undertorch; the message says what to do."""
 
 

@@ -1,1 +1,1 @@
-"""What an instructor does around nbgrader: grade in parallel, look at scores, judge again."""
+"""What an instructor does around a class: course folders, rosters, reports, evidence, packed graders."""

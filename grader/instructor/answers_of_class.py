@@ -14,7 +14,7 @@ from traitlets.log import get_logger
 from grader.box.aside import Aside, Exceeded, Failed
 from grader.course.cells import code_cells
 from grader.course.course import Chapter, CourseError
-from grader.evidence.store import OtherSchema, Store
+from grader.evidence.store import Store
 from grader.instructor.fingerprint import Text, text_of
 from grader.instructor.similar import (
     Likeness,
@@ -25,6 +25,7 @@ from grader.instructor.similar import (
     crowds,
     ranked,
 )
+from grader.nbgrader.resubmitted import read_record
 from grader.submission.program import slice_program
 
 Track = Callable[[Sequence[str], str], Iterable[str]]
@@ -67,10 +68,7 @@ def _from_data(
 
 def _of_student(chapter: Chapter, student: str) -> Iterable[tuple[str, StudentAnswer]]:
     """Return a student's answers. To be called where there are limits: texts are parsed."""
-    try:
-        record = Store(chapter.root, student, chapter.id).read()
-    except (OtherSchema, ValueError, KeyError):
-        record = None
+    record = read_record(Store(chapter.root, student, chapter.id))
     verdicts = {verdict["exercise"]: verdict for verdict in record["verdicts"]} if record else {}
     path = chapter.root / "autograded" / student / chapter.id / f"{chapter.name}.ipynb"
     # not nbformat.read: it validates, which takes longer than all the rest

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 from grader.course.course import Chapter, Course, CourseError
 from grader.evidence.outcome import Outcome
 from grader.evidence.store import OtherSchema, Store
+from grader.nbgrader.gradebook import total
 from grader.nbgrader.results import (
     ChapterResults,
     HandedIn,
     Person,
     open_gradebook,
     read_results,
-    total,
 )
 
 _T = TypeVar("_T")

@@ -15,16 +15,18 @@ import nbformat
 import torch
 
 from grader.box.aside import Exceeded, Failed
+from grader.course.cells import code_cells
 from grader.course.course import Chapter, CourseError
 from grader.course.rules import Rule
 from grader.evidence.outcome import Ended
 from grader.evidence.replay import Replay
-from grader.evidence.store import OtherSchema, Store
+from grader.evidence.store import Store
 from grader.inside.probe import Probe, load_probes
 from grader.instructor.value_text import value_text
 from grader.nbgrader.naming import names
 from grader.nbgrader.reading import Reader
 from grader.nbgrader.run import notebook_digest
+from grader.student.work import Work
 from grader.verdict.checks import CheckRun, Suite
 from grader.verdict.compare import Mismatch
 from grader.verdict.interview import Evidence, Interview
@@ -144,10 +146,7 @@ def explain(
 
 def kept_record(chapter: Chapter, store: Store, student: str) -> dict[str, Any]:
     """Return what was noted when a submission was graded. Raises `CourseError` if nothing is kept."""
-    try:
-        record = store.read()
-    except OtherSchema as error:
-        raise CourseError(str(error)) from None
+    record = store.read()
     if record is None:
         kept = [path.parent.name for path in (chapter.root / "evidence").glob(f"*/{chapter.id}")]
         if not kept:
@@ -156,6 +155,22 @@ def kept_record(chapter: Chapter, store: Store, student: str) -> dict[str, Any]:
             f"No evidence of a student {student} is kept in {chapter.id}, only of: {names(kept, 8)}."
         )
     return record
+
+
+def kept_work(chapter: Chapter, record: Mapping[str, Any]) -> Work:
+    """Return what was graded when a record was made. Raises `CourseError` if it cannot be read any more."""
+    path = chapter.root / "autograded" / record["student"] / chapter.id / f"{chapter.name}.ipynb"
+    if not path.is_file():
+        raise CourseError(f"The autograded notebook is gone: {path.relative_to(chapter.root)}.")
+    notebook = nbformat.read(path, as_version=4)
+    if notebook_digest(notebook) != record["submission"]:
+        raise CourseError("The autograded notebook is not the one that was graded.")
+    try:  # a text that is slow to read is not read here
+        with Reader(chapter, chapter.notebook) as reader:
+            attempts = reader.attempts(notebook)
+    except (Exceeded, Failed) as error:
+        raise CourseError(f"Its text cannot be read: reading it {error}.") from None
+    return Work(chapter, path, attempts, frozenset(), {}, {}, tuple(code_cells(notebook)))
 
 
 def _replay(
@@ -170,12 +185,10 @@ def _replay(
     replies = store.replies(exercise.grade_id)
     if not replies:
         return (), f"No code was run ({verdict.outcome}), so there is no evidence."
-    path = chapter.root / "autograded" / record["student"] / chapter.id / f"{chapter.name}.ipynb"
-    if not path.is_file():
-        return (), f"The autograded notebook is gone: {path.relative_to(chapter.root)}."
-    notebook = nbformat.read(path, as_version=4)
-    if notebook_digest(notebook) != record["submission"]:
-        return (), "The autograded notebook is not the one that was graded."
+    try:
+        attempt = kept_work(chapter, record).attempts[exercise.id]
+    except CourseError as error:
+        return (), str(error)
     probes = load_probes(chapter.probes)
     versions = probe_versions(chapter.probes, probes)
     changed = [name for name, known in record["probes"].items() if versions.get(name) != known]
@@ -183,12 +196,8 @@ def _replay(
     witness = Witness(replay, exercise.off_limits, record["seed"])
     suite = Suite(chapter.checks(exercise.id), probes, exercise.values)
     try:
-        with Reader(chapter, chapter.notebook) as reader:
-            attempt = reader.attempts(notebook)[exercise.id]
         witness.load(attempt.program, attempt.read_for(exercise).judged)
         steps = _run(suite, witness, record["seed"], verdict, on_error)
-    except (Exceeded, Failed) as error:
-        return (), f"Its text cannot be read: reading it {error}."
     except Ended as ended:
         return (), replay.missing[0] if replay.missing else ended.detail
     why = f"Not all of it can be shown: {replay.missing[0]}." if replay.missing else ""

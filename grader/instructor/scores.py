@@ -12,7 +12,7 @@ from rich.text import Text
 from grader.course.course import Chapter
 from grader.evidence.outcome import Outcome
 from grader.evidence.store import Store
-from grader.nbgrader.results import total
+from grader.nbgrader.gradebook import total
 
 _STYLES = {
     "passed": "green",

@@ -62,37 +62,35 @@ class CourseBook:
 
     def is_registered(self, chapter: str, notebook: str) -> bool:
         """Say whether the gradebook knows a chapter's notebook."""
-        return self._grade_cells(chapter, notebook) is not None
+        return self._notebook(chapter, notebook) is not None
 
     def refuse_other_cells(self, chapter: str, notebook: str, exercises: Sequence[str]) -> None:
         """Raise `CourseError` if submissions of the chapter have other exercises than these."""
-        known = self._grade_cells(chapter, notebook)
-        if known is None or known[0] == {f"{name}-grade" for name in exercises} or not known[1]:
+        points, graded = self._notebook(chapter, notebook) or ({}, 0)
+        if not graded or points.keys() == {f"{name}-grade" for name in exercises}:
             return
-        now = ", ".join(sorted(name.removesuffix("-grade") for name in known[0]))
+        now = ", ".join(sorted(name.removesuffix("-grade") for name in points))
         raise CourseError(
-            f"{chapter} has {known[1]} graded submissions with the exercises {now}. nbgrader "
+            f"{chapter} has {graded} graded submissions with the exercises {now}. nbgrader "
             "cannot add or remove exercises after that; points and due dates may change. Put "
             f"these exercises back into the file, or take all grades of the chapter away with: "
             f"nbgrader db assignment remove {chapter} --force"
         )
 
-    def _grade_cells(self, chapter: str, notebook: str) -> tuple[set[str], int] | None:
+    def points(self, chapter: str, notebook: str) -> dict[str, float]:
+        """Return what each grade cell of a chapter is worth in the gradebook; empty if unknown."""
+        points, _ = self._notebook(chapter, notebook) or ({}, 0)
+        return points
+
+    def _notebook(self, chapter: str, notebook: str) -> tuple[dict[str, float], int] | None:
+        """Return what a notebook's grade cells are worth, and how many submissions it has; None if unknown."""
         with self._open() as gradebook:
             try:
                 found = gradebook.find_notebook(notebook, chapter)
             except MissingEntry:
                 return None
-            return {cell.name for cell in found.grade_cells}, len(found.submissions)
-
-    def points(self, chapter: str, notebook: str) -> dict[str, float]:
-        """Return what each grade cell of a chapter is worth in the gradebook; empty if unknown."""
-        with self._open() as gradebook:
-            try:
-                found = gradebook.find_notebook(notebook, chapter)
-            except MissingEntry:
-                return {}
-            return {cell.name: float(cell.max_score) for cell in found.grade_cells}
+            points = {cell.name: float(cell.max_score) for cell in found.grade_cells}
+            return points, len(found.submissions)
 
     def set_due(self, chapter: str, due: datetime | None) -> bool:
         """Write a chapter's due date (UTC); return whether it was another."""

@@ -28,6 +28,7 @@ from grader.box.tiers import BoxUnavailable
 from grader.course.course import Chapter
 from grader.evidence.store import Store, versions
 from grader.feedback.render import SITE
+from grader.nbgrader.chapter_files import chapter_files
 from grader.nbgrader.run import Run, Terms
 from grader.nbgrader.worker import Done, Stopped, Task, grade_task
 
@@ -97,22 +98,11 @@ def refusal(address: str, other: str) -> Stopped:
 
 
 def pack(chapter: Chapter) -> bytes:
-    """Return the files of a chapter that grading reads, as they lie in the course.
-
-    Those of a course folder come with what its graders have beside them, which lies elsewhere here:
-    the whole chapter's solutions, of which known answers are edits, and their source.
-    """
-    folders = [(chapter.root, chapter.released.parent), (chapter.root, chapter.reference.parent)]
-    if chapter.origin:
-        home = Chapter(chapter.origin, chapter.id)
-        folders.append((chapter.origin, home.reference.parent))
-    folders.append((chapter.origin or chapter.root, chapter.graders))
+    """Return the files of a chapter that grading reads, as they lie in the course, in a tar."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for base, folder in folders:
-            for path in sorted(folder.rglob("*")):
-                if path.suffix in (*_GRADERS, ".ipynb"):
-                    archive.add(path, path.relative_to(base))
+        for path, place in chapter_files(chapter):
+            archive.add(path, place)
     return packed.getvalue()
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import nbgrader.api
 from alembic.script import ScriptDirectory
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
+from nbgrader.api import Gradebook, InvalidEntry, MissingEntry, SubmittedNotebook
 from nbgrader.dbutil import ALEMBIC_DIR
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
@@ -90,11 +90,8 @@ def marks_of(nb: NotebookNode, verdicts: Mapping[str, Verdict]) -> Marks:
 
 def forget(gradebook: Gradebook, place: Place) -> None:
     """Mark every grade of a submission as not known: after a failure no old score may stay."""
-    try:
-        submitted = gradebook.find_submission_notebook(
-            place.notebook, place.assignment, place.student
-        )
-    except MissingEntry:
+    submitted = _submitted(gradebook, place)
+    if submitted is None:
         return
     for grade in submitted.grades:
         grade.auto_score = None
@@ -134,11 +131,8 @@ def total(points: Iterable[float | None], penalty: float) -> float | None:
 
 def points_of(gradebook: Gradebook, place: Place) -> float | None:
     """Return what a submission is worth now, lateness counted; None while nobody knows."""
-    try:
-        submitted = gradebook.find_submission_notebook(
-            place.notebook, place.assignment, place.student
-        )
-    except MissingEntry:
+    submitted = _submitted(gradebook, place)
+    if submitted is None:
         return None
     given = [
         (grade.auto_score if grade.manual_score is None else grade.manual_score, grade.extra_credit)
@@ -150,13 +144,17 @@ def points_of(gradebook: Gradebook, place: Place) -> float | None:
 
 def has_scores_by_hand(gradebook: Gradebook, place: Place) -> bool:
     """Did a person score something of a submission? Such a score stands, whatever is graded again."""
+    submitted = _submitted(gradebook, place)
+    grades = submitted.grades if submitted else ()
+    return any(grade.manual_score is not None for grade in grades)
+
+
+def _submitted(gradebook: Gradebook, place: Place) -> SubmittedNotebook | None:
+    """Return a submission's rows; None where it has none."""
     try:
-        submitted = gradebook.find_submission_notebook(
-            place.notebook, place.assignment, place.student
-        )
+        return gradebook.find_submission_notebook(place.notebook, place.assignment, place.student)
     except MissingEntry:
-        return False
-    return any(grade.manual_score is not None for grade in submitted.grades)
+        return None
 
 
 def spare_alembic() -> None:

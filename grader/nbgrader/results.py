@@ -26,8 +26,7 @@ from sqlalchemy.engine import make_url
 from grader.course.course import CourseError
 from grader.evidence.store import Store
 from grader.nbgrader.commands import autograde_app
-from grader.nbgrader.gradebook import must_open, said_in_words
-from grader.nbgrader.gradebook import total as total
+from grader.nbgrader.gradebook import must_open, said_in_words, total
 from grader.nbgrader.resubmitted import read_record
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from grader.course.course import Course
-from grader.course.tried import Kind, Tried, TriedError, read_lines, read_tried, to_markdown
+from grader.course.tried import Kind, Tried, TriedError, read_lines, read_tried
 from tests import ROOT
 
 COURSE = Course(ROOT)
@@ -42,7 +42,7 @@ def test_the_files_of_a_chapter_are_read_and_belong_to_exercises(chapter):
         found = read_tried(chapter, exercises[path.stem])
         assert found
         for one in found:
-            compile(one.source, one.title, "exec")
+            compile(one.source, one.name, "exec")
 
 
 def test_an_exercise_without_a_file_has_none(tmp_path):
@@ -53,7 +53,11 @@ def test_what_is_written_is_read(read):
     other = Tried(
         "ch01_formats", "decode", Kind.CHEAT, "other", "`x`, by\ttabs", "# a\n\n\nx = 1\n"
     )
-    assert read(to_markdown([ONE, other])) == (ONE, other)
+    written = (
+        "## wrong: zero\nSays 0.\n\n```python\ndef decode(*args):\n    return 0\n```\n\n"
+        "## cheat: other\n`x`, by\ttabs\n\n```python\n# a\n\n\nx = 1\n```\n"
+    )
+    assert read(written) == (ONE, other)
 
 
 BLOCK = "```python\nx = 1\n```\n"

@@ -2,7 +2,10 @@
 
 import os
 
-from grader.evidence.store import Store, delete, kept
+import pytest
+
+from grader.course.course import CourseError
+from grader.evidence.store import SCHEMA, Store, delete, kept
 
 
 def test_replies_of_one_submission_are_bounded(tmp_path, monkeypatch):
@@ -29,3 +32,13 @@ def test_what_lies_in_quarantine_has_no_say_about_age(tmp_path):
     assert folder == store.folder and 1000 < size < 2000
     delete(folder)
     assert not (tmp_path / "evidence" / "ada").exists() and tmp_path.is_dir()
+
+
+def test_evidence_of_another_version_is_refused_in_words(tmp_path):
+    store = Store(tmp_path, "ada", "ch01_formats")
+    store.begin()
+    store.record({})
+    path = store.folder / "record.json"
+    path.write_text(path.read_text().replace(f'"schema": {SCHEMA}', '"schema": 1'))
+    with pytest.raises(CourseError, match=r"has schema 1, this version reads .*: grade again"):
+        store.read()

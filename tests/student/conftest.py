@@ -8,9 +8,22 @@ import pytest
 from typer.testing import CliRunner
 
 from grader.commands.main import app
-from grader.course.course import Course
+from grader.course.course import Course, CourseError
 from grader.student.fill import fill_folder
 from tests.scale.course import CHAPTER, RIGHT, TinyCourse
+
+
+def undertorch(*command, **environment):
+    """Run a command in this process; return its exit status, all that it printed, and its output alone.
+
+    A `CourseError` ends it as in `main`: with its message and status 2.
+    """
+    result = CliRunner().invoke(app, list(command), env=environment)
+    refused = isinstance(result.exception, CourseError)
+    if result.exception and not refused and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    said = result.output + (str(result.exception) if refused else "")
+    return 2 if refused else result.exit_code, said, result.stdout
 
 
 class Student:
@@ -49,15 +62,15 @@ class Student:
 
     def run(self, *command, status=0):
         """Run `undertorch` with these words in this process; return all that it printed."""
-        result = CliRunner().invoke(app, list(command))
-        assert result.exit_code == status, result.output + repr(result.exception)
-        return result.output
+        ended, said, _ = undertorch(*command)
+        assert ended == status, said
+        return said
 
     def json(self, *command, status=0):
         """Run it with --json; return the data."""
-        result = CliRunner().invoke(app, [*command, "--json"])
-        assert result.exit_code == status, result.output + repr(result.exception)
-        return json.loads(result.stdout)
+        ended, said, output = undertorch(*command, "--json")
+        assert ended == status, said
+        return json.loads(output)
 
 
 @pytest.fixture(scope="session")

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from grader.commands.main import app
+from tests.student.conftest import undertorch
 
 COMPILES = "import torch\ntorch.compile(lambda x: x + 1)(torch.ones(2))\n"
 
 
 def run(*words: str) -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, ["capture", *words], env={"COLUMNS": "200"})
-    return done.exit_code, done.stdout, done.stderr
+    status, said, output = undertorch("capture", *words, COLUMNS="200")
+    return status, output, said
 
 
 @pytest.fixture(autouse=True)

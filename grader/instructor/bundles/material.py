@@ -15,6 +15,7 @@ from grader.course.course import Chapter, CourseError
 from grader.course.course_file import read_course_file
 from grader.inside.process.budget import Budget
 from grader.instructor.bundles.requirements import requirements_text
+from grader.nbgrader.chapter_files import chapter_files
 from grader.nbgrader.commands import autograde_app
 from grader.nbgrader.grade import GradeInBox
 from grader.nbgrader.register import as_registered, register
@@ -26,7 +27,6 @@ TERMS = "bundle.json"
 """The file in it that says what is graded, and how."""
 
 _OURS = (".py", ".css", ".j2", ".json")
-_CHAPTERS = (".py", ".md", ".ipynb")
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,7 @@ def gather(chapter: Chapter) -> dict[str, bytes]:
     Solutions are among them: known mistakes are edits of these.
     """
     files = {f"grader/{path}": content for path, content in _code()}
-    for base, folder in _folders(chapter):
-        for path in sorted(folder.rglob("*")):
-            inner = path.relative_to(base)
-            if path.suffix in _CHAPTERS and "tried" not in inner.parts:
-                files[inner.as_posix()] = path.read_bytes()
+    files |= {place.as_posix(): path.read_bytes() for path, place in chapter_files(chapter)}
     files[TERMS] = json.dumps(_terms(chapter)).encode()
     files["requirements.txt"] = requirements_text().encode()
     return {f"{HOUSE}/{path}": content for path, content in files.items()}
@@ -74,15 +70,6 @@ def _code() -> Iterator[tuple[str, bytes]]:
         inner = path.relative_to(package)
         if path.suffix in _OURS and not re.match(r"ch\d", inner.parts[0]):
             yield inner.as_posix(), path.read_bytes()
-
-
-def _folders(chapter: Chapter) -> Iterator[tuple[Path, Path]]:
-    """Yield the folders of a chapter's files, each after what its paths begin at."""
-    yield chapter.root, chapter.released.parent
-    yield chapter.root, chapter.reference.parent
-    if chapter.origin:
-        yield chapter.origin, Chapter(chapter.origin, chapter.id).reference.parent
-    yield chapter.origin or chapter.root, chapter.graders
 
 
 def _terms(chapter: Chapter) -> dict[str, Any]:
