@@ -128,7 +128,7 @@ def _overview(chapters: Sequence[tuple[str, str, Sequence[Myth]]]) -> str:
         title="Myths",
         description="What is often said of PyTorch, and short programs that show otherwise",
         more="search:\n  boost: 0.5\n",  # the pages of the chapters say more of each
-        heading="What everybody knows, and is not so",
+        heading="What everybody knows that is not so",
     )
     count = sum(len(myths) for _, _, myths in chapters)
     return "\n\n".join([head.rstrip(), _OVERVIEW.format(count=count).rstrip(), *blocks]) + "\n"

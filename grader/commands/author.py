@@ -34,7 +34,7 @@ def build(
         typer.Option(
             "--check",
             help="Run and change nothing; fail if a cell, a notebook or a page is not the source's. "
-            "Whether outputs still come out the same, `pytest --nbval solutions` tells. "
+            "`pytest --nbval solutions` tells whether outputs still come out the same. "
             "Myths and questions are run.",
         ),
     ] = False,
@@ -111,7 +111,7 @@ def _chosen_sources(course: Course, what: str) -> tuple[list[Path], str]:
     whole, part = source_of(course, what), source_with(course, what)
     if whole is None and part is None:
         raise CourseError(
-            f"No source in {course.root / 'solutions'} is of a chapter {what!r}, or has a card of it."
+            f"No source in {course.root / 'solutions'} is called {what!r} or has an exercise of that name."
         )
     return ([whole], "") if whole else ([part] if part else [], what)
 

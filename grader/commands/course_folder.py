@@ -167,8 +167,8 @@ def collect(
     _say(f"{len(done.placed)} laid into submitted/, {len(done.unchanged)} as before.")
     if done.late:
         _say(
-            f"Late, says the file's name: {names(done.late)}. How late it does not say: without a "
-            "timestamp.txt beside it a submission is on time."
+            f"Late, by the file's name: {names(done.late)}. The name does not say how late: without a "
+            "timestamp.txt beside it, a submission counts as on time."
         )
     for name, why in done.unplaced.items():
         _say(f"not placed: {name}: {why}")

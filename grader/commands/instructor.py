@@ -58,7 +58,7 @@ def grade(
     chapter: ChapterArgument,
     jobs: Annotated[int, typer.Option(min=0, help="Worker processes; 0 is one for each core.")] = 0,
     student: StudentOption = "*",
-    force: Annotated[bool, typer.Option("--force", help="Grade what is graded, too.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Grade again what is graded already.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of all inputs; 0 draws a secret one.")] = 0,
     trust: Trust = False,
     scheduler: Annotated[
@@ -73,7 +73,7 @@ def grade(
     Interrupt it at any time: what was graded is kept, the same command grades the rest.
 
     Exit status: 0 every submission is graded (or needs review, which is said), 1 some are not,
-    2 called wrongly, or there is no sandbox, 128 and the signal's number if interrupted.
+    2 called wrongly, or there is no sandbox, 128 plus the signal's number if interrupted.
     """
     from grader.instructor.progress_bar import show_progress, summary
     from grader.nbgrader.commands import grade_chapter
@@ -185,9 +185,9 @@ def evidence(
 
 @app.command(rich_help_panel=PANEL)
 def doctor() -> None:
-    """Say what this machine can do for a sandbox, and what mends what it lacks.
+    """Say whether this machine can box submissions, and how to mend what it lacks.
 
-    Exit status: 0 all is well, 1 something is missing; what mends it is said.
+    Exit status: 0 all is well, 1 something is missing, and the message says how to mend it.
     """
     from rich.table import Table
     from rich.text import Text

@@ -1,7 +1,7 @@
 """The `undertorch` command: its subcommands stand beside this file, by who needs them.
 
 Exit status: 0 done and well, 1 done and something is wrong, 2 not done: called wrongly, or what it
-needs is missing; a command that was interrupted ends with 128 and the signal's number, as in any
+needs is missing; a command that was interrupted ends with 128 plus the signal's number, as in any
 shell: 130 for Ctrl-C.
 """
 
@@ -41,7 +41,7 @@ def _say_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_say_version, is_eager=True, help="Say it and end."),
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and end."),
     ] = False,
 ) -> None:
     """Learn how PyTorch works inside, and grade those who do."""

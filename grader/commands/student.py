@@ -244,7 +244,7 @@ def show_progress(
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """Show how far you are: exercises passed, tried and not begun, points, and what it takes.
+    """Show how far you are: exercises passed, tried and not begun, points, and minutes.
 
     ★ marks the short path: what everyone should have built. In a notebook: progress("ch01_formats").
 
@@ -278,7 +278,7 @@ def show_progress(
         if one.trouble:
             out.print(Text(one.trouble, "red"), soft_wrap=True)
     if any(one.count("not checked") for one in shown):
-        out.print("Some answers were not checked as they stand. To do so: undertorch check")
+        out.print("Some answers have changed since they were checked. To check them: undertorch check")
 
 
 @app.command(rich_help_panel=PANEL)

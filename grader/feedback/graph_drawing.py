@@ -205,4 +205,4 @@ def _reading(nodes: Sequence[Node]) -> str:
         for node in nodes[:_TOLD]
         if node.inputs
     ]
-    return " ".join(said) or "Nobody reads anybody."
+    return " ".join(said) or "No node reads another."

@@ -152,7 +152,7 @@ def kept_record(chapter: Chapter, store: Store, student: str) -> dict[str, Any]:
         if not kept:
             raise NoEvidence(f"No evidence is kept in {chapter.id}: nothing of it is graded.")
         raise NoEvidence(
-            f"No evidence of a student {student} is kept in {chapter.id}, only of: {names(kept, 8)}."
+            f"No evidence of {student} is kept in {chapter.id}. There is evidence of: {names(kept, 8)}."
         )
     return record
 

@@ -108,8 +108,8 @@ def summary(tally: Tally, chapter: str) -> str:
         lines.append(f"Handed in again, but the first counts: {names(tally.first)}.")
     if tally.strangers:
         lines.append(
-            f"New in the gradebook, for no roster had them: {names(tally.strangers)}. "
-            "For whom it was a slip: undertorch course drop STUDENT"
+            f"New in the gradebook, on no roster: {names(tally.strangers)}. "
+            "Where a folder's name was a slip: undertorch course drop STUDENT"
         )
     if tally.dropped:
         lines.append(f"Dropped from the course, not graded: {names(tally.dropped)}.")

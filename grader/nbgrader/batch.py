@@ -112,7 +112,7 @@ def settle_resubmissions(autograde: Autograde, batch: Batch) -> None:
             autograde.log.warning("%s handed in again; the first counts.", student)
         elif batch.handed[student] is Handed.NEW:
             autograde.log.warning(
-                "%s handed in again. Which is better says: undertorch grade %s",
+                "%s handed in again; not graded here. To keep the better one: undertorch grade %s",
                 student,
                 batch.chapter.id,
             )

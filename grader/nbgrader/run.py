@@ -313,7 +313,7 @@ def _plain(
 
 def _needs_review(role: CellRole, why: str) -> Verdict:
     name, points = role.grade_id, role.points
-    message = Message("This could not be graded. It is not your fault until someone says so.")
+    message = Message("This could not be graded, so it has no score yet.")
     return Verdict(name, name, 0.0, points, Outcome.NEEDS_REVIEW, message, review=why)
 
 

@@ -54,11 +54,11 @@ def _parts(found: Found, level: int, exercise: str, door: Door) -> list[tuple[Ki
         if level == _LINE:
             parts.append((Kind.CODE, _numbered(one)))
         elif level == _PART:
-            what = f"In line {one.line} it is this:" if one.part else f"At line {one.line}:"
+            what = f"In line {one.line}, this part:" if one.part else f"At line {one.line}:"
             parts.append((Kind.TEXT, what))
             parts.append((Kind.CODE, one.part or "Something is missing here."))
         else:
-            parts += [(Kind.TEXT, f"Line {one.line}, now and then:"), (Kind.CODE, _marked(one))]
+            parts += [(Kind.TEXT, f"Line {one.line}, before and after:"), (Kind.CODE, _marked(one))]
     again = door.locate.format(exercise)
     if level == _LINE:
         parts.append((Kind.TEXT, f"Try again. To see which part of the line: `{again}` once more."))

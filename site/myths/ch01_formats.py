@@ -166,7 +166,7 @@ print([round(0.05 * q, 2) for q in joined.tolist()], "instead of [1.0, 5.0]")
 # %% int8-matmul int8_matmul
 # Convert weights and inputs to INT8, and the same code runs faster.
 #
-# The same code overflows: an INT8 product accumulates in INT8. Sums belong into INT32, to be rescaled afterwards.
+# The same code overflows: an INT8 product accumulates in INT8. Sums belong in INT32, to be rescaled afterwards.
 a = torch.full((32, 32), 100, dtype=torch.int8)
 print("mm     ", torch.mm(a, a)[0, 0].item())
 print("int32  ", torch._int_mm(a, a)[0, 0].item())

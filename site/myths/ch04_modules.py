@@ -46,7 +46,7 @@ print(len(list(model.parameters())))
 # %% parameters-that-train named_tensors
 # `parameters()` gives the parameters that are trained.
 #
-# All of them, the frozen too.
+# All of them, the frozen ones too.
 from torch import nn
 
 layer = nn.Linear(2, 2)
@@ -113,7 +113,7 @@ print(model.weight.dtype, model.mean.dtype, model.steps.dtype, model.plain.dtype
 # %% eval-uses-modules named_modules
 # `eval()` goes through `modules()`.
 #
-# It calls itself on each child. Who overrides `modules()` changes nothing, who overrides `children()` does.
+# It calls itself on each child. To override `modules()` changes nothing, to override `children()` does.
 from torch import nn
 
 for name in ("modules", "children"):

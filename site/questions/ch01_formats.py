@@ -5,11 +5,11 @@
 #
 # The largest number of `float16` is 65504; from 65520 on a result rounds to infinity. Squares, sums, norms and unscaled attention scores pass that easily: 256 · 256 is too much already. Then inf − inf or 0 · inf makes NaN, and a NaN spreads to every weight.
 #
-# `bfloat16` has the range of `float32` and would not overflow. It has three bits less of precision.
+# `bfloat16` has the range of `float32` and would not overflow. It has three bits fewer of precision.
 #
-# In `float16`, scale before you square or sum, let reductions and norms run in `float32` (autocast does), and look for the first tensor that is not finite: `torch.isfinite(t).all()` in a forward hook.
+# In `float16`, scale before you square or sum, let sums and norms run in `float32` (autocast does so on a GPU), and look for the first tensor that is not finite: `torch.isfinite(t).all()` in a forward hook.
 #
-# An overflow in the gradients alone is a matter of the loss scale. `GradScaler` skips that step and halves it.
+# An overflow in the gradients alone is a matter of the loss scale. `GradScaler` skips that step and halves the scale.
 #
 # Look: formats/round#format=fp16&fp32=477ff000 | 65520 on its way into float16: it is half way from 65504 to 65536, which float16 does not have.
 #

@@ -41,7 +41,7 @@ print("a sum saves nothing, so it can be walked twice")
 #
 # A node saved a tensor for `backward`, and you changed that tensor in between. Each tensor counts its changes; the node compares the count with what it was when it saved, and refuses to give a wrong gradient.
 #
-# The message names the shape and both versions. To find the line, run the forward pass under `torch.autograd.set_detect_anomaly(True)`: it prints where the tensor was saved for.
+# The message names the shape and both versions. To find the line, run the forward pass under `torch.autograd.set_detect_anomaly(True)`: it prints the forward line of the operation that saved the tensor.
 #
 # Then change `x += 1` to `x = x + 1`, or edit a `clone`. What matters is what the node saved: `exp` keeps its result, `*` its inputs, `+` nothing. So the same edit is harmless after one operation and fatal after another.
 #
@@ -340,7 +340,7 @@ print("choose before:", harmless)
 #
 # `torch.utils.checkpoint.checkpoint(f, x)` keeps the input of `f` and forgets what its operations saved. In backward it runs `f` again and has them for a moment. Memory falls from all activations to those at the borders, plus one segment's; time grows by about one more forward pass of what is wrapped.
 #
-# Parameters, gradients and optimizer states are not less. So it helps where activations dominate: long sequences, large batches, deep networks.
+# Parameters, gradients and optimizer states do not shrink. So it helps where activations dominate: long sequences, large batches, deep networks.
 #
 # Give `use_reentrant=False`. It works with inputs that require no grad, with nested structures and with `torch.autograd.grad`. Random numbers come out the same in both runs: the state is kept and set again.
 #

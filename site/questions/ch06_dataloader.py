@@ -47,7 +47,7 @@ for workers in (0, 1):
 #
 # Zero is right for data that lie in memory: handing a batch from process to process costs more than indexing.
 #
-# In containers `os.cpu_count()` may tell the machine's cores; `len(os.sched_getaffinity(0))` tells those you may run on, and neither knows a quota. With DDP each rank starts its own workers: divide by the ranks.
+# In containers `os.cpu_count()` may count all of the machine's cores; `len(os.sched_getaffinity(0))` counts those that you may run on, and neither knows of a quota. With DDP each rank starts its own workers: divide by the ranks.
 #
 # The order of batches is the same for any number of workers.
 #

@@ -350,7 +350,7 @@ with torch._dynamo.config.patch(capture_scalar_outputs=True):
 #
 # Take stages away. `backend="eager"` runs Dynamo alone and the graph in PyTorch. `"aot_eager"` adds AOTAutograd: functionalization and the backward graph. `"aot_eager_decomp_partition"` adds decompositions and the partitioner. `"inductor"`, the default, adds kernels. The first that fails is where to look.
 #
-# With `"eager"` failing, Dynamo or your code is at fault: a side effect, something no guard watches. With Inductor only, small differences are normal, since sums are ordered otherwise and intermediate 16-bit results are not rounded. Compare both with a run in `float64`.
+# With `"eager"` failing, Dynamo or your code is at fault: a side effect, something no guard watches. With Inductor only, small differences are normal, since sums are taken in another order and intermediate 16-bit results are not rounded. Compare both with a run in `float64`.
 #
 # Random numbers: Inductor draws others than eager for the same seed.
 #

@@ -7,7 +7,7 @@
 #
 # With the flag DDP walks the graph from the outputs after each forward pass, and marks what it cannot reach as ready, with zeros. That costs a walk over the graph in each step, and it works.
 #
-# Better, if you can: give every parameter a use. Remove a head that nobody needs, freeze what does not train before you wrap, return everything that the loss uses from `forward`. If always the same parameters are unused, `static_graph=True` finds them once.
+# Better, if you can: give every parameter a use. Remove a head that nobody needs, freeze what does not train before you wrap, return everything that the loss uses from `forward`. If the same parameters are unused in every step, `static_graph=True` finds them once.
 #
 # To see which: after `backward` without DDP, list the names with `p.grad is None`.
 #

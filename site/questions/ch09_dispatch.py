@@ -62,7 +62,7 @@ lib._destroy()
 #
 # `torch.tensor(data)` is the function for data. It always copies, and takes the dtype from the data: integers give int64, floats the default dtype.
 #
-# `torch.Tensor` is the class. Called, it is a constructor of old with three meanings. A list gives the default dtype, so integers become floats, and large ones lose digits. A number is a size: `torch.Tensor(3)` is three elements with whatever the memory held. A tensor gives the same memory and dtype.
+# `torch.Tensor` is the class. Called, it is an old constructor with three meanings. A list gives the default dtype, so integers become floats, and large ones lose digits. A number is a size: `torch.Tensor(3)` is three elements with whatever the memory held. A tensor gives the same memory and dtype.
 #
 # Take `torch.tensor` for data, `torch.empty(3)` for memory, `torch.as_tensor` to copy only where one must. Keep `torch.Tensor` for `isinstance` and annotations.
 #

@@ -3,7 +3,7 @@
 # %% ddp-or-fsdp
 # DDP or FSDP: which one do I need?
 #
-# DDP keeps all of it on every rank: weights, gradients, optimizer state. If a whole training step fits on one GPU, take DDP: it sends least.
+# DDP keeps everything on every rank: weights, gradients, optimizer state. If a whole training step fits on one GPU, take DDP: it sends least.
 #
 # FSDP (`fully_shard`) keeps an n-th of each on a rank. Before a layer computes, its weights are gathered; afterwards they are let go. With Adam in float32 a parameter takes 16 bytes under DDP, and 16 / n under FSDP. Each weight then travels three times a step (two gathers, one reduce-scatter), where DDP's all-reduce is worth two: half as much again.
 #
@@ -103,7 +103,7 @@ for lines in rest:
 #
 # The older `FullyShardedDataParallel` has a method of its own, `model.clip_grad_norm_(limit)`: its gradients are plain tensors, and the function would see this rank's part alone.
 #
-# That is the trap wherever you shard by hand. The norm of a part is too small, so each rank clips by another factor. And to add up squares over all ranks counts twice what two of them have a copy of.
+# That is the trap wherever you shard by hand. The norm of a part is too small, so each rank clips by another factor. And a sum of squares over all ranks counts twice what two of them have a copy of.
 #
 # Go on: ch10_sharding#clip, ch10_sharding#Unit
 import torch
@@ -143,7 +143,7 @@ for rank, (alone, sharded, part) in enumerate(on_ranks(2, body)):
 #
 # Not with `torch.save(model.state_dict())`: on a sharded model each rank would write its own part.
 #
-# Use `torch.distributed.checkpoint`. In `dcp.save(state, checkpoint_id=folder)` every rank writes the parts that it has, and an index says which box of which tensor is where. `dcp.load` fills the tensors that you bring. Whatever part of a tensor a rank holds now, it reads what that has in common with the boxes. So the same folder loads on more ranks, on fewer, or in one process without any group.
+# Use `torch.distributed.checkpoint`. In `dcp.save(state, checkpoint_id=folder)` every rank writes the parts that it has, and an index says which piece of which tensor is where. `dcp.load` fills the tensors that you bring. Whatever part of a tensor a rank holds now, it reads where that part overlaps the pieces. So the same folder loads on more ranks, on fewer, or in one process without any group.
 #
 # `get_state_dict(model, optimizer)` gives both states under names that do not depend on the number of ranks, `set_state_dict` puts them back. Step, order of the samples and random states are yours to add.
 #

@@ -71,7 +71,7 @@ print("hooks left:", len(layer._forward_hooks))
 # %% tensorboard-event-file-format
 # What is the format of a TensorBoard event file?
 #
-# A row of records, as in TFRecord: eight bytes length, four bytes checksum of the length, the data, four bytes checksum of the data, all little-endian. The checksum is CRC-32C, Castagnoli's polynomial and not zlib's, then masked: rotated right by 15 bits, plus `0xA282EAD8`.
+# A row of records, as in TFRecord: eight bytes of length, four bytes of checksum over the length, the data, four bytes of checksum over the data, all little-endian. The checksum is CRC-32C, Castagnoli's polynomial and not zlib's, then masked: rotated right by 15 bits, plus `0xA282EAD8`.
 #
 # The data of each record are one `Event` in protocol buffers: field 1 `wall_time` (double), 2 `step` (varint), 5 `summary`, which holds values with a tag and a `simple_value` (float32). The first record has `file_version`, `brain.Event:2`.
 #
@@ -149,7 +149,7 @@ print("two values, one read:", torch.stack([detached, detached / 100]).tolist())
 #
 # Before. It is the length of all gradients laid end to end, so the norm of the norms and not their sum. Afterwards each gradient was multiplied by `max_norm / (norm + 1e-6)`, if that is below 1.
 #
-# With a `GradScaler`, call `scaler.unscale_(optimizer)` first. Else the gradients are still multiplied by the scale: you log a norm that is thousands of times too large, and clip nearly everything away.
+# With a `GradScaler`, call `scaler.unscale_(optimizer)` first. Otherwise the gradients are still multiplied by the scale: you log a norm that is thousands of times too large, and clip nearly everything away.
 #
 # A NaN in one gradient makes the norm NaN and then all gradients. `error_if_nonfinite=True` raises instead.
 #

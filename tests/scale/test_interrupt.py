@@ -138,7 +138,7 @@ def test_whom_the_gradebook_did_not_know_is_named(course, grade):
     course.hand_in("b")
     tally = grade()
     assert (tally.graded, tally.strangers) == (2, ["b"])
-    assert "no roster had them: b. " in summary(tally, CHAPTER)
+    assert "on no roster: b. " in summary(tally, CHAPTER)
 
 
 def test_a_full_disk_ends_the_run_and_no_old_score_stays(course, grade):

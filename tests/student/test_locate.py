@@ -17,7 +17,7 @@ def test_the_terminal_says_more_each_time(student):
     said = [student.run("locate", "double", LONG) for _ in range(3)]
     assert "One change in line 5 makes every check pass." in said[0]
     assert "return y * 3" in said[0] and "y * 2" not in said[0]
-    assert "In line 5 it is this:" in said[1] and "y * 2" not in said[1]
+    assert "In line 5, this part:" in said[1] and "y * 2" not in said[1]
     assert "+     return y * 2" in said[2]
     student.answers(double=CUBES.replace("y", "z"))
     assert "z * 2" not in student.run("locate", "double", LONG)  # another answer: the line first
