@@ -58,7 +58,9 @@ def grade(
     chapter: ChapterArgument,
     jobs: Annotated[int, typer.Option(min=0, help="Worker processes; 0 is one for each core.")] = 0,
     student: StudentOption = "*",
-    force: Annotated[bool, typer.Option("--force", help="Grade again what is graded already.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Grade again what is graded already.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of all inputs; 0 draws a secret one.")] = 0,
     trust: Trust = False,
     scheduler: Annotated[

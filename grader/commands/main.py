@@ -42,7 +42,9 @@ def _say_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and end."),
+        typer.Option(
+            "--version", callback=_say_version, is_eager=True, help="Print the version and end."
+        ),
     ] = False,
 ) -> None:
     """Learn how PyTorch works inside, and grade those who do."""

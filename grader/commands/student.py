@@ -284,7 +284,9 @@ def show_progress(
         if one.trouble:
             out.print(Text(one.trouble, "red"), soft_wrap=True)
     if any(one.count("not checked") for one in shown):
-        out.print("Some answers have changed since they were checked. To check them: undertorch check")
+        out.print(
+            "Some answers have changed since they were checked. To check them: undertorch check"
+        )
 
 
 @app.command(rich_help_panel=PANEL)
