@@ -36,19 +36,25 @@ def printed(course: Course, groups: list[list[Program]]) -> list[list[str]]:
     """Return what each program prints, group by group.
 
     Raises `AuthorError` where one raises, prints nothing, or prints an address, which differs
-    from run to run.
+    from run to run; and where all together take too long.
     """
     command = [sys.executable, "-W", "ignore", "-m", "grader.building.programs"]
-    done = subprocess.run(
-        command,
-        cwd=course.root,
-        env=without_settings(),
-        input=json.dumps(groups),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            command,
+            cwd=course.root,
+            env=without_settings(),
+            input=json.dumps(groups),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise AuthorError(
+            f"The programs had not ended after {SECONDS} s. One may hang; or the machine is busy: "
+            "run the command again when it is idle."
+        ) from None
     if done.returncode != 0:
         raise AuthorError(f"A program raised.\n{done.stderr[-2000:]}")
     outputs: list[list[str]] = json.loads(done.stdout.splitlines()[-1])
