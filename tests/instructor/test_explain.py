@@ -62,7 +62,7 @@ def test_what_ended_the_process_is_the_answer(chapter):
 
 
 def test_no_evidence_says_why(chapter):
-    with pytest.raises(CourseError, match="only of: ada, bea"):
+    with pytest.raises(CourseError, match="evidence of: ada, bea"):
         explain(chapter, "nobody", "double")
     with pytest.raises(CourseError, match="no exercise 'triple'"):
         explain(chapter, "ada", "triple")
