@@ -298,7 +298,7 @@ def test_an_exercise_that_is_not_built_yet_is_said_to_be(course, capsys, monkeyp
 
 
 def test_a_slip_in_a_command_is_not_up_to_date(built, capsys, monkeypatch):
-    assert "of a chapter 'ch9_more'" in said(capsys, monkeypatch, "build", "ch9_more")
+    assert "is called 'ch9_more'" in said(capsys, monkeypatch, "build", "ch9_more")
     assert "name the chapter" in said(capsys, monkeypatch, "build", "halve", "--no-run")
 
 

@@ -5,15 +5,14 @@ import sys
 
 import nbformat
 import pytest
-from typer.testing import CliRunner
 
 from grader.building.source import read_source
 from grader.building.variants import drawn
-from grader.commands.main import app
 from grader.course.course import AuthorError, Course
 from grader.proving.validate import MISTAKES, prove
 from grader.student.live import grade
 from tests.scale.course import CHAPTER
+from tests.student.conftest import undertorch
 from tests.variants.course import SOURCE, Private, Public
 
 SECRET = "0123456789abcdef0123456789abcdef"
@@ -44,11 +43,8 @@ def factor(private):
 
 def run(course, *command, status=0):
     """Run `undertorch` in a course; return what it said."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UNDERTORCH_COURSE", str(course.root))
-        result = CliRunner().invoke(app, [str(word) for word in command])
-    said = result.output + str(result.exception or "")
-    assert result.exit_code == status, said
+    ended, said, _ = undertorch(*map(str, command), UNDERTORCH_COURSE=str(course.root))
+    assert ended == status, said
     return said
 
 
@@ -135,7 +131,7 @@ def test_in_a_terminal_beside_the_public_course(public, private, factor, tmp_pat
     for cell in notebook.cells:
         if cell.id == "double-grade":
             cell.source = 'grade("double", factor=17)'
-    assert "does not know your variant of double" in check(PUBLIC, 1)
+    assert "does not know your variant of double" in check(PUBLIC, 2)
 
 
 def test_update_and_reset_leave_it_alone(public, private, tmp_path, monkeypatch):
@@ -170,7 +166,7 @@ def test_another_secret_does_not_replace_what_students_have(public, private, tmp
     )
     (tmp_path / "secret").write_text(secret)
     words = ["variants", CHAPTER, "--secret", tmp_path / "secret", "--out", private.root]
-    assert "students may have by now" in run(public, *words, status=1)
+    assert "students may have by now" in run(public, *words, status=2)
     assert private.files("chapters") == before
 
 
@@ -182,7 +178,7 @@ def test_bad_calls(public, private, tmp_path):
         (["--secret", short, "--out", tmp_path / "c"], "under 16 bytes"),
         (["--secret", secret, "--out", public.root], "holds the public course"),
     ):
-        assert said in run(public, "variants", CHAPTER, *words, status=1)
+        assert said in run(public, "variants", CHAPTER, *words, status=2)
     assert not (tmp_path / "c").exists()
 
 
