@@ -123,9 +123,9 @@ test: .venv/.ready system ## Check what may have changed: ten minutes on two cor
 	$(call step,'ruff')
 	@ruff check --quiet . && ruff format --check --quiet .
 	$(call step,'Tests of Undertorch; beside them: types, and that notebooks and pages are those of their sources')
-	@{ mypy && undertorch build --check; } > build/check.log 2>&1 & check=$$!; tests=0; \
-	$(TOGETHER) || tests=$$?; \
-	wait $$check || { cat build/check.log; exit 1; }; exit $$tests
+	@{ { mypy && undertorch build --check; } > build/check.log 2>&1 || { cat build/check.log; exit 1; }; } & check=$$!; \
+	tests=0; $(TOGETHER) || tests=$$?; \
+	wait $$check && exit $$tests
 	$(call step,'Tests that want the machine for themselves')
 	@$(ALONE) || [ $$? = 5 ]
 	$(spent)

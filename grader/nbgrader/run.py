@@ -168,8 +168,6 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
             if patience.is_short:
                 intake.setdefault("waited less", []).append(name)
             verdict, replies = _one(run, role, cell.source, attempts, intake, watch.open, shared)
-            if verdict.outcome is Outcome.TIMED_OUT or (verdict.review and watch.seconds > SHORT):
-                patience.lose(watch.seconds)
             graded.verdicts[name], graded.replies[name] = verdict, replies
             graded.seconds[name] = watch.seconds
             show(cell, verdict)
@@ -243,7 +241,7 @@ def _hurried(verdict: Verdict, role: CellRole, intake: Mapping[str, Any]) -> str
     less = role.grade_id in intake.get("waited less", ())
     if not less or verdict.outcome is not Outcome.TIMED_OUT:
         return ""
-    return f"Others of its exercises had hung, so this one was waited for {SHORT:g} s."
+    return f"Others of its exercises took long, so this one was waited for {SHORT:g} s."
 
 
 def _judge(

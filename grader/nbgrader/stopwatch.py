@@ -25,35 +25,32 @@ class Stopwatch:
         return _Watched(self, self._open_for(grade_id, budget))
 
 
-IN_VAIN = 240.0
-"""Seconds that one submission is waited for in vain before patience is short: two exercises that hang."""
+ENOUGH = 360.0
+"""Seconds that all exercises of one submission are waited for before patience is short. Right answers to
+the longest chapter take a minute; on a busy machine some minutes."""
 
 SHORT = 20.0
-"""Seconds for an exercise's answers then: an honest one takes few. All of a chapter may sleep."""
+"""Seconds for an exercise's answers then."""
 
 
-class Patience:
-    """Opens transports for one submission, and waits less for its code once much waiting was in vain."""
+class Patience(Stopwatch):
+    """Opens all transports of one submission, and waits less for its code once it has waited long.
 
-    def __init__(self, open_for: OpenFor) -> None:
-        self._open_for = open_for
-        self._in_vain = 0.0
+    Code that sleeps in every exercise, each time within its limit, would else hold a class up for as
+    many times that limit.
+    """
 
     @property
     def is_short(self) -> bool:
         """Whether what is opened now is waited for less."""
-        return self._in_vain >= IN_VAIN
+        return self.seconds >= ENOUGH
 
     def open(self, grade_id: str, budget: Budget) -> Transport:
-        """Return a transport."""
+        """Return a transport whose waiting counts."""
         if self.is_short:
             wall, whole = min(SHORT, budget.wall_seconds), min(SHORT, budget.waiting_seconds)
             budget = replace(budget, wall_seconds=wall, waiting_seconds=whole)
-        return self._open_for(grade_id, budget)
-
-    def lose(self, seconds: float) -> None:
-        """Hear that so many seconds were waited in vain."""
-        self._in_vain += seconds
+        return super().open(grade_id, budget)
 
 
 class _Watched:

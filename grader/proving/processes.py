@@ -15,14 +15,9 @@ def spawned(jobs: int, tasks: int | None = None) -> ProcessPoolExecutor:
 
     Its thread must live as long as the pool: where that ends, or is killed, they end.
     """
-    return ProcessPoolExecutor(
-        jobs,
-        mp_context=multiprocessing.get_context(
-            "spawn"
-        ),  # a fork would take torch's threads for its own
-        initializer=_end_with_parent,
-        max_tasks_per_child=tasks,
-    )
+    # a fork would take torch's threads for its own
+    spawn = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, spawn, _end_with_parent, max_tasks_per_child=tasks)
 
 
 def _end_with_parent() -> None:
