@@ -131,8 +131,9 @@ def apply_twice(change, module, inputs):
     change(module)
     module.graph.lint()
     once = steps_of_graph(module.graph)
-    read = [node.target for node in module.graph.nodes if node.op == "get_attr"]
-    attributes = {**module.state_dict(), **{name: getattr(module, name) for name in read}}
+    # with those that are no buffers: a module keeps them as well
+    plain = {name: kept for name, kept in vars(module).items() if isinstance(kept, torch.Tensor)}
+    attributes = {**module.state_dict(), **plain}
     attributes = {name: tensor.detach().clone() for name, tensor in attributes.items()}
     runs = run_twice(module, inputs)
     code = module.code

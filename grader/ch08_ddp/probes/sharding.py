@@ -19,7 +19,10 @@ def zero_steps(student, values, gradients, kind, ranks):
     """Return per rank the parameters after each step, what is kept, and what was said."""
 
     def body(rank):
-        params = [nn.Parameter(value) for value in values]  # a clone has no gaps
+        # in an order of the rank's own: addresses are no order that ranks agree on, and in forks they would be
+        order = range(len(values)) if rank % 2 else reversed(range(len(values)))
+        made_as = {number: nn.Parameter(values[number]) for number in order}  # a clone has no gaps
+        params = [made_as[number] for number in range(len(values))]
         storages = [param.data_ptr() for param in params]
         made, kept = [], [0]
 
