@@ -16,8 +16,8 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # mkdocs-material prints a notice about its future on every build, as if something were wrong.
 export NO_MKDOCS_2_WARNING := 1
 
-# Say what begins, and note when; `spent` says at the end where the time went.
-step = @printf '\n\033[1m── %s\033[0m\n' $(1); mkdir -p build; echo "$$(date +%s)" $(1) >> build/steps
+# Say what begins, and note when; `spent` says at the end where the time went. A comma would cut the name.
+step = $(if $(2),$(error a step's name has a comma: $(1),$(2)))@printf '\n\033[1m── %s\033[0m\n' $(1); mkdir -p build; echo "$$(date +%s)" $(1) >> build/steps
 spent = @printf '\n\033[1m── %s\033[0m\n' 'Where the time went'; date +%s >> build/steps; \
 	awk 'NR > 1 { printf "%5d s  %s\n", $$1 - since, name } \
 	     { since = $$1; $$1 = ""; name = $$0 }' build/steps
@@ -122,7 +122,7 @@ ALONE := pytest -q -p no:nbval -m alone
 test: .venv/.ready system ## Check what may have changed: ten minutes on two cores, half an hour after a change to all
 	$(call step,'ruff')
 	@ruff check --quiet . && ruff format --check --quiet .
-	$(call step,'Tests of Undertorch; beside them: types, and that notebooks and pages are those of their sources')
+	$(call step,'Tests of Undertorch (beside them types and whether notebooks and pages are those of their sources)')
 	@{ { mypy && undertorch build --check; } > build/check.log 2>&1 || { cat build/check.log; exit 1; }; } & check=$$!; \
 	tests=0; $(TOGETHER) || tests=$$?; \
 	wait $$check && exit $$tests
