@@ -12,7 +12,8 @@
   const asked_about = (query) => {
     const words = query.split(/\s+/).map((word) => word.replace(/[?!.,;:]+$/, "")).filter(Boolean);
     const large = words.filter((word) => !SMALL.has(word.toLowerCase()));
-    return query.includes('"') || !large.length ? query : large.join(" ");
+    const begun = large.map((word) => word.replace(/^([a-z]{4,})ing$/i, "$1*")); // growing: grows, too
+    return query.includes('"') || !large.length ? query : begun.join(" ");
   };
   const QUERY = 2; // the theme's number for it, beside what is searched for
   const { open, send } = XMLHttpRequest.prototype;
