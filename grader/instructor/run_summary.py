@@ -21,8 +21,9 @@ BY_HAND = "A score given by hand stands; look again whether it fits"
 
 def summary(tally: Tally, chapter: str) -> str:
     """Return what became of a run in a few lines."""
+    unscored = len(tally.unscored)
     lines = [
-        f"{tally.graded} graded, {len(tally.unscored)} of them need review; "
+        f"{tally.graded} graded, {unscored} of them need{'s' * (unscored == 1)} review; "
         f"{tally.skipped} were graded before."
     ]
     if tally.unscored:

@@ -107,8 +107,9 @@ ASKED = {
     "module prefix state_dict": "module-prefix-in-state-dict",
     "leaf variable in-place operation": "leaf-used-in-an-inplace-operation",
     "which operator has no kernel": "could-not-run-aten",
+    "what is a graph break?": "why-does-my-graph-break",
 }
-"""Ten searches, as people type them, and the page of the question that answers each."""
+"""Searches, as people type them, and the page of the question that answers each."""
 
 
 def test_a_search_leads_to_the_answer_in_two_clicks(built: Path, watch: Watch, site: str) -> None:
