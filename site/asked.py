@@ -1,7 +1,8 @@
 """A mkdocs hook: pages lead back to the questions that lead to them.
 
 A question says where to go on, and in which state an explorer shows its answer. The other way round,
-a sitting's page and an explorer's end with the questions that they answer.
+a sitting's page and an explorer's end with the questions that they answer; an explorer that shows none
+ends with its chapter's.
 """
 
 from __future__ import annotations
@@ -81,4 +82,13 @@ def _answered(html: str, address: str, folder: Path) -> list[Question]:
         hits = [(len(here & set(one.sections)), one) for one in questions(folder)]
         return [one for hit, one in sorted(hits, key=lambda pair: -pair[0]) if hit]
     name = address.removeprefix("explorers/").removesuffix(".md")
-    return [one for one in questions(folder) if one.explorer == name]
+    shown = [one for one in questions(folder) if one.explorer == name]
+    if shown:
+        return shown
+    hits = [(_links_to(name, one), one) for one in questions(folder)]
+    return [one for hit, one in sorted(hits, key=lambda pair: -pair[0]) if hit]
+
+
+def _links_to(name: str, question: Question) -> int:
+    """Return how many of a question's links go to the chapter of an explorer."""
+    return sum(chapter.partition("_")[2] == name for chapter, _ in question.sections)

@@ -141,11 +141,14 @@ def watch(shared_page: Page) -> Iterator[Watch]:
         assert not watch.complaints
 
 
-def build_site(root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Build the site of `root` as make does, with one card for all pages. Without --quiet, which would blind --strict."""
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+def build_site(settings: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Build the site of these settings as make does, with one card for all pages. Without --quiet, which would blind --strict."""
+    given = ["--config-file", settings.name, "--strict", "--site-dir", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", *given]
     env = os.environ | {"SITE_CARDS": "plain"}
-    return subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=settings.parent, env=env, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture(scope="session")
@@ -155,7 +158,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
     with FileLock(shared / "site.lock"):
         if not (shared / "site").is_dir():
-            done = build_site(ROOT, shared / "building")
+            done = build_site(ROOT / "mkdocs.yml", shared / "building")
             assert done.returncode == 0, done.stdout + done.stderr
             (shared / "building").rename(shared / "site")
     return shared / "site"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from keyword import iskeyword
 from pathlib import Path
 
-from grader.building.sources import cards_in, source_of, source_with
+from grader.building.sources import cards_in, source_of, source_with, sources
 from grader.course.course import Course, CourseError
 
 _SECTION = '''\
@@ -105,7 +105,7 @@ def test_values({name}_result, x):
 '''
 
 _ANSWERS = """## blocked: the_built_in
-What it uses, and why that is off limits. Remove this section if nothing is.
+What it uses, and why that is off limits. Remove this section if the card forbids nothing.
 
 ```python
 def {name}(x):
@@ -148,7 +148,11 @@ def scaffold(course: Course, chapter: str, exercise: str, after: str = "") -> Sc
         raise CourseError(f"{exercise!r} is no name for a function.")
     source = source_of(course, chapter)
     if source is None:
-        raise CourseError(f"solutions/{chapter} has no source (*.pct.py).")
+        known = ", ".join(path.parent.name for path in sources(course)) or "none"
+        raise CourseError(
+            f"{chapter} has no source solutions/{chapter}/*.pct.py. Chapters that have one: {known}. "
+            "A new chapter begins with its source: site/for-authors.md shows one."
+        )
     graders = course.root / "grader" / chapter
     checks, answers = graders / f"test_{exercise}.py", graders / "answers" / f"{exercise}.md"
     probes = graders / "probes" / f"{exercise}.py"
@@ -181,7 +185,8 @@ def _with(text: str, section: str, after: str) -> str:
         graded = graded or (begun and bool(re.match(rf'# %%.*\bgrade="{after}"', line)))
         heading = "".join(lines[number + 1 : number + 2]).startswith(("# ## ", "# ### "))
         if graded and re.match(r"# %% \[markdown\]", line) and (" exercise=" in line or heading):
-            return "".join([*lines[:number], section, "\n", *lines[number:]])
+            before = "".join(lines[:number]).rstrip()
+            return "".join([f"{before}\n\n", section, "\n", *lines[number:]])
     return f"{text.rstrip()}\n\n\n{section}"
 
 

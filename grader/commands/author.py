@@ -264,7 +264,11 @@ def new_exercise(
     for path in written.files:
         out.print(f"written: {path}", soft_wrap=True)
     place = f"after that of {written.after}" if written.after else "first"
-    end = "" if after else ", at the chapter's end: `--after EXERCISE` puts it elsewhere"
+    end = (
+        ", at the chapter's end: `--after EXERCISE` puts it elsewhere"
+        if written.after and not after
+        else ""
+    )
     out.print(
         f"The section stands {place}{end}.\n"
         "Where PyTorch does the same, site/reading.yml takes a line, and the page a link:\n"

@@ -77,7 +77,8 @@ def grade(
     Exit status: 0 every submission is graded (or needs review, which is said), 1 some are not,
     2 called wrongly, or there is no sandbox, 128 plus the signal's number if interrupted.
     """
-    from grader.instructor.progress_bar import show_progress, summary
+    from grader.instructor.progress_bar import show_progress
+    from grader.instructor.run_summary import summary
     from grader.nbgrader.commands import grade_chapter
 
     if scheduler and jobs:
@@ -107,7 +108,7 @@ def regrade(
     Exit status: 0 all evidence could be judged, 1 an exercise needs a real run because its probes
     or inputs changed, 2 no such chapter.
     """
-    from grader.instructor.progress_bar import BY_HAND, changes_table
+    from grader.instructor.run_summary import BY_HAND, changes_table
     from grader.nbgrader.commands import regrade_chapter
     from grader.nbgrader.naming import names
     from grader.nbgrader.regrade import ByHand, Change, NeedsRun

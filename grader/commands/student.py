@@ -93,6 +93,13 @@ def learn(
     in_notebook: Annotated[
         bool, typer.Option("--notebook", help="Open Notebook 7 instead of JupyterLab.")
     ] = False,
+    jupyter: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OPTION",
+            help="Give Jupyter an option of its own, such as `--jupyter=--no-browser`; may be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Copy the chapters into a folder of your own and open them. Never overwrites a file.
 
@@ -126,7 +133,8 @@ def learn(
     except OSError as error:
         raise CourseError(f"{folder} cannot be used: {error.strerror}.") from None
     if open_lab:
-        raise typer.Exit(subprocess.call(launch.command, env=os.environ | launch.environment))
+        command = [*launch.command, *(jupyter or [])]
+        raise typer.Exit(subprocess.call(command, env=os.environ | launch.environment))
 
 
 @app.command(rich_help_panel=PANEL)

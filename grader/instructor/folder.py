@@ -23,6 +23,7 @@ from grader.files import write_atomically
 from grader.instructor.cut import Cut, cut
 from grader.instructor.private_variant import read_secret, refuse_another, write_secret
 from grader.student.journal import STATE
+from grader.student.naming import did_you_mean
 
 if TYPE_CHECKING:
     from grader.nbgrader.coursebook import CourseBook, Penalty
@@ -173,7 +174,7 @@ def _selection(
     }
     for name in exercises:
         place, _, exercise = name.rpartition("/")
-        chapter = course.chapter(place) if place else course.chapter_of(exercise)
+        chapter = course.chapter(place) if place else _chapter_of(course, exercise)
         wanted.add((chapter.id, chapter.exercise(exercise).id))
     if not wanted:
         raise CourseError(f"{', '.join(of_these)}: no exercise is on the short path there.")
@@ -186,6 +187,15 @@ def _selection(
         for chapter in course.chapters()
     }
     return {name: points for name, points in found.items() if points}
+
+
+def _chapter_of(course: Course, exercise: str) -> Chapter:
+    """Return the chapter of an exercise. Raises `CourseError` with the names most like it."""
+    chapters = {one.id: chapter for chapter in course.chapters() for one in chapter.exercises}
+    if exercise not in chapters:
+        close = did_you_mean(exercise, chapters) or " A chapter's page on the site has their names."
+        raise CourseError(f"No exercise is called {exercise!r}.{close}")
+    return chapters[exercise]
 
 
 def apply_course(

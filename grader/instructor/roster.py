@@ -214,8 +214,8 @@ def _troubles(
     id, email = known["id"], known.get("email", "")
     if not id:
         yield "no id"
-    elif not id.isprintable() or re.search(r"[/\\+\s*?\[\]]", id) or id.startswith((".", "-")):
-        # it names folders, and in the exchange "+" separates it from the chapter
+    elif not id.isprintable() or re.search(r"[/\\+,\s*?\[\]]", id) or id.startswith((".", "-")):
+        # it names folders; in the exchange "+" separates it from the chapter, in nbgrader's lists "," from others
         yield f"the id {id!a} cannot name a folder; take letters, digits, '.', '_', '-' and '@'"
     elif id in lines:
         yield f"{id} stands in line {lines[id]} already"

@@ -84,7 +84,8 @@ def marks_of(nb: NotebookNode, verdicts: Mapping[str, Verdict]) -> Marks:
             comments[name] = "No response." if untouched and not is_task(cell) else None
             verdict = verdicts.get(f"{name}-grade")
             if verdict is not None and verdict.review:
-                comments[name] = f"Needs review. {verdict.review}"
+                what = "A note for a person." if verdict.scored else "Needs review."
+                comments[name] = f"{what} {verdict.review}"
     return Marks(scores, comments)
 
 

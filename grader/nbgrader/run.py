@@ -154,6 +154,7 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
         get_logger().exception("The code of %s could not be taken apart", record["student"])
         attempts = {}
     patience = Patience(open_for or run.open)
+    judge = _Judge(run, attempts, intake)
     with Room(lambda: patience.open("", run.terms.budget)) as room:
         for cell in nb.cells:
             if cell.cell_type == "code":
@@ -164,10 +165,10 @@ def grade_notebook(run: Run, nb: NotebookNode, open_for: OpenFor | None = None) 
             name = role.grade_id
             watch = Stopwatch(patience.open)
             # transcripts are an exercise's own, and so is what answers from them
-            shared = None if open_for else room
+            where = _Where(watch.open, None if open_for else room)
             if patience.is_short:
                 intake.setdefault("waited less", []).append(name)
-            verdict, replies = _one(run, role, cell.source, attempts, intake, watch.open, shared)
+            verdict, replies = judge.judge(role, cell.source, where)
             graded.verdicts[name], graded.replies[name] = verdict, replies
             graded.seconds[name] = watch.seconds
             show(cell, verdict)
@@ -189,124 +190,120 @@ def _tested(cell: NotebookNode) -> CellRole | None:
     return role if role and role.is_grade and not role.is_solution else None
 
 
-def _one(
-    run: Run,
-    role: CellRole,
-    source: str,
-    attempts: Mapping[str, Attempt],
-    intake: Mapping[str, Any],
-    open_for: OpenFor,
-    room: Room | None,
-) -> tuple[Verdict, dict[str, bytes]]:
-    """Judge one grade cell; if the box died on the way, once more in a fresh one."""
-    for trial in (1, 2):
+@dataclass(frozen=True)
+class _Where:
+    """Where an exercise's code runs: in children that `open_for` opens, in a room shared by all or alone."""
+
+    open_for: OpenFor
+    room: Room | None
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Judges the grade cells of one submission: its answers, and what is known of how it came in."""
+
+    run: Run
+    attempts: Mapping[str, Attempt]
+    intake: Mapping[str, Any]
+
+    def judge(self, role: CellRole, source: str, where: _Where) -> tuple[Verdict, dict[str, bytes]]:
+        """Judge one grade cell; if the box died on the way, once more in a fresh one."""
+        for trial in (1, 2):
+            try:
+                verdict, replies = self._judge(role, source, where)
+                break
+            except Exception as error:  # whatever it was, the submission must not vanish
+                get_logger().exception("Grading %s failed", role.grade_id)
+                if isinstance(error, BoxUnavailable):
+                    self.run.close()
+                    self.run.start()
+                    if trial == 1:
+                        continue
+                why = f"The grader itself failed ({type(error).__name__}); its log says more."
+                verdict, replies = _needs_review(role, why), {}
+        return self._with_notes(verdict, role), replies
+
+    def _judge(
+        self, role: CellRole, source: str, where: _Where
+    ) -> tuple[Verdict, dict[str, bytes]]:
+        call = read_call(source)
+        if call is None:
+            return self._plain(role, source, where.open_for)
+        exercise = self.run.chapter.exercise(call[0])
+        if "refused" in self.intake:
+            return _needs_review(role, self.intake["refused"]), {}
+        if "unreadable" in self.intake:
+            why = self.intake["unreadable"]
+            message = Message(f"Your submission could not be read: {why}.")
+            review = f"The submission is unreadable: {why}."
+            return without_checks(exercise, Outcome.NEEDS_REVIEW, message, review), {}
+        budget = self.run.budget(exercise)
+
+        def open_one() -> Transport:
+            return where.open_for(role.grade_id, budget)
+
+        room = None if exercise.budget else where.room
+        with within_memory(_LIMITS):
+            return self.run.grader(exercise.id).interview(
+                self.attempts[exercise.id],
+                Opening(open_one, room) if room else open_one,
+                self.run.terms.seed,
+                lambda: self.run.open("", budget),
+            )
+
+    def _plain(
+        self, role: CellRole, source: str, open_for: OpenFor
+    ) -> tuple[Verdict, dict[str, bytes]]:
+        """Run a hand-written test cell in the box, after everything that the student wrote.
+
+        Its text is beside the student's code, which could tamper with it: weaker than a probe.
+        """
+        name, points, terms = role.grade_id, role.points, self.run.terms
+        every = (part for attempt in self.attempts.values() for part in attempt.program.parts)
+        interview = Interview(open_for(name, terms.budget), (), terms.seed)
+        raised: Raised | None
         try:
-            verdict, replies = _judge(run, role, source, attempts, intake, open_for, room)
-            break
-        except Exception as error:  # whatever it was, the submission must not vanish
-            get_logger().exception("Grading %s failed", role.grade_id)
-            if isinstance(error, BoxUnavailable):
-                run.close()
-                run.start()
-                if trial == 1:
-                    continue
-            why = f"The grader itself failed ({type(error).__name__}); its log says more."
-            verdict, replies = _needs_review(role, why), {}
-    if (attempt := attempts.get(verdict.exercise)) is not None:
-        verdict = naming(verdict, other_answers(attempt.program, attempts))
-    everywhere = tuple(intake["notes"].get("", ()))
-    own = tuple(intake["notes"].get(verdict.exercise, ()))
-    reasons = [
-        verdict.review, *everywhere, _misled(verdict, intake), _hurried(verdict, role, intake),
-    ]  # fmt: skip
-    return (
-        replace(
+            # no rules apply here
+            interview.load(Program(name, tuple(dict.fromkeys(every))), judged=())
+            raised = interview.run_plain(source)
+        except Ended as ended:
+            verdict = Verdict(name, name, 0.0, points, ended.outcome, Message(ended.detail))
+            return verdict, interview.replies
+        finally:
+            interview.close()
+        if raised is None:
+            return Verdict(name, name, points, points, Outcome.PASSED), interview.replies
+        message = raised_message(raised)
+        return Verdict(name, name, 0.0, points, Outcome.FAILED, message), interview.replies
+
+    def _with_notes(self, verdict: Verdict, role: CellRole) -> Verdict:
+        """Return a verdict with what is to be said beside it, and why a person should look."""
+        if (attempt := self.attempts.get(verdict.exercise)) is not None:
+            verdict = naming(verdict, other_answers(attempt.program, self.attempts))
+        everywhere = tuple(self.intake["notes"].get("", ()))
+        own = tuple(self.intake["notes"].get(verdict.exercise, ()))
+        reasons = [verdict.review, *everywhere, self._misled(verdict), self._hurried(verdict, role)]
+        return replace(
             verdict,
             notes=(*verdict.notes, *own, *everywhere),
             review=" ".join(filter(None, reasons)),
-            tier=run.tier,
-        ),
-        replies,
-    )
-
-
-def _misled(verdict: Verdict, intake: Mapping[str, Any]) -> str:
-    """Return why a person should look at points lost with a notebook of another variant."""
-    other = str(intake.get("other variants", {}).get(verdict.exercise, ""))
-    return other if verdict.points < verdict.max_points else ""
-
-
-def _hurried(verdict: Verdict, role: CellRole, intake: Mapping[str, Any]) -> str:
-    """Return why a person should look at an answer that did not come in a shorter time than others get."""
-    less = role.grade_id in intake.get("waited less", ())
-    if not less or verdict.outcome is not Outcome.TIMED_OUT:
-        return ""
-    return f"Others of its exercises took long, so this one was waited for {SHORT:g} s."
-
-
-def _judge(
-    run: Run,
-    role: CellRole,
-    source: str,
-    attempts: Mapping[str, Attempt],
-    intake: Mapping[str, Any],
-    open_for: OpenFor,
-    room: Room | None,
-) -> tuple[Verdict, dict[str, bytes]]:
-    call = read_call(source)
-    if call is None:
-        return _plain(run, role, source, attempts, open_for)
-    exercise = run.chapter.exercise(call[0])
-    if "refused" in intake:
-        return _needs_review(role, intake["refused"]), {}
-    if "unreadable" in intake:
-        message = Message(f"Your submission could not be read: {intake['unreadable']}.")
-        return without_checks(
-            exercise,
-            Outcome.NEEDS_REVIEW,
-            message,
-            f"The submission is unreadable: {intake['unreadable']}.",
-        ), {}
-    budget = run.budget(exercise)
-
-    def open_one() -> Transport:
-        return open_for(role.grade_id, budget)
-
-    with within_memory(_LIMITS):
-        return run.grader(exercise.id).interview(
-            attempts[exercise.id],
-            Opening(open_one, room) if room and not exercise.budget else open_one,
-            run.terms.seed,
-            lambda: run.open("", budget),
+            tier=self.run.tier,
         )
+
+    def _misled(self, verdict: Verdict) -> str:
+        """Return why a person should look at points lost with a notebook of another variant."""
+        other = str(self.intake.get("other variants", {}).get(verdict.exercise, ""))
+        return other if verdict.points < verdict.max_points else ""
+
+    def _hurried(self, verdict: Verdict, role: CellRole) -> str:
+        """Return why a person should look at an answer that did not come in a shorter time than others get."""
+        less = role.grade_id in self.intake.get("waited less", ())
+        if not less or verdict.outcome is not Outcome.TIMED_OUT:
+            return ""
+        return f"Others of its exercises took long, so this one was waited for {SHORT:g} s."
 
 
 _LIMITS = JudgeLimits()
-
-
-def _plain(
-    run: Run, role: CellRole, source: str, attempts: Mapping[str, Attempt], open_for: OpenFor
-) -> tuple[Verdict, dict[str, bytes]]:
-    """Run a hand-written test cell in the box, after everything that the student wrote.
-
-    Its text is beside the student's code, which could tamper with it: weaker than a probe.
-    """
-    name, points = role.grade_id, role.points
-    parts = dict.fromkeys(part for attempt in attempts.values() for part in attempt.program.parts)
-    interview = Interview(open_for(name, run.terms.budget), (), run.terms.seed)
-    raised: Raised | None
-    try:
-        interview.load(Program(name, tuple(parts)), judged=())  # no rules apply here
-        raised = interview.run_plain(source)
-    except Ended as ended:
-        verdict = Verdict(name, name, 0.0, points, ended.outcome, Message(ended.detail))
-        return verdict, interview.replies
-    finally:
-        interview.close()
-    if raised is None:
-        return Verdict(name, name, points, points, Outcome.PASSED), interview.replies
-    message = raised_message(raised)
-    return Verdict(name, name, 0.0, points, Outcome.FAILED, message), interview.replies
 
 
 def _needs_review(role: CellRole, why: str) -> Verdict:

@@ -77,6 +77,7 @@ def test_a_section_stands_after_another(three, after, cards):
     assert cards_in(source) == cards and written.after == (after or "three")
     text = source.read_text()
     assert (text.index("What comes next") < text.index('"halve"')) == (after not in ("one", "two"))
+    assert ")\n# %%" not in text
     read_source(source)  # it is whole
     ruff = shutil.which("ruff")
     if ruff:
@@ -92,6 +93,11 @@ def test_a_section_has_to_have_something_to_follow(three):
     with pytest.raises(CourseError, match="no name for a function"):
         scaffold(course, CHAPTER, "class")
     assert source.read_text() == before
+
+
+def test_a_chapter_without_a_source_names_those_that_have_one(course):
+    with pytest.raises(CourseError, match=rf"Chapters that have one: {CHAPTER}\."):
+        scaffold(course, "ch9", "halve")
 
 
 def test_its_mistake_is_an_edit_of_its_solution(course):

@@ -59,7 +59,7 @@ def test_moodle_s_own_file(tmp_path):
 
 
 def test_wrong_lines_are_all_named(tmp_path):
-    text = 'id,email\nada,a@b\n,c@d\nada,e@f\na/b,g@h\n"two\nlines",i@j\ngus,nowhere\nhal\n.,k@l\n'
+    text = 'id,email\nada,a@b\n,c@d\nada,e@f\na/b,g@h\n"two\nlines",i@j\ngus,nowhere\nhal\n.,k@l\n"b,c",m@n\n'
     with pytest.raises(CourseError) as caught:
         read(tmp_path, text)
     said = str(caught.value)
@@ -72,6 +72,7 @@ def test_wrong_lines_are_all_named(tmp_path):
         "line 8: 'nowhere' is no e-mail address",
         "line 9: 1 cells, the first line has 2",
         "line 10: the id '.' cannot",
+        "line 11: the id 'b,c' cannot",
     ):
         assert line in said
 

@@ -154,7 +154,7 @@ def review(desks, browser):
             row.get_by_role("link", name="Submission #1").click()
             read_verdicts(page)
             comment = wait(page.locator("#spacing-comment"))
-            why = re.compile("Needs review. Used what is off limits")
+            why = re.compile("A note for a person. Used what is off limits")
             expect(comment).to_have_attribute("placeholder", why, timeout=PATIENCE)
             comment.fill(COMMENT)
             with page.expect_response("**/api/comment/*"):

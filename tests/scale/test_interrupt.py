@@ -14,7 +14,8 @@ from nbgrader.api import Gradebook
 from rich.console import Console
 
 from grader.instructor import progress_bar
-from grader.instructor.progress_bar import show_progress, summary
+from grader.instructor.progress_bar import show_progress
+from grader.instructor.run_summary import summary
 from grader.nbgrader import gradebook as gradebook_rows
 from grader.nbgrader import worker
 from grader.nbgrader.backlog import REFUSED

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 from grader.building.questions import FOLDER, MOST_WORDS, read_questions
 from grader.course.course import find_course
 from tests.browser import ROOT
+from tests.site.small import copy_without_pages
 
 ADDRESS = "http://127.0.0.1:8000/"
 """mkdocs.yml's default; SITE_URL gives another."""
@@ -64,11 +65,7 @@ def test_the_feed_lists_what_changed(built: Path) -> None:
 
 def test_below_another_address(tmp_path: Path) -> None:
     """What is missing leads home on a sub-path, pages lead to the file they are built from, cards are drawn."""
-    for name in ("mkdocs.yml", "CHANGELOG.md", "CITATION.cff"):
-        shutil.copy(ROOT / name, tmp_path)
-    site = ROOT / "site"
-    few = shutil.ignore_patterns("*.md", "chapters")  # a full site takes ten times as long
-    shutil.copytree(site, tmp_path / "site", ignore=few)
+    pages = copy_without_pages(tmp_path)
     kept = (
         "explorers/strides.md",
         "index.md",
@@ -77,7 +74,7 @@ def test_below_another_address(tmp_path: Path) -> None:
         "questions/view-or-reshape.md",
     )
     for name in kept:
-        shutil.copy(site / name, tmp_path / "site" / name)
+        shutil.copy(ROOT / "site" / name, pages / name)
     command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(tmp_path / "built")]
     addresses = {"SITE_URL": "https://a.edu/under/torch", "REPO_URL": "https://b.edu/torch"}
     env = os.environ | addresses

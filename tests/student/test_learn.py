@@ -30,6 +30,13 @@ def test_nothing_is_overwritten(student):
     assert (student.my / "contents.md").read_text() == "mine"
 
 
+def test_jupyter_gets_its_own_options(student, monkeypatch):
+    started = []
+    monkeypatch.setattr("subprocess.call", lambda command, env: started.append(command) or 0)
+    student.run("learn", "--jupyter=--no-browser", "--jupyter=--port=9000")
+    assert started[0][-2:] == ["--no-browser", "--port=9000"]
+
+
 def test_the_page_follows(student):
     student.run("learn", "--no-open")
     page = student.my / "contents.md"
