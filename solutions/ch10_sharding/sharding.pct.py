@@ -2159,7 +2159,7 @@ if written("run_stage"):
 #   can read come together, and what a run needs besides its weights to go on as if nothing had been.
 # leaves out: prefetching, mixed precision, checkpoints that are written while training goes on.
 # off limits: [sharding]
-# budget: {processes: 400}
+# budget: {processes: 400, cpu_seconds: 60, wall_seconds: 120, waiting_seconds: 360}
 
 # %% [markdown]
 # The last exercise is a whole training run. **No rank may ever hold 45 % of the model**: of its weights,
