@@ -185,6 +185,9 @@ def assert_equivalent(got: Any, steps: Any, inputs: Any, attributes: Any = None)
     expected = run_steps(steps, inputs, attributes)
     assert_same_runs(got["runs"], expected, steps, got["once"])
     # the graph that came back is run here too
+    read = {step[2] for step in got["once"] if step[1] == "get_attr"}
+    for name in sorted(read - got["attributes"].keys()):
+        raise Mismatch(f"The new graph reads `{name}`, which is no tensor of the module.")
     here = run_steps(got["once"], inputs, got["attributes"])
     assert_same_runs(here, expected, steps, got["once"])
     assert_holds(

@@ -53,6 +53,7 @@ def test_graph(predicted, rng):
         [("clone", "a", "hidden"), ("append", "a")],
         [("clone", "a", "loss"), ("append", "a")],
         [("row", "a", "weight"), ("append", "a")],
+        [("row", "a", "batch"), ("append", "a")],
         view,
         [*view, ("mean", "c", "a"), ("append", "c")],
         [("enter", "no_grad"), ("clone", "a", "loss"), ("append", "a"), ("exit",)],

@@ -287,7 +287,8 @@ def show_progress(
             out.print(Text(one.trouble, "red"), soft_wrap=True)
     if any(one.count("not checked") for one in shown):
         out.print(
-            "Some answers have changed since they were checked. To check them: undertorch check"
+            "Some answers have changed since they were checked. To check them: undertorch check",
+            soft_wrap=True,
         )
 
 

@@ -2297,7 +2297,7 @@ log = torch.zeros(100_000)
 last = log[-10:]
 print("ten numbers, a view     ", saved_bytes(last))
 print("ten numbers, a clone    ", saved_bytes(last.clone()))
-print("ten numbers, pickled    ", len(pickle.dumps(last)))
+print("ten numbers, pickled    ", len(pickle.dumps(last)) // 1000, "thousand")
 
 # %% [markdown]
 # Draw: show_bars({"a view of ten": saved_bytes(last), "a clone of ten":

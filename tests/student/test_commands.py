@@ -98,7 +98,7 @@ def test_progress_follows_the_answers(student):
     (found,) = student.json("progress")
     assert (found["passed"], found["tried"], found["not_begun"]) == (0, 0, 2)
     student.answers(double=RIGHT["double"], total="def total(x):\n    return 0.0\n")
-    assert "To do so: undertorch check" in student.run("progress")
+    assert "To check them: undertorch check" in student.run("progress")
     student.run("check", status=1)
     (found,) = student.json("progress", CHAPTER)
     assert [row["state"] for row in found["rows"]] == ["passed", "tried"]
