@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help venv system bubblewrap chromium postgresql grade learn test site build prove release clean
+.PHONY: help venv system bubblewrap chromium libatomic postgresql grade learn test site build prove release clean
 
 PYTHON ?= python3
 CHAPTER ?= ch01_formats
@@ -49,11 +49,13 @@ venv: .venv/.ready ## Install Undertorch and all it needs into .venv
 	  || { cat .venv/pip.log; exit 1; }
 	@touch $@
 
-system: bubblewrap chromium postgresql ## Install bubblewrap, Chromium, PostgreSQL where missing (Debian, as root)
+# Who may not install reads at once all that is missing: hence -k.
+system: ## Install bubblewrap, Chromium, PostgreSQL where missing (Debian, as root)
+	@$(MAKE) -k bubblewrap chromium libatomic postgresql
 
-# $(call install,commands any of which will do,Debian package,what it is for)
+# $(call install,commands or files any of which will do,Debian package,what it is for)
 define install
-	@for name in $(1); do if command -v "$$name" >/dev/null; then exit 0; fi; done; \
+	@for name in $(1); do if command -v "$$name" >/dev/null || [ -e "$$name" ]; then exit 0; fi; done; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  printf '\n\033[1m── %s\033[0m\n' 'Installing $(2), which $(3)'; \
 	  mkdir -p build; \
@@ -71,6 +73,9 @@ bubblewrap:
 
 chromium:
 	$(call install,chromium chromium-browser google-chrome,chromium,shows the site to its tests)
+
+libatomic:
+	$(call install,$(wildcard /usr/lib*/libatomic.so.1 /usr/lib/*/libatomic.so.1),libatomic1,lets Playwright drive Chromium)
 
 # Debian keeps the server's programs off the path, and starts a server when it installs them unless told
 # not to. The tests start their own, in a temporary folder.

@@ -1,8 +1,8 @@
 """A mkdocs hook: the picture that a shared link shows, for each page one.
 
 The system's Chromium draws them from the built site: the page's title above the explorer that
-belongs to it, in its state. No request leaves the machine. Without Chromium or Playwright, or with
-SITE_CARDS=plain, all pages share one picture that needs neither. Pictures are kept in build/cards
+belongs to it, in its state. No request leaves the machine. Without Chromium or a Playwright that
+starts, or with SITE_CARDS=plain, all pages share one picture that needs neither. Pictures are kept in build/cards
 until what they show changes.
 """
 
@@ -26,6 +26,7 @@ from mkdocs.structure.pages import Page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page as Tab
+    from playwright.sync_api import Playwright
 
 WIDTH, HEIGHT = 1200, 630
 CHOICE = "SITE_CARDS"
@@ -146,21 +147,31 @@ def _tab() -> Iterator[Tab | None]:
     """A tab of the system's Chromium; None where there is none, or none is wanted."""
     names = ("chromium", "chromium-browser", "google-chrome")
     program = next(filter(None, map(shutil.which, names)), None)
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        program = None
-    if program is None or os.environ.get(CHOICE) == "plain":
+    playwright = _started() if program and os.environ.get(CHOICE) != "plain" else None
+    if playwright is None:
         LOG.info("one plain card for all pages")
         yield None
         return
     # Root has no Chromium sandbox. No name is looked up: nothing leaves the machine.
     flags = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND"]
-    with sync_playwright() as playwright:
+    try:
         browser = playwright.chromium.launch(executable_path=program, args=flags)
         size = {"width": WIDTH, "height": HEIGHT}
         yield browser.new_page(viewport=size, color_scheme="light", reduced_motion="reduce")
         browser.close()
+    finally:
+        playwright.stop()
+
+
+def _started() -> Playwright | None:
+    """Start Playwright; None where it is not installed, or lacks a library of the system's."""
+    try:
+        from playwright.sync_api import sync_playwright
+
+        return sync_playwright().start()
+    except Exception as why:  # of no class of its own
+        LOG.info(f"Playwright does not start: {why}")
+        return None
 
 
 def _drawn(tab: Tab, site: Path, kept: Path, card: Card) -> bytes:
