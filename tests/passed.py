@@ -1,8 +1,9 @@
 """Costly tests run for what has changed since they passed, and for some more by turns.
 
-Four kinds of tests are costly: those of explorers, of pages in a browser, of whole notebooks, and of whole
-commands on whole courses. For each kind a record says what passed: a digest for each explorer, page, notebook
-or file of tests, of what its tests rest on. Where that is all code, what proofs hear (`HEARD`, and the graders
+Five kinds of tests are costly: those of explorers, of pages in a browser, of whole notebooks, of whole
+commands on whole courses, and of chapters, what each says of PyTorch and how its answers read. For each kind
+a record says what passed: a digest for each explorer, page, notebook, file of tests or chapter, of what its
+tests rest on. Where that is all code, what proofs hear (`HEARD`, and the graders
 of chapters) has a digest of its own behind a `+`: when nothing else changed, costly tests run by turns, and
 `make prove` is due. With `--prove-all`, as in `make prove`, all costly tests run and
 no others, and the records are written. Who names tests on the command line gets them.
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.course import Course
+from grader.course.course import Chapter, Course
 from grader.course.imports import closure
 from grader.proving.digest import judges_digest, judging_files, notebook_digest
 from grader.proving.ledger import turn
@@ -33,8 +34,17 @@ OPTION = "--prove-all"
 
 EXPLORERS = sorted(path.name for path in (ROOT / "site/explorers").iterdir() if path.is_dir())
 EXPLORER_TESTS = TESTS / "explorers"
+FAMILY = "family"
+"""What the tests of several explorers at once are recorded as."""
+
 NOTEBOOK_TESTS = TESTS / "live" / "test_run_all.py"
 PAGE_TESTS = TESTS / "site" / "test_pages.py"
+
+CHAPTER_TESTS = [
+    TESTS / name
+    for name in ("course/test_answers.py", "proving/test_known.py", "submission/test_evasion.py")
+]
+"""Which files of tests ask something of each chapter, beside those in its own folder."""
 
 JOURNEYS = (
     "attacks/test_*.py",
@@ -64,9 +74,15 @@ SHARED = (
 )
 """What the tests of each explorer rest on, beside its own files and what they import."""
 
+SHOW_VIEWS = ("site/explorers/**/*", "site/index.md", "site/questions/*.py", "solutions/*/*.pct.py")
+"""What the tests of all explorers rest on besides: where their views are written."""
+
 COURSE_FILES = ("constraints.txt", "pyproject.toml", "nbgrader_config.py", "mkdocs.yml")
 """What whole commands read beside the code."""
 
+
+CHOOSERS = {TESTS / name for name in ("account.py", "passed.py", "proving/commit.py")}
+"""Which tests run, and what is told of them: no test rests on that."""
 
 HEARD = ("course", "evidence", "proving", "submission", "verdict")
 """Rooms where a defect is a wrong verdict, which a proof hears. How code is run, watched, interrupted and ended
@@ -79,6 +95,11 @@ def chosen(kind: str, digests: Mapping[str, str], of: int) -> set[str]:
     judged_anew = {name for name in names if passed.get(name) != digests[name]}
     changed = {name for name in judged_anew if _own(passed.get(name)) != _own(digests[name])}
     return changed | turn(names, count, of) | judged_anew & turn(names, count, JUDGED_ANEW)
+
+
+def _chosen_of(kind: str) -> set[str]:
+    digests, of = KINDS[kind]
+    return chosen(kind, digests(), of)
 
 
 def _own(digest: str | None) -> str | None:
@@ -109,11 +130,7 @@ def left_out(items: Iterable[pytest.Item], config: pytest.Config) -> list[pytest
         return [i for i in items if i.path not in PAGE_FILES and not costly(i.path, i.name)]
     if all_run(config):
         return []
-    due = {
-        (kind, name)
-        for kind, (digests, of) in KINDS.items()
-        for name in chosen(kind, digests(), of)
-    }
+    due = {(kind, name) for kind in KINDS for name in _chosen_of(kind)}
     return [item for item in items if costly(item.path, item.name) not in {None, *due}]
 
 
@@ -125,6 +142,8 @@ def costly(file: Path, test: str) -> tuple[str, str] | None:
         return next(
             (("notebooks", name) for name in notebook_digests() if f"[{name}]" in test), None
         )
+    if chapter := chapter_of(file, test):
+        return "chapters", chapter
     return ("journeys", _name_of(file)) if file in _journeys() else None
 
 
@@ -159,30 +178,37 @@ class Record:
 
 
 def explorer_of(test: Path) -> str | None:
-    """Return the explorer that a file of tests is about, None where it is not about one."""
+    """Return the explorer that a file of tests is about, `FAMILY` for all of them; None if about none."""
     name = test.stem.removeprefix("test_").removesuffix("_page")
-    return name if test.parent == EXPLORER_TESTS and name in EXPLORERS else None
+    if test.parent != EXPLORER_TESTS or not test.stem.startswith("test_"):
+        return None
+    return name if name in EXPLORERS else FAMILY
 
 
 def explorers_due(config: pytest.Config) -> set[str]:
     """Return the explorers whose tests run."""
-    return (
-        set(EXPLORERS)
-        if all_run(config)
-        else chosen("explorers", explorer_digests(), len(EXPLORERS))
-    )
+    return set(EXPLORERS) if all_run(config) else _chosen_of("explorers")
 
 
 def explorer_digests() -> dict[str, str]:
-    """Return the digest of what the tests of each explorer rest on."""
-    return {name: _explorer_digest(name) for name in EXPLORERS}
+    """Return the digest of what the tests of each explorer rest on, and those of all of them."""
+    return {name: _explorer_digest(name) for name in EXPLORERS} | {FAMILY: _family_digest()}
 
 
 def _explorer_digest(explorer: str) -> str:
     tests = [path for path in EXPLORER_TESTS.glob("*.py") if _is_of(path, explorer)]
     pages = ROOT / "site" / "explorers"
-    files = {*(pages / explorer).rglob("*"), pages / f"{explorer}.md", *closure(tests)}
-    return _digest({*files, *(path for pattern in SHARED for path in ROOT.glob(pattern))})
+    return _digest({*(pages / explorer).rglob("*"), pages / f"{explorer}.md", *_shared_with(tests)})
+
+
+def _family_digest() -> str:
+    """Return the digest of what those tests rest on that are about several explorers, or their views."""
+    found = {path for pattern in SHOW_VIEWS for path in ROOT.glob(pattern)}
+    return _digest({*found, *_shared_with(EXPLORER_TESTS.glob("*.py"))})
+
+
+def _shared_with(tests: Iterable[Path]) -> set[Path]:
+    return {*closure(tests), *(path for pattern in SHARED for path in ROOT.glob(pattern))}
 
 
 def _is_of(path: Path, explorer: str) -> bool:
@@ -206,6 +232,33 @@ def notebook_digests() -> dict[str, str]:
         + f"+{judges_digest()}"
         for chapter in Course(ROOT).chapters()
     }
+
+
+# ── Chapters ─────────────────────────────────────────────────────────────────
+
+
+def chapter_of(file: Path, test: str) -> str | None:
+    """Return the chapter that a test is about, if it is of those that ask each chapter something."""
+    if file in CHAPTER_TESTS:
+        named = re.search(r"\[(ch\d\d_\w+)\]", test)
+        return named[1] if named else None
+    return next((part for part in file.parts if re.fullmatch(r"ch\d\d_\w+", part)), None)
+
+
+@cache
+def chapter_digests() -> dict[str, str]:
+    """Return the digest of what the tests of each chapter rest on."""
+    return {
+        chapter.id: _hashed(_chapter_digest(chapter), judges_digest())
+        for chapter in Course(ROOT).chapters()
+    }
+
+
+def _chapter_digest(chapter: Chapter) -> str:
+    own = [TESTS / chapter.id, chapter.graders, chapter.reference.parent, chapter.released.parent]
+    files = {path for folder in own for path in folder.rglob("*")}
+    tests = _with_imported([*(TESTS / chapter.id).rglob("*.py"), *CHAPTER_TESTS]) - CHOOSERS
+    return _digest({*files, *closure(tests), ROOT / "constraints.txt"})
 
 
 # ── Whole commands on whole courses ──────────────────────────────────────────
@@ -246,7 +299,7 @@ def _heard() -> set[Path]:
 def _journey_digest(test: Path) -> tuple[str, list[str]]:
     """Return the digest of a file of tests, its helpers and notebooks; and those of chapters' graders."""
     beside = {path for path in test.parent.rglob("*") if not path.name.startswith("test_")}
-    files = beside | _with_imported([test, TESTS / "conftest.py", *beside])
+    files = (beside | _with_imported([test, TESTS / "conftest.py", *beside])) - CHOOSERS
     text = "".join(path.read_text(encoding="utf-8") for path in files if path.suffix == ".py")
     named = [chapter for chapter in Course(ROOT).chapters() if chapter.id in text]
     own = _hashed(_digest(files), _digest({one.released for one in named}))
@@ -317,8 +370,9 @@ def _hashed(*digests: str) -> str:
 
 
 KINDS: Mapping[str, tuple[Callable[[], dict[str, str]], int]] = {
-    "explorers": (explorer_digests, len(EXPLORERS)),
+    "explorers": (explorer_digests, len(EXPLORERS) + 1),
     "notebooks": (notebook_digests, len(Course(ROOT).chapters())),
     "journeys": (journey_digests, HOLDS),
+    "chapters": (chapter_digests, len(Course(ROOT).chapters())),
 }
 """Of each kind of which single tests are left out: the digests, and every which one has its turn."""

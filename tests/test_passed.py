@@ -6,7 +6,7 @@ import pytest
 
 from tests import passed
 
-EVERY = set(passed.EXPLORERS)
+EVERY = {*passed.EXPLORERS, passed.FAMILY}
 
 
 @pytest.fixture
@@ -37,8 +37,17 @@ def test_what_changed_runs(all_passed, monkeypatch, changed):
     before = passed.explorer_digests()
     edit(monkeypatch, changed)
     after = passed.explorer_digests()
-    assert {name for name in before if before[name] != after[name]} == {"strides"}
-    assert "strides" in chosen()
+    assert {name for name in before if before[name] != after[name]} == {"strides", passed.FAMILY}
+    assert {"strides", passed.FAMILY} <= chosen()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    ["tests/explorers/test_tools.py", "site/index.md", "solutions/ch02_strides/strides.pct.py"],
+)
+def test_a_view_changed_runs_the_tests_of_all(all_passed, monkeypatch, changed):
+    edit(monkeypatch, changed)
+    assert passed.FAMILY in chosen() and len(chosen()) <= 2
 
 
 def edit(monkeypatch, name):
@@ -67,7 +76,8 @@ def test_who_has_no_record_runs_all(all_passed):
         ("tests/scale/course.py", {"scale/test_cluster.py"}, {"live/test_live.py"}),
         ("tests/jupyter.py", {"live/test_circle.py"}, {"attacks/test_attacks.py"}),
         ("tests/attacks/harness.py", {"attacks/test_attacks.py"}, {"scale/test_same.py"}),
-        ("tests/account.py", {"attacks/test_attacks.py"}, set()),  # conftest imports it
+        ("tests/browser.py", {"attacks/test_attacks.py"}, set()),  # conftest imports it
+        ("tests/passed.py", set(), {"attacks/test_attacks.py", "scale/test_same.py"}),
         (
             "tests/bombs.py",
             {"nbgrader/test_reading.py", "attacks/test_attacks.py"},
@@ -84,6 +94,37 @@ def test_a_whole_command_rests_on_the_code_its_helpers_and_chapters(
     after = passed.journey_digests()
     other = {name for name in before if before[name] != after[name]}
     assert due <= other and not other & not_due
+
+
+@pytest.mark.parametrize(
+    ("changed", "due"),
+    [
+        ("grader/ch05_autograd/known.json", {"ch05_autograd"}),
+        ("grader/ch05_autograd/answers/train_step.md", {"ch05_autograd"}),
+        ("tests/ch05_autograd/test_truth.py", {"ch05_autograd"}),
+        ("tests/submission/test_evasion.py", passed.chapter_digests().keys()),
+        ("grader/verdict/marks.py", passed.chapter_digests().keys()),
+        ("grader/instructor/report.py", set()),
+    ],
+)
+def test_tests_of_a_chapter_rest_on_its_files_and_on_what_judges(monkeypatch, changed, due):
+    assert (passed.ROOT / changed).is_file()
+    before = passed.chapter_digests()
+    edit(monkeypatch, changed)
+    passed.chapter_digests.cache_clear()
+    after = passed.chapter_digests()
+    passed.chapter_digests.cache_clear()
+    assert {name for name in before if before[name] != after[name]} == due
+
+
+def test_which_tests_are_a_chapters():
+    of = {
+        ("ch07_compile/test_joint_truth.py", "test_it[x]"): "ch07_compile",
+        ("submission/test_evasion.py", "test_it[ch07_compile]@tests/x.py"): "ch07_compile",
+        ("submission/test_evasion.py", "test_it[exec(1)]"): None,
+        ("verdict/test_locate.py", "test_it[ch07_compile]"): None,
+    }
+    assert {pair: passed.chapter_of(passed.TESTS / pair[0], pair[1]) for pair in of} == of
 
 
 def test_where_only_judging_changed_some_have_their_turn(tmp_path, monkeypatch):

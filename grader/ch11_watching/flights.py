@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -87,6 +88,7 @@ class Oracle:
         self.records.append((len(self.records) + 1, found))
 
 
+@lru_cache(maxsize=64)  # a class, and the known mistakes, are asked the same
 def expected(kind: str, seed: int, steps: int, first: int = 0) -> Oracle:
     """Return what an oracle has recorded of a training."""
     state = torch.get_rng_state()

@@ -108,8 +108,19 @@ def unwatched() -> State:
 
 
 def truth(look: Look) -> Truth:
-    """Return what `predict_disturbance` must say of a look, by running it."""
-    state, reads, size, graph = training(look)
+    """Return what `predict_disturbance` must say of a look, by running it. Raises PyTorch's RuntimeError."""
+    found = _truth(tuple(look))
+    if isinstance(found, RuntimeError):
+        raise found
+    return found
+
+
+@functools.lru_cache(maxsize=1024)  # a class, and the known mistakes, are asked the same
+def _truth(look: tuple[tuple[Any, ...], ...]) -> Truth | RuntimeError:
+    try:
+        state, reads, size, graph = training([*look])
+    except RuntimeError as error:
+        return error.with_traceback(None)
     return bool(differences(unwatched(), state)), reads, size, graph
 
 

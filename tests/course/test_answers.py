@@ -227,14 +227,12 @@ def test_a_whole_program_that_is_from_another(small):
     )
 
 
-def test_each_answer_of_the_course_reads():
+@pytest.mark.parametrize("chapter", Course(ROOT).chapters(), ids=lambda chapter: chapter.id)
+def test_each_answer_of_a_chapter_reads(chapter):
     """For the public values and for every private variant."""
-    read = 0
-    for chapter in Course(ROOT).chapters():
-        for exercise in chapter.exercises:
-            for values in (exercise.values, *all_values(exercise.parameters)):
-                read += len(read_answers(chapter, replace(exercise, values=values)))
-    assert read > 1_700
+    for exercise in chapter.exercises:
+        for values in (exercise.values, *all_values(exercise.parameters)):
+            assert len(read_answers(chapter, replace(exercise, values=values))) > 4
 
 
 def test_a_variants_reference_is_what_would_be_built():
