@@ -3,10 +3,10 @@
 Five kinds of tests are costly: those of explorers, of pages in a browser, of whole notebooks, of whole
 commands on whole courses, and of chapters, what each says of PyTorch and how its answers read. For each kind
 a record says what passed: a digest for each explorer, page, notebook, file of tests or chapter, of what its
-tests rest on. Where that is all code, what proofs hear (`HEARD`, and the graders
-of chapters) has a digest of its own behind a `+`: when nothing else changed, costly tests run by turns, and
-`make prove` is due. With `--prove-all`, as in `make prove`, all costly tests run and
-no others, and the records are written. Who names tests on the command line gets them.
+tests rest on. Where that is all code, what proofs hear (`HEARD`, and the graders of chapters) has a digest of
+its own behind a `+`: when nothing else changed, costly tests run by turns, and `make prove` is due. With
+`--prove-all`, as in `make prove`, all costly tests run and no others, and the records are written. Who names
+tests on the command line gets them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,6 @@ SHOW_VIEWS = ("site/explorers/**/*", "site/index.md", "site/questions/*.py", "so
 
 COURSE_FILES = ("constraints.txt", "pyproject.toml", "nbgrader_config.py", "mkdocs.yml")
 """What whole commands read beside the code."""
-
 
 CHOOSERS = {TESTS / name for name in ("account.py", "passed.py", "proving/commit.py")}
 """Which tests run, and what is told of them: no test rests on that."""
