@@ -57,7 +57,7 @@ DEADLY = {
     "return torch.zeros(10**11)": "can't allocate memory",
     "return round_to_bf16(x)": "maximum recursion depth",
     "import sys; sys.exit(1)": "SystemExit",
-    "seen.append(1); one.zero_(); kept.zero_(); global w; w = None": "Did you forget a return ?",
+    "seen.append(1); one.zero_(); kept[:1000].zero_(); global w; w = None": "Did you forget a return ?",
     "print('aloud'); display('aloud'); os.write(1, b'aloud')": "print shows a value",
     "import logging; logging.warning('aloud'); input('aloud')": "EOFError",
 }
