@@ -68,9 +68,12 @@ SHARED = (
     "site/assets/*.js",
     "site/explorers/*.css",
     "site/explorers/*.js",
+    "site/explorers/index.md",
     "site/explorers/inline.py",
+    "site/templates/*",
     "tests/browser.py",
     "tests/conftest.py",
+    "tests/site/test_pages.py",
 )
 """What the tests of each explorer rest on, beside its own files and what they import."""
 
@@ -135,7 +138,7 @@ def left_out(items: Iterable[pytest.Item], config: pytest.Config) -> list[pytest
 
 def costly(file: Path, test: str) -> tuple[str, str] | None:
     """Return a test's kind and what it is of, where it is costly. What looks at pages chooses among them itself."""
-    if explorer := explorer_of(file):
+    if explorer := explorer_of(file) or _page_of(file, test):
         return "explorers", explorer
     if file == NOTEBOOK_TESTS:
         return next(
@@ -182,6 +185,12 @@ def explorer_of(test: Path) -> str | None:
     if test.parent != EXPLORER_TESTS or not test.stem.startswith("test_"):
         return None
     return name if name in EXPLORERS else FAMILY
+
+
+def _page_of(file: Path, test: str) -> str | None:
+    """Return the explorer whose own page a test looks at, if it does that for each of them."""
+    named = re.search(r"\[(\w+)\]", test) if file == PAGE_TESTS else None
+    return named[1] if named and named[1] in EXPLORERS else None
 
 
 def explorers_due(config: pytest.Config) -> set[str]:

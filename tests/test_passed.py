@@ -117,6 +117,18 @@ def test_tests_of_a_chapter_rest_on_its_files_and_on_what_judges(monkeypatch, ch
     assert {name for name in before if before[name] != after[name]} == due
 
 
+def test_whose_tests_they_are():
+    of = {
+        ("explorers/test_strides_page.py", "test_it[x]"): ("explorers", "strides"),
+        ("explorers/test_tools.py", "test_it[strides]"): ("explorers", passed.FAMILY),
+        ("site/test_pages.py", "test_it[strides]@tests/x.py"): ("explorers", "strides"),
+        ("site/test_pages.py", "test_every_page@tests/x.py"): None,
+        ("site/test_home.py", "test_it[strides]"): None,
+        ("scale/test_same.py", "test_it"): ("journeys", "scale/test_same.py"),
+    }
+    assert {pair: passed.costly(passed.TESTS / pair[0], pair[1]) for pair in of} == of
+
+
 def test_which_tests_are_a_chapters():
     of = {
         ("ch07_compile/test_joint_truth.py", "test_it[x]"): "ch07_compile",
