@@ -70,6 +70,7 @@ def test_it_opens_at_an_exercise(tmp_path, browser, app):
         title = chapter.exercise("view_stride").title.replace("`", "")
         card = page.locator(".jp-MarkdownCell:visible", has=page.get_by_role("heading", name=title))
         notebook_panel = page.locator(".jp-Notebook:visible")
+        card.first.wait_for()
         looks, deadline = 0, time.monotonic() + PATIENCE / 1000
         while looks < 6:  # it is there, and stays there
             assert time.monotonic() < deadline
