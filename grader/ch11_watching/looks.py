@@ -111,7 +111,7 @@ def truth(look: Look) -> Truth:
     """Return what `predict_disturbance` must say of a look, by running it. Raises PyTorch's RuntimeError."""
     found = _truth(tuple(look))
     if isinstance(found, RuntimeError):
-        raise found
+        raise found.with_traceback(None)  # else it keeps the frames of everyone who asked
     return found
 
 
@@ -120,7 +120,7 @@ def _truth(look: tuple[tuple[Any, ...], ...]) -> Truth | RuntimeError:
     try:
         state, reads, size, graph = training([*look])
     except RuntimeError as error:
-        return error.with_traceback(None)
+        return error
     return bool(differences(unwatched(), state)), reads, size, graph
 
 
