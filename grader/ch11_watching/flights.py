@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import nn
 
 from grader.ch11_watching.event_files import Malformed, read_file
+from grader.ch11_watching.kept import kept
 from grader.ch11_watching.probes.flying import Flight
 from grader.verdict.compare import Mismatch, about
 
@@ -88,7 +88,7 @@ class Oracle:
         self.records.append((len(self.records) + 1, found))
 
 
-@lru_cache(maxsize=64)  # a class, and the known mistakes, are asked the same
+@kept
 def expected(kind: str, seed: int, steps: int, first: int = 0) -> Oracle:
     """Return what an oracle has recorded of a training."""
     state = torch.get_rng_state()
