@@ -37,6 +37,7 @@ EXPLORER_TESTS = TESTS / "explorers"
 FAMILY = "family"
 """What the tests of several explorers at once are recorded as."""
 
+CHAPTERS = [chapter.id for chapter in Course(ROOT).chapters()]
 NOTEBOOK_TESTS = TESTS / "live" / "test_run_all.py"
 PAGE_TESTS = TESTS / "site" / "test_pages.py"
 
@@ -62,6 +63,7 @@ JOURNEYS = (
 
 SHARED = (
     "constraints.txt",
+    "grader/feedback/theme.css",
     "mkdocs.yml",
     "site/*.py",
     "site/assets/*.css",
@@ -73,6 +75,7 @@ SHARED = (
     "site/templates/*",
     "tests/browser.py",
     "tests/conftest.py",
+    "tests/site/axe/*",
     "tests/site/test_pages.py",
 )
 """What the tests of each explorer rest on, beside its own files and what they import."""
@@ -138,14 +141,18 @@ def left_out(items: Iterable[pytest.Item], config: pytest.Config) -> list[pytest
 
 def costly(file: Path, test: str) -> tuple[str, str] | None:
     """Return a test's kind and what it is of, where it is costly. What looks at pages chooses among them itself."""
-    if explorer := explorer_of(file) or _page_of(file, test):
+    of = re.search(r"\[(\w+)\]", test)
+    named = of[1] if of else ""
+    if explorer := explorer_of(file):
         return "explorers", explorer
+    if file == PAGE_TESTS:
+        return ("explorers", named) if named in EXPLORERS else None
     if file == NOTEBOOK_TESTS:
-        return next(
-            (("notebooks", name) for name in notebook_digests() if f"[{name}]" in test), None
-        )
-    if chapter := chapter_of(file, test):
-        return "chapters", chapter
+        return ("notebooks", named) if named in CHAPTERS else None
+    if file in CHAPTER_TESTS:
+        return ("chapters", named) if named in CHAPTERS else None
+    if (folder := file.relative_to(TESTS).parts[0]) in CHAPTERS:
+        return "chapters", folder
     return ("journeys", _name_of(file)) if file in _journeys() else None
 
 
@@ -185,12 +192,6 @@ def explorer_of(test: Path) -> str | None:
     if test.parent != EXPLORER_TESTS or not test.stem.startswith("test_"):
         return None
     return name if name in EXPLORERS else FAMILY
-
-
-def _page_of(file: Path, test: str) -> str | None:
-    """Return the explorer whose own page a test looks at, if it does that for each of them."""
-    named = re.search(r"\[(\w+)\]", test) if file == PAGE_TESTS else None
-    return named[1] if named and named[1] in EXPLORERS else None
 
 
 def explorers_due(config: pytest.Config) -> set[str]:
@@ -243,14 +244,6 @@ def notebook_digests() -> dict[str, str]:
 
 
 # ── Chapters ─────────────────────────────────────────────────────────────────
-
-
-def chapter_of(file: Path, test: str) -> str | None:
-    """Return the chapter that a test is about, if it is of those that ask each chapter something."""
-    if file in CHAPTER_TESTS:
-        named = re.search(r"\[(ch\d\d_\w+)\]", test)
-        return named[1] if named else None
-    return next((part for part in file.parts if re.fullmatch(r"ch\d\d_\w+", part)), None)
 
 
 @cache
@@ -379,8 +372,8 @@ def _hashed(*digests: str) -> str:
 
 KINDS: Mapping[str, tuple[Callable[[], dict[str, str]], int]] = {
     "explorers": (explorer_digests, len(EXPLORERS) + 1),
-    "notebooks": (notebook_digests, len(Course(ROOT).chapters())),
+    "notebooks": (notebook_digests, len(CHAPTERS)),
     "journeys": (journey_digests, HOLDS),
-    "chapters": (chapter_digests, len(Course(ROOT).chapters())),
+    "chapters": (chapter_digests, len(CHAPTERS)),
 }
 """Of each kind of which single tests are left out: the digests, and every which one has its turn."""

@@ -55,8 +55,9 @@ def edit(monkeypatch, name):
     monkeypatch.setattr(Path, "read_bytes", lambda p: read(p) + (b" " if p == edited else b""))
 
 
-def test_an_edit_of_what_all_share_runs_all(all_passed, monkeypatch):
-    edit(monkeypatch, "site/explorers/explorer.css")
+@pytest.mark.parametrize("shared", ["site/explorers/explorer.css", "grader/feedback/theme.css"])
+def test_an_edit_of_what_all_share_runs_all(all_passed, monkeypatch, shared):
+    edit(monkeypatch, shared)
     assert chosen() == EVERY
 
 
@@ -125,18 +126,14 @@ def test_whose_tests_they_are():
         ("site/test_pages.py", "test_every_page@tests/x.py"): None,
         ("site/test_home.py", "test_it[strides]"): None,
         ("scale/test_same.py", "test_it"): ("journeys", "scale/test_same.py"),
-    }
-    assert {pair: passed.costly(passed.TESTS / pair[0], pair[1]) for pair in of} == of
-
-
-def test_which_tests_are_a_chapters():
-    of = {
-        ("ch07_compile/test_joint_truth.py", "test_it[x]"): "ch07_compile",
-        ("submission/test_evasion.py", "test_it[ch07_compile]@tests/x.py"): "ch07_compile",
+        ("live/test_run_all.py", "test_it[ch07_compile]@x"): ("notebooks", "ch07_compile"),
+        ("ch07_compile/test_joint_truth.py", "test_it[x]"): ("chapters", "ch07_compile"),
+        ("submission/test_evasion.py", "test_it[ch07_compile]@x"): ("chapters", "ch07_compile"),
         ("submission/test_evasion.py", "test_it[exec(1)]"): None,
         ("verdict/test_locate.py", "test_it[ch07_compile]"): None,
+        ("test_cli.py", "test_it"): None,
     }
-    assert {pair: passed.chapter_of(passed.TESTS / pair[0], pair[1]) for pair in of} == of
+    assert {pair: passed.costly(passed.TESTS / pair[0], pair[1]) for pair in of} == of
 
 
 def test_where_only_judging_changed_some_have_their_turn(tmp_path, monkeypatch):
