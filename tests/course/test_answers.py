@@ -1,6 +1,7 @@
 """Known answers are read from documents; each way to write one wrongly says what to do."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -229,10 +230,16 @@ def test_a_whole_program_that_is_from_another(small):
 
 @pytest.mark.parametrize("chapter", Course(ROOT).chapters(), ids=lambda chapter: chapter.id)
 def test_each_answer_of_a_chapter_reads(chapter):
-    """For the public values and for every private variant."""
+    """For the public values and for every private variant; and each is read for some of them."""
     for exercise in chapter.exercises:
+        text = chapter.answers(exercise.id).read_text(encoding="utf-8")
+        written = re.findall(r"^## (?:blocked|mistake|alternate): (\w+)", text, re.MULTILINE)
+        found = set()
         for values in (exercise.values, *all_values(exercise.parameters)):
-            assert len(read_answers(chapter, replace(exercise, values=values))) > 4
+            answers = read_answers(chapter, replace(exercise, values=values))
+            assert len(answers) > 4
+            found |= {answer.name for answer in answers}
+        assert found == set(written), exercise.id
 
 
 def test_a_variants_reference_is_what_would_be_built():
