@@ -47,31 +47,38 @@ live.changed = lambda budget, limits: Budget(1, 5, memory_bytes=2**28)
 """
 """A budget for those who wait for its end."""
 
-DEADLY = {
+ENDLESS = {
     "while True: pass": "timed out",
     "import time; time.sleep(1000)": "timed out",
     "os._exit(0)": "crashed",
     "import faulthandler; faulthandler._sigsegv()": "crashed",
     "os.abort()": "crashed",
     "hoard = []\n    while True: hoard.append(bytearray(2**24))": "out of memory",
+}
+"""Answers that something ends, and what is said of them."""
+
+HARMFUL = {
     "return torch.zeros(10**11)": "can't allocate memory",
     "return round_to_bf16(x)": "maximum recursion depth",
     "import sys; sys.exit(1)": "SystemExit",
-    "seen.append(1); one.zero_(); kept[:1000].zero_(); global w; w = None": "Did you forget a return ?",
+    "seen.append(1); one.zero_(); kept.zero_(); global w; w = None": "Did you forget a return ?",
     "print('aloud'); display('aloud'); os.write(1, b'aloud')": "print shows a value",
     "import logging; logging.warning('aloud'); input('aloud')": "EOFError",
 }
+"""Answers that end by themselves, with the budget of every exercise."""
 
 
 @linux
 def test_no_answer_harms_the_kernel():
     with person(CHAPTER.released.parent) as live:
-        assert not live.run(FIRST + THREADS + SOON).of("error")
-        for body, said in DEADLY.items():
-            live.run(f"def round_to_bf16(x):\n    {body}")
-            shown = live.run(GRADE)
-            assert shown.points == 0 and said in shown.verdict, body
-            assert not shown.text, body
+        assert not live.run(FIRST + THREADS).of("error")
+        for budget, answers in (("", HARMFUL), (SOON, ENDLESS)):
+            assert not live.run(budget).of("error")
+            for body, said in answers.items():
+                live.run(f"def round_to_bf16(x):\n    {body}")
+                shown = live.run(GRADE)
+                assert shown.points == 0 and said in shown.verdict, body
+                assert not shown.text, body
         left = live.run("print(len(seen), one.sum().item(), kept.sum().item(), len(w))")
         assert left.text.split() == ["0", "3.0", "100000000.0", "600"]
         live.run(RIGHT)
