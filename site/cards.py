@@ -2,8 +2,8 @@
 
 The system's Chromium draws them from the built site: the page's title above the explorer that
 belongs to it, in its state. No request leaves the machine. Without Chromium or a Playwright that
-starts, or with SITE_CARDS=plain, all pages share one picture that needs neither. Pictures are kept in build/cards
-until what they show changes.
+starts, or with SITE_CARDS=plain, all pages share one picture that needs neither. Pictures are kept
+in build/cards until what they show changes.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from grader.building.questions import FOLDER, MOST_WORDS, read_questions
 from grader.course.course import find_course
 from tests.browser import ROOT
@@ -96,6 +98,22 @@ def test_below_another_address(tmp_path: Path) -> None:
     cards = [path.read_bytes() for path in (tmp_path / "built" / "cards").rglob("*.png")]
     assert len(cards) == len(set(cards)) == len(kept)  # drawn, each with something of its own
     assert all(card.startswith(PNG) for card in cards)
+
+
+def test_where_playwright_does_not_start_all_cards_are_plain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where its driver lacks a library: the site is built all the same, and says why."""
+    pages = copy_without_pages(tmp_path)
+    for name in ("index.md", "changelog.md"):
+        shutil.copy(ROOT / "site" / name, pages / name)
+    command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(tmp_path / "built")]
+    monkeypatch.setenv("PLAYWRIGHT_NODEJS_PATH", shutil.which("false") or "")
+    monkeypatch.delenv("SITE_CARDS", raising=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Playwright does not start: " in done.stderr
+    assert len({card.read_bytes() for card in tmp_path.glob("built/cards/**/*.png")}) == 1
 
 
 def test_every_question_has_its_page(built: Path) -> None:
