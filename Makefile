@@ -50,7 +50,7 @@ venv: .venv/.ready ## Install Undertorch and all it needs into .venv
 	@touch $@
 
 # Who may not install reads at once all that is missing: hence -k.
-system: ## Install bubblewrap, Chromium, PostgreSQL where missing (Debian, as root)
+system: ## Install bubblewrap, Chromium, libatomic, PostgreSQL where missing (Debian, as root)
 	@$(MAKE) -k bubblewrap chromium libatomic postgresql
 
 # $(call install,commands or files any of which will do,Debian package,what it is for)
