@@ -72,6 +72,7 @@ _CHECKS = {
     "Evidence": "grader.verdict.interview",
     "free_choice": "grader.verdict.compare",
     "gate": "grader.verdict.checks",
+    "kept": "grader.verdict.kept",
     "layout_of": "grader.evidence.layout",
     "Mismatch": "grader.verdict.compare",
     "NOTHING": "grader.verdict.compare",
@@ -100,8 +101,13 @@ def __getattr__(name: str) -> Any:
         raise
 
 
+def show_to_nobody() -> None:
+    """Let what shows something in a notebook do nothing in this process, as in a box."""
+    globals().update(dict.fromkeys(_NOTEBOOK, _shown_to_nobody))
+
+
 def _shown_to_nobody(*arguments: object, **keywords: object) -> bool:
-    """Stand in a box for what shows something in a notebook: nobody looks there.
+    """Stand in a box, or a fork, for what shows something in a notebook: nobody looks there.
 
     True, because `if written("einsum"):` may hold names that an answer uses.
     """

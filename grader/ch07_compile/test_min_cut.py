@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grader import about, assert_equal, assert_holds, gate, points
+from grader import about, assert_equal, assert_holds, gate, kept, points
 from grader.ch07_compile.joint_graphs import (
     as_cut_program,
     as_program,
@@ -140,6 +140,14 @@ def test_lists_and_constants(joint_min_cut, rng):
     compare(joint_min_cut, [nothing, {**nothing, "gradients": ["n0"]}], HEAVY)
 
 
+@kept
+def traced(steps, outputs, flags, numbers):
+    """Return the record of a program's joint graph: nodes, what it returns, outputs, primals."""
+    function = joint_program(steps, outputs)
+    joint, joint_inputs, count = capture_joint(function, joint_leaves(numbers, flags))
+    return *joint_record(joint.graph), count, len(joint_inputs[0])
+
+
 def test_traced(joint_min_cut_traced, rng):
     """Of traced functions too, with matrix products for heavy operators."""
     numbers = [torch.rand(4, 4, generator=rng) for _ in range(3)]
@@ -148,9 +156,6 @@ def test_traced(joint_min_cut_traced, rng):
     for steps, flags in ((layers, [True] * 3), (layers, [False, True, True]), (drawn, [True] * 3)):
         outputs = [2 + len(steps)]
         names = joint_min_cut_traced.ask(steps, outputs, flags, numbers).value
-        function = joint_program(steps, outputs)
-        joint, joint_inputs, count = capture_joint(function, joint_leaves(numbers, flags))
-        nodes, returned = joint_record(joint.graph)
-        primals, heavy = len(joint_inputs[0]), ["aten.mm.default"]
+        nodes, returned, count, primals = traced(steps, outputs, flags, numbers)
         words = f"the joint graph of\n{as_program(steps, outputs)}"
-        verdict(names, nodes, returned, count, primals, heavy, words)
+        verdict(names, nodes, returned, count, primals, ["aten.mm.default"], words)

@@ -3,7 +3,17 @@
 import pytest
 import torch
 
-from grader import Mismatch, about, assert_close, assert_equal, assert_holds, claimed, gate, points
+from grader import (
+    Mismatch,
+    about,
+    assert_close,
+    assert_equal,
+    assert_holds,
+    claimed,
+    gate,
+    kept,
+    points,
+)
 from grader.ch07_compile.joint_graphs import as_program, draw_joint_program, joint_origins
 from grader.ch07_compile.probes.joint_programs import (
     SEED,
@@ -57,6 +67,7 @@ def numbers(rng):
     return [square[0], square[1].t(), wide[:, 1:5]]
 
 
+@kept
 def expected(steps, outputs, needs_grad, numbers, savable):
     """Return what a right partition runs, saves and returns."""
     joint, joint_inputs, count = capture_joint(

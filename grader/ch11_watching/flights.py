@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from grader import kept
 from grader.ch11_watching.event_files import Malformed, read_file
-from grader.ch11_watching.kept import kept
 from grader.ch11_watching.probes.flying import Flight
 from grader.verdict.compare import Mismatch, about
 

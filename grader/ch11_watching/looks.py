@@ -11,8 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from grader import draw_int, draw_one
-from grader.ch11_watching.kept import kept
+from grader import draw_int, draw_one, kept
 from grader.ch11_watching.probes.contract import State, differences, own_random, seed_all, state_of
 from grader.ch11_watching.probes.reads import watch_reads
 
@@ -107,14 +106,10 @@ def unwatched() -> State:
     return training([])[0]
 
 
+@kept
 def truth(look: Look) -> Truth:
     """Return what `predict_disturbance` must say of a look, by running it."""
-    return _truth(tuple(look))
-
-
-@kept
-def _truth(look: tuple[tuple[Any, ...], ...]) -> Truth:
-    state, reads, size, graph = training([*look])
+    state, reads, size, graph = training(look)
     return bool(differences(unwatched(), state)), reads, size, graph
 
 

@@ -12,8 +12,6 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-import torch
-
 from grader.course.cells import code_cells
 from grader.course.course import Chapter, CourseError, find_course
 from grader.course.parameters import Values, as_keywords
@@ -30,6 +28,7 @@ from grader.student.journal import folder_around, remember, verdict_entry
 from grader.student.naming import named
 from grader.student.next_up import what_next
 from grader.student.practice import for_practice
+from grader.student.settings import as_in_a_box
 from grader.student.showing import Points, show
 from grader.student.unready import edited_since, judged_source, name_asked_for, unready
 from grader.submission.names import binds
@@ -74,20 +73,16 @@ def _graded(given: object, variant: Values) -> Report | Trouble:
     if early is not None:
         return _report(chapter, early, judged_source(grader.exercise, attempt))
     budget = changed(Budget(), grader.exercise.budget)
-    threads = torch.get_num_threads()
-    # as in the box; and on a busy machine two threads wait for each other, 8 ms per operation
-    torch.set_num_threads(1)
     try:
-        verdict = grader.grade(
-            attempt,
-            lambda: ask_kernel(probes_of(chapter), names, budget),
-            PRACTICE_SEED,
-            *known_mistakes(probes_of(chapter), budget),
-        )
+        with as_in_a_box():
+            verdict = grader.grade(
+                attempt,
+                lambda: ask_kernel(probes_of(chapter), names, budget),
+                PRACTICE_SEED,
+                *known_mistakes(probes_of(chapter), budget),
+            )
     except CourseError as error:  # known answers are read when an attempt has failed
         return Trouble(str(error))
-    finally:
-        torch.set_num_threads(threads)
     interrupts.drop()  # there is a verdict: whoever interrupts now waited for it
     verdict = naming(verdict, _ran_as_well(chapter, attempt.program))
     verdict = replace(verdict, notes=(*verdict.notes, *edited_since(grader.exercise, attempt)))

@@ -22,6 +22,7 @@ from grader.student.live import grader_of, live_attempt, probes_of
 from grader.student.located import located
 from grader.student.naming import named
 from grader.student.search import in_forks, in_forks_of_kernel
+from grader.student.settings import as_in_a_box
 from grader.student.stuck import Shown
 from grader.student.unready import judged_source, name_asked_for, unready
 from grader.student.work import Work
@@ -72,14 +73,10 @@ def _located(given: object, variant: dict[str, object], seconds: float, progress
             f"terminal: `undertorch locate {exercise}`"
         )
     budget = changed(Budget(), grader.exercise.budget)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in `grade`
     cell = judged_source(grader.exercise, attempt) or ""
-    try:
+    with as_in_a_box():
         subject = in_forks_of_kernel(attempt, cell, probes_of(chapter), budget, names)
         found = search(grader, subject, PRACTICE_SEED, seconds=seconds, progress=progress)
-    finally:
-        torch.set_num_threads(threads)
     return located(found, chapter.id, exercise, attempt.source or "", folder, NOTEBOOK)
 
 

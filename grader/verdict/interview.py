@@ -98,8 +98,11 @@ _OWN = re.compile(r"\b(raise|assert)\b")
 _STOOD = re.compile(r"(?:had|waited)\b[^,.#]*[^,.# ]")
 """Where ranks stood, in the words of `on_ranks`, without the number of the call."""
 
-_BY_CHANCE = re.compile(r"(?<![\w.])/[^\s'\"]+|0x[0-9a-f]{8,}|\b127\.0\.0\.1\S*|\b\d+ms\b")
-"""What differs from run to run in a message: files, addresses of memory, ports, times."""
+_BY_CHANCE = re.compile(
+    r"(?<![\w.])/[^\s'\"]+|0x[0-9a-f]{8,}|\b127\.0\.0\.1\S*|\b\d+ms\b|<eval_with_key>\.\d+"
+)
+"""What differs from run to run in a message: files, addresses of memory, ports, times, the number of
+a graph's code."""
 
 _SAID = 300
 """Most characters of what was said that tell one failure from another."""

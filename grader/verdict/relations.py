@@ -90,13 +90,12 @@ def _everywhere(relation: Relation, wrong: Sequence[Pair]) -> str:
 
 def _always_the_same(wrong: Sequence[Pair]) -> str:
     """Every wrong result is the same, whatever was expected."""
-    came, due = ({repr(getattr(pair, part)) for pair in wrong} for part in ("got", "expected"))
-    if len(came) > 1 or len(due) < ENOUGH:
-        return ""
     got = repr(wrong[0].got)
-    return (
-        f"Every wrong result is the same, whatever was expected: `{got}`." if len(got) < 60 else ""
-    )
+    if len(got) >= 60 or any(repr(pair.got) != got for pair in wrong):
+        return ""
+    if len({repr(pair.expected) for pair in wrong}) < ENOUGH:
+        return ""
+    return f"Every wrong result is the same, whatever was expected: `{got}`."
 
 
 def _arrays(pair: Pair) -> tuple[torch.Tensor, torch.Tensor] | None:

@@ -18,18 +18,28 @@
 #   capture, make it capture more, and predict when it starts over. Then you write passes that change
 #   graphs, split a graph into forward and backward, and decide what is saved between them.
 # preload:
-#   - torch._dynamo
+#   - torch._dynamo.dce_extra_outputs
 #   - torch._export.db.logging
-#   - torch._functorch.aot_autograd
+#   - torch._export.passes._node_metadata_hook
+#   - torch._functorch._aot_autograd.subclass_codegen
 #   - torch._higher_order_ops.cond
+#   - torch._higher_order_ops.passes.inline_invoke_subgraph
 #   - torch._inductor.compiler_bisector
+#   - torch._inductor.constant_folding
+#   - torch._inductor.fx_passes.dedupe_symint_uses
 #   - torch._inductor.lowering
+#   - torch._subclasses.schema_check_mode
 #   - torch.distributed.tensor.experimental
 #   - torch.export._trace
 #   - torch.fx.experimental.proxy_tensor
+#   - torch.fx.experimental.validator
+#   - torch.fx.passes.dialect.common.cse_pass
+#   - torch.testing._internal.optests
 #   - functorch.compile
+#   - graphlib
+#   - multiprocessing.synchronize
 #   - networkx
-#   - sympy.combinatorics
+#   - sympy.tensor.tensor
 # off limits:
 #   partitioners:
 #     says: "PyTorch's own min-cut partitioner"

@@ -17,6 +17,7 @@
 #   on the way? In this chapter you read an operator's schema, choose its overload, walk the
 #   dispatcher's table, and do what a kernel does before its loop begins. Then you get in between,
 #   and at the end you build what sounds impossible: a device that does not exist.
+# preload: [functorch.compile, torch._subclasses.schema_check_mode, torch.testing._internal.optests]
 
 # %% [markdown]
 # ## How to work

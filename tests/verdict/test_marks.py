@@ -118,4 +118,5 @@ def test_words_of_a_check_tell_what_it_did_not_record():
     passed = Comparison("equal", 1, passed=True)
     assert not failed("Too many bytes.", passed).same_failure(failed("Too late.", passed))
     assert failed("At 0x7f0123456789.").same_failure(failed("At 0x7f0123456781."))
+    assert failed("In <eval_with_key>.7.").same_failure(failed("In <eval_with_key>.161."))
     assert not failed("Got 0x3F80.").same_failure(failed("Got 0x3F81."))

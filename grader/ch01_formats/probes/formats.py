@@ -18,8 +18,8 @@ def decoded_formats(student, formats):
 
 
 def _values(student, patterns, exponent_bits, mantissa_bits):
-    patterns = patterns.tolist()
-    values = [student.decode(p, exponent_bits, mantissa_bits) for p in patterns]
+    patterns, decode = patterns.tolist(), student.decode
+    values = [decode(p, exponent_bits, mantissa_bits) for p in patterns]
     others = [
         (pattern, type(value).__name__)
         for pattern, value in zip(patterns, values, strict=True)

@@ -18,12 +18,9 @@ from pathlib import Path
 
 _LOOK_EVERY = 0.2
 
-STILL = 8
-"""Looks in a row, 1.6 s, at which no thread has taken a step, after which processes hang. A probe that
+STILL = 10
+"""Looks in a row, 2 s, at which no thread has taken a step, after which processes hang. A probe that
 waits for something itself looks for it more often than that (see `wait_for`)."""
-
-STILL_RANKS = 25
-"""The same for ranks, 5 s: a group with a timeout of its own, of seconds, ends its waiting by itself."""
 
 POLLS = frozenset(["gloo_tcp_loop"])
 """Names of threads that look for work every few milliseconds whether or not there is some: that such a
@@ -34,10 +31,9 @@ MOST = 3.0
 
 
 class Patience:
-    """A limit of `seconds`, from now on, for the process groups `groups`, which hang after `still` looks."""
+    """A limit of `seconds`, from now on, for the process groups `groups`."""
 
-    def __init__(self, seconds: float, groups: Collection[int], still: int = STILL) -> None:
-        self._still = still
+    def __init__(self, seconds: float, groups: Collection[int]) -> None:
         self._seconds = seconds
         self._end = time.monotonic() + seconds
         self._groups = frozenset(groups)
@@ -56,7 +52,7 @@ class Patience:
         """Return those of the sockets that can be read, as soon as there are any; none at the end."""
         last: dict[int, _Steps] = {}
         still = 0
-        while still < self._still:
+        while still < STILL:
             steps = dict(_threads(self._groups))
             left = self._deadline(steps) - time.monotonic()
             if left <= 0:

@@ -27,7 +27,7 @@ from grader.evidence.wire.codec import decode
 from grader.evidence.wire.raised import Explained, Relayed
 from grader.inside.instruments.apart import end_fork, start_fork
 from grader.inside.instruments.collectives import Listener
-from grader.inside.instruments.patience import STILL_RANKS, Patience
+from grader.inside.instruments.patience import Patience
 
 SECONDS = 15.0
 """Longest life of the ranks: a quarter of what a box waits for one answer. Four ranks that meet and
@@ -98,7 +98,7 @@ def on_ranks(
         try:
             for rank in range(world_size):
                 ranks.append(_start(rank, world_size, body, Path(folder, "store"), seconds))
-            _wait(ranks, Patience(seconds, [rank.pid for rank in ranks], STILL_RANKS))
+            _wait(ranks, Patience(seconds, [rank.pid for rank in ranks]))
         finally:
             _end(ranks)
     return _results(ranks)

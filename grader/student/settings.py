@@ -1,0 +1,34 @@
+"""How PyTorch is set in a kernel while it judges: as in a box, whatever a cell has set and left so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+
+@contextmanager
+def as_in_a_box() -> Iterator[None]:
+    """Set PyTorch as it begins, with one thread, and put back what was set. Forks begin so, too."""
+    threads, grad = torch.get_num_threads(), torch.is_grad_enabled()
+    dtype, device = torch.get_default_dtype(), torch.get_default_device()
+    precision = torch.get_float32_matmul_precision()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    # on a busy machine two threads wait for each other, 8 ms per operation
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(True)
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    torch.set_float32_matmul_precision("highest")
+    torch.use_deterministic_algorithms(False)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(grad)
+        torch.set_default_dtype(dtype)
+        torch.set_default_device(None if device.type == "cpu" else device)
+        torch.set_float32_matmul_precision(precision)
+        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
