@@ -13,7 +13,6 @@ def as_in_a_box() -> Iterator[None]:
     """Set PyTorch as it begins, with one thread, and put back what was set. Forks begin so, too."""
     threads, grad = torch.get_num_threads(), torch.is_grad_enabled()
     dtype, device = torch.get_default_dtype(), torch.get_default_device()
-    precision = torch.get_float32_matmul_precision()
     deterministic = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
     # on a busy machine two threads wait for each other, 8 ms per operation
@@ -21,7 +20,6 @@ def as_in_a_box() -> Iterator[None]:
     torch.set_grad_enabled(True)
     torch.set_default_dtype(torch.float32)
     torch.set_default_device(None)
-    torch.set_float32_matmul_precision("highest")
     torch.use_deterministic_algorithms(False)
     try:
         yield
@@ -30,5 +28,4 @@ def as_in_a_box() -> Iterator[None]:
         torch.set_grad_enabled(grad)
         torch.set_default_dtype(dtype)
         torch.set_default_device(None if device.type == "cpu" else device)
-        torch.set_float32_matmul_precision(precision)
         torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
