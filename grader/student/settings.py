@@ -10,9 +10,14 @@ import torch
 
 @contextmanager
 def as_in_a_box() -> Iterator[None]:
-    """Set PyTorch as it begins, with one thread, and put back what was set. Forks begin so, too."""
+    """Set PyTorch as it begins, with one thread, and put back what was set. Forks begin so, too.
+
+    What is set are those settings under which right answers fail. Not how exact a matrix product is:
+    PyTorch has two ways to set that, and refuses to tell by the one what was set by the other.
+    """
     threads, grad = torch.get_num_threads(), torch.is_grad_enabled()
     dtype, device = torch.get_default_dtype(), torch.get_default_device()
+    autocast = torch.is_autocast_enabled("cpu")
     deterministic = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
     # on a busy machine two threads wait for each other, 8 ms per operation
@@ -20,7 +25,10 @@ def as_in_a_box() -> Iterator[None]:
     torch.set_grad_enabled(True)
     torch.set_default_dtype(torch.float32)
     torch.set_default_device(None)
+    torch.set_autocast_enabled("cpu", False)
     torch.use_deterministic_algorithms(False)
+    flushing = _flushes_subnormals()
+    torch.set_flush_denormal(False)
     try:
         yield
     finally:
@@ -28,4 +36,11 @@ def as_in_a_box() -> Iterator[None]:
         torch.set_grad_enabled(grad)
         torch.set_default_dtype(dtype)
         torch.set_default_device(None if device.type == "cpu" else device)
+        torch.set_autocast_enabled("cpu", autocast)
         torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+        torch.set_flush_denormal(flushing)
+
+
+def _flushes_subnormals() -> bool:
+    """Say whether subnormal numbers become zero here: PyTorch sets that and does not tell."""
+    return not torch.tensor(2.0**-149).mul(1).item()

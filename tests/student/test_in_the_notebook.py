@@ -79,22 +79,35 @@ def test_a_verdict_is_on_the_cell_as_it_is(desk, student):
 
 def test_what_a_cell_has_set_does_not_reach_the_verdict_and_stays(desk):
     """A class's answers are judged as PyTorch begins; a notebook's are, too."""
-    set_ = "torch.set_default_dtype(torch.float64), torch.set_grad_enabled(False)"
+    as_begun = (
+        "torch.is_grad_enabled() and torch.get_default_dtype() is torch.float32"
+        " and torch.tensor(1e-40) * 1 and not torch.is_autocast_enabled('cpu')"
+    )
     asked = (
         "print(torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_num_threads(),"
+        " (torch.tensor(1e-40, dtype=torch.float32) * 1).item(), torch.is_autocast_enabled('cpu'),"
         " torch.is_deterministic_algorithms_warn_only_enabled())"
     )
-    desk.run(f"{set_}\ntorch.use_deterministic_algorithms(True, warn_only=True)")
-    as_begun = "torch.is_grad_enabled() and torch.get_default_dtype() is torch.float32"
     desk.run(f"def double(x):\n    return x * 2 if {as_begun} else None", "double")
+    desk.run(
+        "torch.set_default_dtype(torch.float64), torch.set_grad_enabled(False),"
+        " torch.set_flush_denormal(True), torch.set_autocast_enabled('cpu', True)\n"
+        "torch.use_deterministic_algorithms(True, warn_only=True)\n"
+        "torch.backends.mkldnn.matmul.fp32_precision = 'bf16'"
+    )
     before = desk.run(asked)[0]["text"]
     try:
         assert desk.read('grade("double")').startswith("passed, 4 of 4 points")
         assert desk.run(asked)[0]["text"] == before
-        assert before.startswith("torch.float64 False") and before.endswith("True\n")
+        threads = before.split()[2]
+        assert before.split() == ["torch.float64", "False", threads, "0.0", "True", "True"]
     finally:
-        desk.run("torch.set_default_dtype(torch.float32), torch.set_grad_enabled(True)")
-        desk.run("torch.use_deterministic_algorithms(False)")
+        desk.run(
+            "torch.set_default_dtype(torch.float32), torch.set_grad_enabled(True),"
+            " torch.set_flush_denormal(False), torch.set_autocast_enabled('cpu', False)\n"
+            "torch.use_deterministic_algorithms(False)\n"
+            "torch.backends.mkldnn.matmul.fp32_precision = 'none'"
+        )
 
 
 def test_an_answer_to_another_exercise_that_ran_is_named(desk):
