@@ -17,6 +17,7 @@ from grader.inside.instruments.ranks import on_ranks
 from grader.inside.probe import Probe
 from grader.inside.process.budget import Budget
 from grader.inside.process.watch import LOOK_EVERY
+from grader.submission.program import Program
 from grader.verdict.interview import Interview
 from tests import ctrl_c
 
@@ -106,3 +107,19 @@ def members(session):
             if os.getsid(process.pid) == session:
                 found.append(process)
     return found
+
+
+def test_given_cells_do_what_they_do_in_a_box():
+    """What a notebook shows is shown to nobody, and every exercise counts as written."""
+    given = (
+        "from grader import show_storage, written\n"
+        "shown = show_storage('no tensor'), written('nothing')\n"
+        "def look():\n    return shown"
+    )
+    probe = Probe("looked", lambda student: student.look(), (), frozenset())
+    asked = Interview(Fork({"looked": probe}), (), seed=1)
+    try:
+        asked.load(Program("look", (("given", given),), frozenset({"given"})))
+        assert asked.ask(probe, {}).value == (True, True)
+    finally:
+        asked.close()
