@@ -30,8 +30,8 @@ def kept(compute: Callable[P, T]) -> Callable[P, T]:
     """Keep what a function of data returns.
 
     Its arguments are what a question may hold (see `grader.evidence.wire.codec`), tensors among them.
-    Whoever asks the same gets the same object, to read and not to change. However a notebook has set
-    PyTorch, judging finds it as in a box: what was computed once holds.
+    Whoever asks the same gets the same object, to read and not to change. What was computed once
+    holds: a notebook judges as a box does, with PyTorch as it begins (`grader.student.settings`).
     """
 
     @lru_cache(maxsize=MOST)
