@@ -30,7 +30,10 @@ def as_in_a_box() -> Iterator[None]:
     flushing = _flushes_subnormals()
     torch.set_flush_denormal(False)
     try:
-        yield
+        with torch.random.fork_rng(
+            devices=[]
+        ):  # checks seed torch: the cells below draw as if none had
+            yield
     finally:
         torch.set_num_threads(threads)
         torch.set_grad_enabled(grad)
