@@ -172,9 +172,11 @@ def _answering(
     def answer(sock: socket.socket) -> None:
         prepare()
         serve.adopt(probes)
-        if names is None:
-            show_to_nobody()  # given cells do here what they do in a box
-        serve.serve_names(sock, serve.fresh_main() if names is None else names)
+        if names is not None:
+            serve.serve_names(sock, names)
+            return
+        show_to_nobody()  # given cells do here what they do in a box
+        serve.serve_names(sock, serve.fresh_main())
 
     return answer
 

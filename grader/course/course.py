@@ -298,7 +298,6 @@ def _exercise(cell: Mapping[str, Any], chapter: str, values: Values | None = Non
         difficulty=int(card["difficulty"]),
         prerequisites=tuple(card["prerequisites"]),
         teaches=card["teaches"],
-        leaves_out=card["leaves_out"],
         off_limits=tuple(parse_rule(render(rule, values)) for rule in card["off_limits"]),
         stub=source_of(cell),
         budget=card.get("budget", {}),

@@ -20,7 +20,6 @@ class Exercise:
     difficulty: int
     prerequisites: tuple[str, ...]
     teaches: str
-    leaves_out: str
     off_limits: tuple[Rule, ...]
     stub: str
     budget: Mapping[str, float] = field(default_factory=dict)

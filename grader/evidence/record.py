@@ -11,7 +11,7 @@ import mmap
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
@@ -149,8 +149,8 @@ def read_trace(text: bytes, is_cut: bool = False, has_end: bool | None = None) -
     is_cut: whether `text` is but the beginning
     has_end: whether the mark that all was handed over stands behind it
     """
-    own, *forks = _processes(text)
-    traces = [_nodes(own), *map(_nodes, forks)]
+    parts, last = _processes(text)
+    traces = [_nodes(part) for part in parts]
     names = [[node.name for node in nodes] for nodes in traces]
     trouble = []
     if any(SWITCH in one for one in names):
@@ -164,19 +164,26 @@ def read_trace(text: bytes, is_cut: bool = False, has_end: bool | None = None) -
     pristine = _after(PRISTINE, names[0])
     if not is_cut and END in names[0] and not pristine:
         trouble.append("nothing told whether what the grader leans on was replaced")
-    if is_cut:
-        traces[-1] = traces[-1][:-_LAST]
-    if hidden := [name for nodes in traces for name in _hidden(nodes)]:
+    known = [set(map(id, _judged(nodes))) for nodes in traces]
+    if hidden := [name for each in zip(traces, known, strict=True) for name in _hidden(*each)]:
         trouble.append(f"{_listed(hidden)} ran where the instruments do not see it")
-    ran = [_judged(nodes) for nodes in (_within(traces[0]), *traces[1:])]
-    calls = Counter(_call(node) for nodes in ran for node in nodes if _counts(node))
+    if is_cut:
+        traces[last] = traces[last][:-_LAST]
+    ran = [_within(traces[0]), *traces[1:]]
+    calls = Counter(
+        _call(node)
+        for nodes, judged in zip(ran, known, strict=True)
+        for node in nodes
+        if id(node) in judged and _counts(node)
+    )
     numbers = {words for one in names for words in _after(TRIPPED, one) if words in _NUMBERS}
     tripped = tuple(sorted(map(int, numbers)))
     return Seen(calls, tuple(trouble), tripped, tuple(pristine))
 
 
 _LAST = 1000
-"""Calls before a cut: those that they were made in ended behind it."""
+"""Calls before the place where a trace breaks off: what they were made in, and what saw them, ended behind
+it or never."""
 
 _NUMBERS = frozenset(map(str, range(1000)))
 
@@ -199,8 +206,8 @@ _PLAIN = re.compile(r"[\w:.]{1,80}")
 """A name that may stand in a note: who wrote it may be hostile."""
 
 
-def _processes(text: bytes) -> list[str]:
-    """Return the traces of a process and of its forks, its own first."""
+def _processes(text: bytes) -> tuple[list[str], int]:
+    """Return the traces of a process and of its forks, its own first; and whose comes last."""
     found: list[list[bytes]] = [[]]
     open_ = [0]
     for part in re.split(b"(%s|%s)" % (FORK, JOIN), text):
@@ -211,7 +218,7 @@ def _processes(text: bytes) -> list[str]:
             found[open_[-1]].append(part)
         elif len(open_) > 1:
             open_.pop()
-    return [b"".join(parts).decode("utf-8", "replace") for parts in found]
+    return [b"".join(parts).decode("utf-8", "replace") for parts in found], open_[-1]
 
 
 def _nodes(text: str) -> list[_Node]:
@@ -281,16 +288,20 @@ def _types(line: str) -> str:
     return line.rpartition('"types": [')[2].rpartition('], "strides"')[0]
 
 
-def _hidden(nodes: list[_Node]) -> Iterator[str]:
+def _hidden(nodes: Sequence[_Node], judged: Container[int]) -> Iterator[str]:
     """Yield the operators that ran while an instrument watched, and that no mode saw.
 
     Those on the meta device have no bytes, and fake tensors run them where no mode is.
     Where a rank talks to others, only those of the threads that instruments are in: gloo works in
-    threads of its own, and calls back from them.
+    threads of its own, and calls back from them. Where a trace breaks off, not the last ones: that of a
+    fork which was killed does so too, and what its instruments had noted nobody heard.
+
+    judged: ids of the calls of which it is known what saw them
     """
     watching: dict[str, str] = {}
     is_rank = any(node.name.startswith("c10d::") for node in nodes)
-    judged = set(map(id, _judged(nodes)))
+    if not any(node.name.startswith(FLUSH) for node in nodes):
+        nodes = nodes[:-_LAST]
     for node in nodes:
         if node.name.startswith(WATCHES):
             watching[node.name.removeprefix(f"{WATCHES} ")] = node.thread
@@ -314,7 +325,7 @@ def _is_torn(nodes: Sequence[_Node]) -> bool:
     return any(node.name.startswith("gloo:") for node in nodes)
 
 
-def _judged(nodes: list[_Node]) -> list[_Node]:
+def _judged(nodes: Sequence[_Node]) -> Sequence[_Node]:
     """Return the calls of which it is known what they were made in, and what saw them."""
     if not _is_torn(nodes):
         return nodes

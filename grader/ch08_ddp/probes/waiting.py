@@ -5,8 +5,7 @@ import os
 from grader import wait_for
 
 SECONDS = 5.0
-"""Longest life of ranks here: what a program that waits for ever costs, once per probe. A right one
-is done in 0.3 s, and in 1 s at load 17."""
+"""Longest life of ranks here. A right program is done in 0.3 s, and in 1 s at load 17."""
 
 PATIENCE = 2.5
 """Seconds that one rank waits for a signal of another's backward, which takes 10 ms."""
