@@ -13,6 +13,8 @@ TORCH_INDEX ?=
 
 # nbgrader calls bare `alembic`, Jupyter calls bare `jupyter-*`: the venv's must be found first.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Some machines set this. Tests begin a thousand processes, each of which would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 # mkdocs-material prints a notice about its future on every build, as if something were wrong.
 export NO_MKDOCS_2_WARNING := 1
 

@@ -142,7 +142,7 @@ def check_full(verdict):
 
 def test_the_programs_of_a_submission_are_heard_in_one_process(room):
     room, begun = room
-    for exercise in ("transpose_in_place", "reshape", "transpose_in_place"):
+    for exercise in ("reshape", "share_memory", "reshape"):
         check_full(graded("ch02_strides", exercise, room=room))
     assert len(begun) == 1
 
@@ -177,7 +177,7 @@ def test_a_program_that_spoils_the_room_costs_the_next_one_nothing(room, spoils)
     room, _ = room
     load = {"do": "load", "parts": [["spoils", f"import torch\n{spoils}"]], "judged": []}
     room.hear({**load, "off_limits": []}, [], (), 0)
-    check_full(graded("ch02_strides", "transpose_in_place", room=room))
+    check_full(graded("ch02_strides", "reshape", room=room))
 
 
 def seen(name, *, direct=True, read=(), given=(), number=False):
