@@ -1,5 +1,37 @@
 # Shapes, views and memory: questions, answers, and programs that show them.
 
+# %% what-is-a-stride
+# What is the stride of a tensor?
+#
+# A tensor's elements lie in one row of memory, its storage. A stride says for each dim how many elements further the next index lies: `x[i, j]` is element `offset + i * stride[0] + j * stride[1]`. A new tensor (3, 4) has strides (4, 1), so the next row is four elements further, the next column one.
+#
+# That is why `t()`, slices, `expand` and `view` cost nothing. They make another tensor over the same storage, with sizes, strides and an offset of its own. Transposing exchanges two strides, `x[::2]` doubles one, `expand` sets one to 0: the same elements are read again and again.
+#
+# Strides count elements, not bytes as in NumPy. They are never negative: `x[::-1]` raises, and `flip` copies.
+#
+# Look: strides/cells#shape=3x4&ops=transpose.0.1&at=2x1 | A transposed tensor: the strides were exchanged, and the storage is as it was.
+#
+# Go on: ch02_strides#read_element, ch02_strides#dense_stride, ch02_strides#broadcast_strides
+import torch
+
+x = torch.arange(12).view(3, 4)
+views = {
+    "x": x,
+    "x.t()": x.t(),
+    "x[::2]": x[::2],
+    "x[:, 1:]": x[:, 1:],
+    "expand": x[:1].expand(3, 4),
+}
+for name, v in views.items():
+    same = v.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    where = f"stride {v.stride()}, offset {v.storage_offset()}"
+    print(f"{name:8} {where}, same storage: {same}")
+print("NumPy counts bytes:", x.numpy().strides)
+try:
+    x[::-1]
+except ValueError as error:
+    print(error)
+
 # %% view-or-reshape
 # Should I use view or reshape?
 #

@@ -1,5 +1,35 @@
 # Gradients: questions, answers, and programs that show them.
 
+# %% what-is-a-leaf
+# What is a leaf tensor?
+#
+# A tensor that has no `grad_fn`: autograd did not compute it from others. You made it, as `torch.tensor` or `nn.Parameter` does, or nothing in its computation required grad.
+#
+# Gradients flow backwards to the leaves. A leaf that requires grad adds up what arrives in its `grad`. Other tensors hand theirs on and keep nothing, unless you call `retain_grad()`.
+#
+# The usual surprise is that `torch.ones(2, requires_grad=True).double()`, or `.cuda()`, is a result and no leaf: its `grad` stays None, and an optimizer refuses it. Make the tensor where and in what dtype it should live, and call `requires_grad_()` last. `detach()` gives a leaf over the same memory.
+#
+# Look: autograd/graph#code=w = torch.tensor([1., 2.], requires_grad=True);y = w * 2;loss = y.sum();loss.backward() | Backward ends at the leaf w. There the gradient is kept; y has none.
+#
+# Go on: ch05_autograd#predict_flags, ch05_autograd#graph_report
+import torch
+
+w = torch.ones(2, requires_grad=True)
+tensors = {
+    "w": w,
+    "w * 2": w * 2,
+    "w.double()": w.double(),
+    "w.detach()": w.detach(),
+    "a + b": torch.ones(2) + torch.ones(2),
+}
+for name, t in tensors.items():
+    made = type(t.grad_fn).__name__ if t.grad_fn else "none"
+    print(f"{name:10} is a leaf: {t.is_leaf!s:5} grad_fn: {made}")
+try:
+    torch.optim.SGD([w.double()], lr=0.1)
+except ValueError as error:
+    print(error)
+
 # %% backward-a-second-time
 # Why "Trying to backward through the graph a second time", and do I need retain_graph?
 #

@@ -108,6 +108,8 @@ ASKED = {
     "leaf variable in-place operation": "leaf-used-in-an-inplace-operation",
     "which operator has no kernel": "could-not-run-aten",
     "what is a graph break?": "why-does-my-graph-break",
+    "what is a leaf tensor": "what-is-a-leaf",
+    "what is a stride": "what-is-a-stride",
 }
 """Searches, as people type them, and the page of the question that answers each."""
 
