@@ -167,10 +167,11 @@ class Record:
         if which := costly(ROOT / report.location[0], report.nodeid):
             self._good[which] = self._good.get(which, True) and not report.failed
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the records, if whole files ran."""
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Write the records, if whole files ran. A session that was interrupted has run parts of some."""
         config = session.config
-        if not config.option.keyword and not any("::" in arg for arg in config.args):
+        ran = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        if ran and not config.option.keyword and not any("::" in arg for arg in config.args):
             self.write()
 
     def write(self) -> None:
