@@ -1,6 +1,7 @@
 """Which costly tests are left out: none that anything changed for."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -163,6 +164,24 @@ def test_each_file_that_passed_is_put_down_for_itself(tmp_path, monkeypatch, pyt
     record.write()
     kept = passed._read("journeys")
     assert kept == {one: passed.journey_digests()[one], three: "old"}
+
+
+@pytest.mark.parametrize(
+    ("status", "writes"),
+    [
+        (pytest.ExitCode.OK, True),
+        (pytest.ExitCode.TESTS_FAILED, True),
+        (pytest.ExitCode.INTERRUPTED, False),
+        (pytest.ExitCode.INTERNAL_ERROR, False),
+    ],
+)
+def test_a_session_that_did_not_end_puts_nothing_down(monkeypatch, status, writes):
+    written = []
+    monkeypatch.setattr(passed.Record, "write", lambda _: written.append(True))
+    option = SimpleNamespace(keyword="")
+    session = SimpleNamespace(config=SimpleNamespace(option=option, args=["tests/scale"]))
+    passed.Record().pytest_sessionfinish(session, status)
+    assert bool(written) == writes
 
 
 def test_a_page_is_what_it_says_and_what_it_loads(tmp_path):
