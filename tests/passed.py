@@ -32,7 +32,9 @@ PAGE_FILES = {TESTS / "site" / f"test_{name}.py" for name in ("pages", "site", "
 RECORDS = TESTS / "passed"
 OPTION = "--prove-all"
 
-EXPLORERS = sorted(path.name for path in (ROOT / "site/explorers").iterdir() if path.is_dir())
+EXPLORERS = sorted(
+    page.stem for page in (ROOT / "site/explorers").glob("*.md") if page.with_suffix("").is_dir()
+)
 EXPLORER_TESTS = TESTS / "explorers"
 FAMILY = "family"
 """What the tests of several explorers at once are recorded as."""
