@@ -137,6 +137,11 @@ def test_a_search_leads_to_the_answer_in_two_clicks(built: Path, watch: Watch, s
     assert not found
 
 
+def test_no_code_of_the_build_is_published(built: Path) -> None:
+    """Bytecode has the paths of the machine in it."""
+    assert not [path for path in built.rglob("*") if path.suffix in {".py", ".pyc"}]
+
+
 MOST_BYTES = 500_000
 """The largest page that a telephone shows without a wait. Pictures in files of their own are apart."""
 
