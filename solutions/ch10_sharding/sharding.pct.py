@@ -2162,7 +2162,7 @@ if written("run_stage"):
 # budget: {processes: 400, cpu_seconds: 60, wall_seconds: 120, waiting_seconds: 360}
 
 # %% [markdown]
-# The last exercise is a whole training run. **No rank may ever hold half of the model**: of its weights,
+# The last exercise is a whole training run. **No rank may ever hold 45 % of the model**: of its weights,
 # their gradients and Adam's two moments together. The run begins on four ranks, is killed while it
 # saves, goes on with **three**, and its losses are those of one process that had it all.
 #
@@ -2327,7 +2327,7 @@ predict(..., lambda: "the first four: a new epoch begins, with the same order on
 #   may have had another shape.
 # - Save after every `job.save_every`-th step. Whenever a run is killed, also between two calls of `put`, what the
 #   store holds is enough to go on from the last save that was complete.
-# - At no moment may the tensors that a rank made, checkpoints that it reads included, take half of the bytes of
+# - At no moment may the tensors that a rank made, checkpoints that it reads included, take 45 % of the bytes of
 #   all weights, gradients and moments.
 # - In a save every rank puts its own boxes. No number of a weight or a moment is in a save twice, and no padding.
 # - The losses are those of `alone`, from whatever save one goes on: to the last digits, since sums have another
