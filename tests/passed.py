@@ -170,10 +170,11 @@ class Record:
             self._good[which] = self._good.get(which, True) and not report.failed
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Write the records, if whole files ran. A session that was interrupted has run parts of some."""
+        """Write the records, if whole files ran. A session that was stopped has run parts of some."""
         config = session.config
-        ran = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-        if ran and not config.option.keyword and not any("::" in arg for arg in config.args):
+        ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        ended = ended and not session.shouldfail  # by `-x`
+        if ended and not config.option.keyword and not any("::" in arg for arg in config.args):
             self.write()
 
     def write(self) -> None:

@@ -167,19 +167,21 @@ def test_each_file_that_passed_is_put_down_for_itself(tmp_path, monkeypatch, pyt
 
 
 @pytest.mark.parametrize(
-    ("status", "writes"),
+    ("status", "stopped", "writes"),
     [
-        (pytest.ExitCode.OK, True),
-        (pytest.ExitCode.TESTS_FAILED, True),
-        (pytest.ExitCode.INTERRUPTED, False),
-        (pytest.ExitCode.INTERNAL_ERROR, False),
+        (pytest.ExitCode.OK, False, True),
+        (pytest.ExitCode.TESTS_FAILED, False, True),
+        (pytest.ExitCode.TESTS_FAILED, "stopping after 1 failures", False),
+        (pytest.ExitCode.INTERRUPTED, False, False),
+        (pytest.ExitCode.INTERNAL_ERROR, False, False),
     ],
 )
-def test_a_session_that_did_not_end_puts_nothing_down(monkeypatch, status, writes):
+def test_a_session_that_did_not_end_puts_nothing_down(monkeypatch, status, stopped, writes):
     written = []
     monkeypatch.setattr(passed.Record, "write", lambda _: written.append(True))
     option = SimpleNamespace(keyword="")
-    session = SimpleNamespace(config=SimpleNamespace(option=option, args=["tests/scale"]))
+    config = SimpleNamespace(option=option, args=["tests/scale"])
+    session = SimpleNamespace(config=config, shouldfail=stopped)
     passed.Record().pytest_sessionfinish(session, status)
     assert bool(written) == writes
 

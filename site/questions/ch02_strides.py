@@ -15,14 +15,15 @@
 import torch
 
 x = torch.arange(12).view(3, 4)
-views = {
+tensors = {
     "x": x,
     "x.t()": x.t(),
     "x[::2]": x[::2],
     "x[:, 1:]": x[:, 1:],
     "expand": x[:1].expand(3, 4),
+    "flip": x.flip(0),
 }
-for name, v in views.items():
+for name, v in tensors.items():
     same = v.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
     where = f"stride {v.stride()}, offset {v.storage_offset()}"
     print(f"{name:8} {where}, same storage: {same}")

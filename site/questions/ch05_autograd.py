@@ -7,26 +7,36 @@
 #
 # Gradients flow backwards to the leaves. A leaf that requires grad adds up what arrives in its `grad`. Other tensors hand theirs on and keep nothing, unless you call `retain_grad()`.
 #
-# The usual surprise is that `torch.ones(2, requires_grad=True).double()`, or `.cuda()`, is a result and no leaf: its `grad` stays None, and an optimizer refuses it. Make the tensor where and in what dtype it should live, and call `requires_grad_()` last. `detach()` gives a leaf over the same memory.
+# The usual surprise is that `torch.ones(2, requires_grad=True).double()`, or a copy of it on another device, is a result and no leaf: its `grad` stays None, and an optimizer refuses it. Make the tensor where and in what dtype it should live, and call `requires_grad_()` last. `detach()` gives a leaf over the same memory.
 #
 # Look: autograd/graph#code=w = torch.tensor([1., 2.], requires_grad=True);y = w * 2;loss = y.sum();loss.backward() | Backward ends at the leaf w. There the gradient is kept; y has none.
 #
 # Go on: ch05_autograd#predict_flags, ch05_autograd#graph_report
+import warnings
+
 import torch
 
+warnings.simplefilter("ignore")  # reading .grad of a result warns
 w = torch.ones(2, requires_grad=True)
 tensors = {
     "w": w,
     "w * 2": w * 2,
     "w.double()": w.double(),
+    "w.to(meta)": w.to("meta"),
     "w.detach()": w.detach(),
     "a + b": torch.ones(2) + torch.ones(2),
 }
 for name, t in tensors.items():
     made = type(t.grad_fn).__name__ if t.grad_fn else "none"
     print(f"{name:10} is a leaf: {t.is_leaf!s:5} grad_fn: {made}")
+for _ in range(2):
+    y, z = w * 2, w.double()
+    y.retain_grad()
+    (y.sum() + z.sum()).backward()
+print("kept by w:", w.grad, "by y:", y.grad, "by z:", z.grad)
+print("detach shares:", w.detach().data_ptr() == w.data_ptr())
 try:
-    torch.optim.SGD([w.double()], lr=0.1)
+    torch.optim.SGD([z], lr=0.1)
 except ValueError as error:
     print(error)
 
