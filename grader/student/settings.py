@@ -20,19 +20,18 @@ def as_in_a_box() -> Iterator[None]:
     autocast = torch.is_autocast_enabled("cpu")
     deterministic = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    # on a busy machine two threads wait for each other, 8 ms per operation
-    torch.set_num_threads(1)
-    torch.set_grad_enabled(True)
-    torch.set_default_dtype(torch.float32)
-    torch.set_default_device(None)
-    torch.set_autocast_enabled("cpu", False)
-    torch.use_deterministic_algorithms(False)
     flushing = _flushes_subnormals()
-    torch.set_flush_denormal(False)
     try:
-        with torch.random.fork_rng(
-            devices=[]
-        ):  # checks seed torch: the cells below draw as if none had
+        # on a busy machine two threads wait for each other, 8 ms per operation
+        torch.set_num_threads(1)
+        torch.set_grad_enabled(True)
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+        torch.set_autocast_enabled("cpu", False)
+        torch.use_deterministic_algorithms(False)
+        torch.set_flush_denormal(False)
+        # checks seed torch; the cells below draw as if none had
+        with torch.random.fork_rng(devices=[]):
             yield
     finally:
         torch.set_num_threads(threads)
@@ -46,4 +45,5 @@ def as_in_a_box() -> Iterator[None]:
 
 def _flushes_subnormals() -> bool:
     """Say whether subnormal numbers become zero here: PyTorch sets that and does not tell."""
-    return not torch.tensor(2.0**-149).mul(1).item()
+    least = torch.tensor(2.0**-149, dtype=torch.float32, device="cpu")
+    return not least.mul(1).item()
