@@ -47,8 +47,8 @@ def handed_in(folder, text):
     return path
 
 
-def used(who):
-    usage = resource.getrusage(who)
+def used_by_children():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
@@ -68,10 +68,10 @@ def cost(path):
     with Reader(chapter, chapter.notebook) as reader:
         reader.attempts(chapter.notebook)  # warm
         size = psutil.Process().memory_info().rss
-        ours, theirs = time.process_time(), used(resource.RUSAGE_CHILDREN)
+        ours, theirs = time.process_time(), used_by_children()
         reader.attempts(reader.take(path, "ada", []))
         reader.close()  # what its process used is known when it has ended
-        spent = time.process_time() - ours + used(resource.RUSAGE_CHILDREN) - theirs
+        spent = time.process_time() - ours + used_by_children() - theirs
         return spent, psutil.Process().memory_info().rss - size
 
 
