@@ -20,8 +20,10 @@ from grader.evidence.outcome import Outcome
 from grader.inside.process.budget import Budget, changed
 from grader.proving.firing import CALLS, silent
 from grader.proving.once import Once
+from grader.verdict.checks import CheckRun
+from grader.verdict.diagnosis import diagnose
 from grader.verdict.grading import ExerciseGrader, OpenTransport
-from grader.verdict.marks import Mark
+from grader.verdict.marks import Mark, mark_of
 from grader.verdict.verdict import Verdict
 
 HINTS = 3
@@ -70,10 +72,9 @@ def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
     grader = ExerciseGrader(chapter, exercise, probes)
     budget = changed(Budget(), exercise.budget)
     with Once(lambda: Fork(probes, budget)) as once:
-        marks = grader.know_mistakes(seed, once.open)
-        judged = _Judge(chapter, grader, once.open, seed)
+        judge = _Judge(chapter, grader, once.open, seed)
         problems = [*_parts(chapter, exercise, grader), *_rules(chapter, exercise)]
-        problems += judged.problems()
+        problems += judge.problems()
     roles = [answer.role for answer in grader.answers]
     return Proof(
         exercise,
@@ -81,12 +82,15 @@ def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
         roles.count(Role.MISTAKE),
         roles.count(Role.ALTERNATE),
         tuple(problems),
-        marks,
+        judge.marks,
     )
 
 
 class _Judge:
-    """Judges answers to one exercise and says which verdicts are not as they must be."""
+    """Judges answers to one exercise and says which verdicts are not as they must be.
+
+    `marks` are those of the mistakes, once they are judged.
+    """
 
     def __init__(
         self, chapter: Chapter, grader: ExerciseGrader, open_transport: OpenTransport, seed: int
@@ -95,60 +99,77 @@ class _Judge:
         self._grader = grader
         self._open = open_transport
         self._seed = seed
-
-    def verdict(self, source: str, *, again: bool = False) -> Verdict:
-        attempt = self._grader.attempt_with(source)
-        return self._grader.grade(attempt, self._open, self._seed, self._open, again=again)
+        self._checks = f"grader/{chapter.id}/test_{grader.exercise.id}.py"
+        self._answers = f"grader/{chapter.id}/answers/{grader.exercise.id}.md"
+        self.marks: dict[str, list[Mark]] = {}
 
     def problems(self) -> Iterator[Problem]:
         exercise = self._grader.exercise
-        checks = f"grader/{self._chapter.id}/test_{exercise.id}.py"
-        stub = self.verdict(exercise.stub)
+        stub, _ = self._judged(exercise.stub)
         if stub.outcome is not Outcome.NOT_ATTEMPTED or stub.points:
-            yield Problem(exercise.id, f"the stub is {stub.outcome}, not `not attempted`", checks)
+            yield Problem(
+                exercise.id, f"the stub is {stub.outcome}, not `not attempted`", self._checks
+            )
         reference = next(
             cell.source for cell in read_reference(self._chapter) if cell.label == exercise.id
         )
         yield from self._right("reference", reference)
+        yield from self._mistakes()
         for answer in self._grader.answers:
-            yield from self._known(answer)
+            if answer.role is Role.ALTERNATE:
+                yield from self._right(f"alternate {answer.name}", answer.source)
+            elif answer.role is Role.BLOCKED:
+                yield from self._forbidden(answer)
         for name, body in TRIVIAL.items():
-            verdict = self.verdict(f"def {exercise.id}(*args, **kwargs):\n    {body}\n")
+            verdict, _ = self._judged(f"def {exercise.id}(*args, **kwargs):\n    {body}\n")
             if verdict.points:
                 passed = ", ".join(c.name for c in verdict.checks if c.earned)
                 yield Problem(
                     exercise.id,
                     f"an answer that {name} scores {verdict.points:g} ({passed})",
-                    f"make what it passes a @gate, or ask more of it, in {checks}",
+                    f"make what it passes a @gate, or ask more of it, in {self._checks}",
                 )
 
-    def _known(self, answer: Answer) -> Iterator[Problem]:
-        exercise = self._grader.exercise.id
-        answers = f"grader/{self._chapter.id}/answers/{exercise}.md"
-        where = f"{exercise}, {answer.role.value} {answer.name}"
-        if answer.role is Role.ALTERNATE:
-            yield from self._right(f"alternate {answer.name}", answer.source)
-            return
-        verdict = self.verdict(answer.source)
-        if answer.role is Role.BLOCKED:
-            if verdict.outcome is not Outcome.BLOCKED or verdict.points:
+    def _judged(self, source: str) -> tuple[Verdict, list[CheckRun]]:
+        return self._grader.judge(self._grader.attempt_with(source), self._open, self._seed)
+
+    def _mistakes(self) -> Iterator[Problem]:
+        """Judge all mistakes, each once; then find those that the checks do not tell apart."""
+        judged = []
+        for answer in self._grader.answers:
+            if answer.role is Role.MISTAKE:
+                verdict, runs = self._judged(answer.source)
+                self.marks[answer.name] = [mark_of(run) for run in runs]
+                judged.append((answer, verdict))
+        known = [(answer, self.marks[answer.name]) for answer, _ in judged]
+        for (answer, verdict), (_, marks) in zip(judged, known, strict=True):
+            where = self._where(answer)
+            if verdict.outcome in (Outcome.PASSED, Outcome.BLOCKED, Outcome.NOT_ATTEMPTED):
+                yield Problem(where, f"is {verdict.outcome}", "write a check that it fails")
+                continue
+            found = diagnose(marks, known) if marks else None
+            if found is None or found.words != answer.explanation:  # it may have several spellings
+                other = f"that of {found.mistake}" if found else "none"
                 yield Problem(
-                    where, f"is {verdict.outcome}", "add what it uses to `off limits` in its card"
+                    where,
+                    f"its diagnosis is {other}.{_first_failure(verdict)}",
+                    f"make the checks tell them apart, or merge them, in {self._answers}",
                 )
-        elif verdict.outcome in (Outcome.PASSED, Outcome.BLOCKED, Outcome.NOT_ATTEMPTED):
-            yield Problem(where, f"is {verdict.outcome}", "write a check that it fails")
-        elif verdict.diagnosis != answer.explanation:  # a mistake may have several spellings
-            other = f"that of {verdict.mistake}" if verdict.mistake else "none"
-            yield Problem(
-                where,
-                f"its diagnosis is {other}.{_first_failure(verdict)}",
-                f"make the checks tell them apart, or merge them, in {answers}",
-            )
+
+    def _forbidden(self, answer: Answer) -> Iterator[Problem]:
+        verdict, _ = self._judged(answer.source)
+        if verdict.outcome is not Outcome.BLOCKED or verdict.points:
+            mend = "add what it uses to `off limits` in its card"
+            yield Problem(self._where(answer), f"is {verdict.outcome}", mend)
+
+    def _where(self, answer: Answer) -> str:
+        return f"{self._grader.exercise.id}, {answer.role.value} {answer.name}"
 
     def _right(self, name: str, source: str) -> Iterator[Problem]:
         """Find what is wrong about a right answer: less than full marks, or a reason for a person to look."""
         where = f"{self._grader.exercise.id}, {name}"
-        verdict = self.verdict(source, again=True)
+        attempt = self._grader.attempt_with(source)
+        verdict = self._grader.grade(attempt, self._open, self._seed, self._open)
         if verdict.outcome is not Outcome.PASSED or verdict.points != verdict.max_points:
             points = f"{verdict.points:g} of {verdict.max_points:g}"
             yield Problem(

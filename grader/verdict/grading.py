@@ -134,16 +134,13 @@ class ExerciseGrader:
         seed: int,
         open_known: OpenTransport,
         clock: Clock | None = None,
-        *,
-        again: bool = True,
     ) -> Verdict:
         """Return the verdict on an attempt.
 
         `open_transport` starts the process for the student's code, `open_known` those for the
-        exercise's known mistakes; `clock` ends the search among them. Without `again` there is no
-        second hearing: it adds reasons for a person to look, and no points.
+        exercise's known mistakes; `clock` ends the search among them.
         """
-        return self.interview(attempt, open_transport, seed, open_known, clock, again=again)[0]
+        return self.interview(attempt, open_transport, seed, open_known, clock)[0]
 
     def interview(
         self,
@@ -152,15 +149,23 @@ class ExerciseGrader:
         seed: int,
         open_known: OpenTransport,
         clock: Clock | None = None,
-        *,
-        again: bool = True,
     ) -> tuple[Verdict, dict[str, bytes]]:
         """Return the verdict on an attempt and the replies it rests on, by probe and inputs."""
         read = attempt.read_for(self.exercise)
-        verdict, replies = self._interview(
-            attempt, read, open_transport, seed, open_known, clock, again
-        )
+        verdict, replies = self._interview(attempt, read, open_transport, seed, open_known, clock)
         return self._with_reasons_to_look(verdict, read), replies
+
+    def judge(
+        self, attempt: Attempt, open_transport: OpenTransport, seed: int
+    ) -> tuple[Verdict, list[CheckRun]]:
+        """Return the verdict on an attempt, with nothing beside it that explains it, and the checks' runs.
+
+        No runs where none are needed, or the process ended.
+        """
+        verdict, runs, _ = self._judged(
+            attempt, attempt.read_for(self.exercise), open_transport, seed
+        )
+        return verdict, runs
 
     def _interview(
         self,
@@ -170,36 +175,43 @@ class ExerciseGrader:
         seed: int,
         open_known: OpenTransport,
         clock: Clock | None,
-        again: bool,
     ) -> tuple[Verdict, dict[str, bytes]]:
+        exercise = self.exercise
+        verdict, runs, interview = self._judged(attempt, read, open_transport, seed)
+        if interview is None:
+            return verdict, {}
+        if verdict.checks and verdict.outcome is not Outcome.PASSED:
+            verdict = self._explained(verdict, runs, seed, open_known, clock)
+        heard_once = attempt.loaded or not self._has_claims
+        if heard_once or not verdict.points or verdict.review:
+            return verdict, interview.replies
+        load = load_request(attempt.program, read.judged, exercise.off_limits)
+        heard = hear_again(load, interview.asked, open_transport, exercise.off_limits, seed)
+        return replace(verdict, review=heard.review), {**interview.replies, **heard.replies}
+
+    def _judged(
+        self, attempt: Attempt, read: Reading, open_transport: OpenTransport, seed: int
+    ) -> tuple[Verdict, list[CheckRun], Interview | None]:
+        """Return the verdict, the checks' runs, and the interview if the text alone was not enough."""
         exercise = self.exercise
         if read.trouble:
             message = Message("Your answer could not be read. A person will look at it.")
             review = f"Its text is unreadable: {read.trouble}."
-            return without_checks(exercise, Outcome.NEEDS_REVIEW, message, review), {}
+            return without_checks(exercise, Outcome.NEEDS_REVIEW, message, review), [], None
         if read.untouched:
-            return self._not_attempted(), {}
+            return self._not_attempted(), [], None
         if read.broken:
-            return self._blocked(read.broken), {}
+            return self._blocked(read.broken), [], None
         interview = Interview(open_transport(), exercise.off_limits, seed)
         try:
             if not attempt.loaded:
                 interview.load(attempt.program, read.judged)
             runs = self.suite.run(interview, seed, limits=self._limits)
         except Ended as ended:
-            summary = Message(ended.detail)
-            return without_checks(exercise, ended.outcome, summary), interview.replies
+            return without_checks(exercise, ended.outcome, Message(ended.detail)), [], interview
         finally:
             interview.close()
-        verdict = self._judge(runs, interview)
-        if verdict.checks and verdict.outcome is not Outcome.PASSED:
-            verdict = self._explained(verdict, runs, seed, open_known, clock)
-        again = again and not attempt.loaded and self._has_claims
-        if not again or not verdict.points or verdict.review:
-            return verdict, interview.replies
-        load = load_request(attempt.program, read.judged, exercise.off_limits)
-        heard = hear_again(load, interview.asked, open_transport, exercise.off_limits, seed)
-        return replace(verdict, review=heard.review), {**interview.replies, **heard.replies}
+        return self._judge(runs, interview), runs, interview
 
     @cached_property
     def _has_claims(self) -> bool:

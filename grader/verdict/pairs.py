@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -105,8 +105,8 @@ def _all_pairs(evidence: Sequence[Comparison]) -> list[Pair]:
         many = [] if whole or not given else _list_of(given, len(about))
         if whole:
             pairs += [pair for one in whole for pair in _pairs(one)]
-            known = {repr((pair.expected, pair.got)) for pair in pairs}
-            about = [one for one in about if repr((one.expected, one.got)) not in known]
+            known = {key_of((pair.expected, pair.got)) for pair in pairs}
+            about = [one for one in about if key_of((one.expected, one.got)) not in known]
         for number, one in enumerate(about):
             if any(one is other for other in whole):
                 continue
@@ -196,6 +196,17 @@ def _equal(left: Value, right: Value) -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
     return bool(left == right) or (left != left and right != right)
+
+
+def key_of(value: Value) -> Hashable:
+    """Return what tells a value from others in a set: of tensors the bits, of other plain data its `repr`."""
+    if isinstance(value, torch.Tensor) and value.layout is torch.strided and value.is_cpu:
+        return str(value.dtype), value.shape, bits(value).numpy().tobytes()
+    if isinstance(value, list | tuple):
+        return type(value).__name__, *map(key_of, value)
+    if isinstance(value, dict):
+        return "dict", *((repr(key), key_of(item)) for key, item in value.items())
+    return repr(value)
 
 
 def numbers_in(value: Value) -> torch.Tensor | None:

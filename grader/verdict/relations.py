@@ -9,7 +9,7 @@ single number say nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
@@ -17,7 +17,7 @@ from itertools import permutations
 import torch
 
 from grader.verdict.checks import CheckRun
-from grader.verdict.pairs import Pair, Value, numbers_in, pairs_of, same
+from grader.verdict.pairs import Pair, Value, key_of, numbers_in, pairs_of, same
 from grader.verdict.which_inputs import one_sided, which_elements, which_inputs
 
 ENOUGH = 3
@@ -77,14 +77,14 @@ def _of_values(wrong: Sequence[Pair]) -> str:
 def _everywhere(relation: Relation, wrong: Sequence[Pair]) -> str:
     """Return a relation's words if it holds for all wrong results, in the same words."""
     words: set[str] = set()
-    counted: dict[str, int] = {}
+    counted: dict[Hashable, int] = {}
     for pair in wrong:
         holds = relation(pair)
         if holds is None:
             return ""
         if holds.numbers:
             words.add(holds.words)
-            counted[repr((pair.expected, pair.got))] = holds.numbers  # the same twice counts once
+            counted[key_of((pair.expected, pair.got))] = holds.numbers  # the same twice counts once
     return words.pop() if len(words) == 1 and sum(counted.values()) >= ENOUGH else ""
 
 
@@ -93,7 +93,7 @@ def _always_the_same(wrong: Sequence[Pair]) -> str:
     got = repr(wrong[0].got)
     if len(got) >= 60 or any(repr(pair.got) != got for pair in wrong):
         return ""
-    if len({repr(pair.expected) for pair in wrong}) < ENOUGH:
+    if len({key_of(pair.expected) for pair in wrong}) < ENOUGH:
         return ""
     return f"Every wrong result is the same, whatever was expected: `{got}`."
 
