@@ -21,6 +21,7 @@ from grader.building.sittings import OVERVIEW, PROGRESS, STAR, TITLE, counted, o
 from grader.course.cells import is_solution_cell
 from grader.course.course import exercises_in, sittings_in
 from grader.course.exercise import Exercise, Sitting, in_hours, minutes_of, short_path
+from grader.course.solution_marks import without_marks
 
 _GENERATED = "<!-- Built by `undertorch build` from solutions/{chapter}; edits here are lost. -->"
 
@@ -249,13 +250,8 @@ def _solutions_page(
             one = known[cell.id]
             back = f"{where.get(one.id, f'../{chapter}.md')}#{one.id}"
             blocks.append(f"## {one.title} {{ #{one.id} }}")
-            blocks += [code(_bare(cell.source)), f"[Back to the exercise]({back})"]
+            blocks += [code(without_marks(cell.source)), f"[Back to the exercise]({back})"]
     return "\n\n".join(blocks)
-
-
-def _bare(source: str) -> str:
-    lines = source.splitlines()
-    return "\n".join(line for line in lines if not re.match(r"\s*### (BEGIN|END) SOLUTION", line))
 
 
 def _styled_once(page: str) -> str:

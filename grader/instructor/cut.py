@@ -19,9 +19,8 @@ from typing import Any
 from grader.building.sittings import with_sittings
 from grader.course.cells import grade_id_of, is_grade_cell, is_solution_cell, role_of, source_of
 from grader.course.course import Chapter
+from grader.course.solution_marks import without_marks
 from grader.submission.names import needs, provides
-
-_MARKER = re.compile(r"^[ \t]*###[ \t]*(BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def _needed(cells: Sequence[Mapping[str, Any]], kept: set[int]) -> dict[int, str
 def _given(cell: Mapping[str, Any]) -> dict[str, Any]:
     """Return a cell of a section that is left out, as a plain one: its answer, or its code."""
     plain = copy.deepcopy(dict(cell))
-    text = _MARKER.sub("", source_of(cell))
+    text = without_marks(source_of(cell))
     if not text.startswith("%%"):
         what = grade_id_of(cell)
         why = f"the course's answer to {what}" if what else f"from the part on {_section(cell)}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from grader.course.answers import Role, read_answers
 from grader.course.cells import grade_id_of, is_solution_cell
 from grader.course.course import Chapter, read_reference
+from grader.course.solution_marks import without_marks
 
 _HINT = re.compile(
     r"<details>\s*<summary>\s*Hint\s+(\d+):\s*(.*?)</summary>(.*?)</details>", re.DOTALL
@@ -42,8 +43,7 @@ def hints_of(chapter: Chapter, exercise: str) -> list[Hint]:
 def reference_of(chapter: Chapter, exercise: str) -> str:
     """Return the reference solution, without the marks that nbgrader needs."""
     source = next(cell.source for cell in read_reference(chapter) if cell.label == exercise)
-    lines = source.split("\n")
-    return "\n".join(line for line in lines if not re.match(r"\s*### (BEGIN|END) SOLUTION", line))
+    return without_marks(source)
 
 
 def alternates_of(chapter: Chapter, exercise: str) -> list[tuple[str, str]]:
