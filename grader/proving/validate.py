@@ -19,7 +19,6 @@ from grader.course.rules import describe_rule
 from grader.evidence.outcome import Outcome
 from grader.inside.process.budget import Budget, changed
 from grader.proving.firing import CALLS, silent
-from grader.proving.once import Once
 from grader.verdict.checks import CheckRun
 from grader.verdict.diagnosis import diagnose
 from grader.verdict.grading import ExerciseGrader, OpenTransport
@@ -71,10 +70,8 @@ def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
     probes = ready_probes(chapter)
     grader = ExerciseGrader(chapter, exercise, probes)
     budget = changed(Budget(), exercise.budget)
-    with Once(lambda: Fork(probes, budget)) as once:
-        judge = _Judge(chapter, grader, once.open, seed)
-        problems = [*_parts(chapter, exercise, grader), *_rules(chapter, exercise)]
-        problems += judge.problems()
+    judge = _Judge(chapter, grader, lambda: Fork(probes, budget), seed)
+    problems = [*_parts(chapter, exercise, grader), *_rules(chapter, exercise), *judge.problems()]
     roles = [answer.role for answer in grader.answers]
     return Proof(
         exercise,

@@ -34,7 +34,7 @@ SECONDS = 0.005
 """Of each probe the quickest question is put again, and any others that took this long together."""
 
 LEAST = 0.0005
-"""What a question takes at least. To one that a proof has asked before, the reply is there at once."""
+"""What a question counts for at least, however quick it was: under the trace it takes longer."""
 
 
 @dataclass

@@ -1,5 +1,8 @@
 """What a proof demands beyond the counts that its row keeps."""
 
+from collections import Counter
+
+from grader.box.fork import Fork
 from grader.course.answers import Role, read_answers
 from grader.course.course import Course
 from grader.proving import validate
@@ -8,6 +11,8 @@ from grader.verdict.hearing import Heard
 from grader.verdict.known import PRACTICE_SEED
 from tests import ROOT
 
+CHAPTER = Course(ROOT).chapter("ch03_matmul")
+EXERCISE = CHAPTER.exercise("matmul_shape")
 REASON = "Asked again, the code gave another answer"
 
 
@@ -22,10 +27,28 @@ def test_right_answers_give_no_reason_to_look_and_marks_are_made_anew(monkeypatc
 
     monkeypatch.setattr(grading.ExerciseGrader, "_prepared_diagnosis", prepared)
     monkeypatch.setattr(grading, "hear_again", lambda *_: Heard(trouble={REASON: None}))
-    chapter = Course(ROOT).chapter("ch03_matmul")
-    exercise = chapter.exercise("matmul_shape")
-    proof = validate.prove(chapter, exercise, PRACTICE_SEED)
-    mistakes = {a.name for a in read_answers(chapter, exercise) if a.role is Role.MISTAKE}
+    proof = validate.prove(CHAPTER, EXERCISE, PRACTICE_SEED)
+    mistakes = {a.name for a in read_answers(CHAPTER, EXERCISE) if a.role is Role.MISTAKE}
     assert proof.marks.keys() == mistakes
     assert len(proof.problems) == 1 + proof.alternates
     assert all(REASON in problem.what for problem in proof.problems)
+
+
+def test_each_known_answer_is_asked_once(monkeypatch):
+    """Mistakes are told apart by what they said when they were judged: nothing asks them again."""
+    asked = Counter()
+
+    class Recording(Fork):
+        told = b""
+
+        def ask(self, request, watch=False):
+            self.told += b"|" + request
+            if not watch:
+                asked[self.told] += 1
+            return super().ask(request, watch)
+
+    monkeypatch.setattr(validate, "Fork", Recording)
+    proof = validate.prove(CHAPTER, EXERCISE, PRACTICE_SEED)
+    assert not proof.problems
+    assert len(asked) > proof.mistakes
+    assert set(asked.values()) == {1}
