@@ -130,12 +130,14 @@ def validate(
 ) -> None:
     """Run every known answer and say which do not get the verdict that they must get.
 
+    A mistake that a single check finds is asked with more seeds: none is to be found by chance.
     Works on what `undertorch build` last built, and refuses a chapter whose source was changed since;
     private variants are built for the purpose, and of exercises without parameters there are none.
 
     Exit status: 0 all do, 1 some do not, 2 no such exercise, or it is not built, or not as a whole.
     """
     from grader.course.parameters import as_keywords
+    from grader.proving.chance import found_by_chance
     from grader.proving.validate import orphans, pacing, prove
 
     course: Course = find_course()
@@ -145,10 +147,11 @@ def validate(
     private = variant is not None or all_variants
     for chapter, exercise in _variants(chosen, variant) if private else chosen:
         proof = prove(chapter, exercise, seed)
-        problems += proof.problems
+        wrong = [*proof.problems, *found_by_chance(chapter, exercise, proof.marks, seed)]
+        problems += wrong
         of = f" ({as_keywords(exercise.variant)})" if exercise.variant else ""
         out.print(
-            f"{'ok ' if not proof.problems else 'BAD'} {exercise.id + of:<28} {proof.checks} checks, "
+            f"{'BAD' if wrong else 'ok '} {exercise.id + of:<28} {proof.checks} checks, "
             f"{proof.mistakes} mistakes, {proof.alternates} alternates",
             soft_wrap=True,
         )

@@ -6,6 +6,7 @@ import gc
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from functools import cache
 
 from grader.box.fork import Fork
@@ -13,6 +14,7 @@ from grader.building.graders import ready_probes
 from grader.course.course import Chapter, Exercise
 from grader.inside.process import pages
 from grader.inside.process.budget import Budget, changed
+from grader.proving.chance import found_by_chance
 from grader.proving.digest import exercise_digest, judges_digest, python_version
 from grader.proving.ledger import Row
 from grader.proving.notebooks import run_again
@@ -79,6 +81,8 @@ class _Provers:
 def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Proof, Trial, Known]:
     settle(chapter)
     proof = prove(chapter, exercise, seed)
+    chance = found_by_chance(chapter, exercise, proof.marks, seed)
+    proof = replace(proof, problems=(*proof.problems, *chance))
     trial = try_exercise(chapter, exercise, seed)
     marks = proof.marks if seed == PRACTICE_SEED else None
     return proof, trial, known_marks(chapter, exercise, marks)
