@@ -58,6 +58,7 @@ def test_binding(resolved):
         (["pick.two(int x, int y) -> ()", "pick(int x) -> ()"], "pick(1)"),
         (["pick.all(int x=1, str s='a') -> ()", "pick.none() -> ()"], "pick()"),
         (["pick.all(int x, str? s=None) -> ()", "pick.none() -> ()"], "pick()"),
+        (["pick.maybe(int? x) -> ()", "pick.none() -> ()"], "pick()"),
     ]
     compare(resolved, [Call(schemas, text) for schemas, text in calls])
 
