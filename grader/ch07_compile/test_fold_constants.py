@@ -125,7 +125,7 @@ def test_chains(constants_folded, rng, attributes):
         steps += [
             call("m", "add.Tensor", "%x0", pool[-1]),
             call("n", "mul.Tensor", "%m", draw_one(rng, pool)),
-            # of two calls that take the same constant, always
+            # the last constant has two users, whatever is drawn
             call("o", "sub.Tensor", "%n", pool[-1]),
             gives("%o", "%x1"),
         ]

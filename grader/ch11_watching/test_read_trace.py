@@ -104,7 +104,8 @@ def test_own_times(traces_read, drawn):
 def test_rows(traces_read, drawn):
     """A row for each name: calls, own time, and the time of its outermost calls."""
     # a name within itself, and another between the two: a random trace need not have that
-    calls = [("a", 1, 0, 90), ("b", 1, 10, 80), ("a", 1, 20, 50)]
+    at = 10**15
+    calls = [("a", 1, at, at + 90), ("b", 1, at + 10, at + 80), ("a", 1, at + 20, at + 50)]
     rows = {"a": {"calls": 2, "own": 50, "total": 90}, "b": {"calls": 1, "own": 40, "total": 70}}
     cases = [(three(*calls), {"rows": rows}), *drawn]
     for got, (text, said) in zip(read(traces_read, [t for t, _ in cases]), cases, strict=True):

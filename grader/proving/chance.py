@@ -1,7 +1,7 @@
 """Is a mistake found whatever the seed, or by luck? Those that a single check finds are asked with more.
 
 A check that draws its inputs may find a mistake with one seed and pass it with another. A proof has one
-seed, and would hear of it years later.
+seed: who draws another one, with a commit that has nothing to do with it, would be the first to know.
 """
 
 from __future__ import annotations
