@@ -23,7 +23,8 @@ from grader.proving.digest import (
     notebook_digest,
     python_version,
 )
-from grader.verdict.known import marks_digest
+from grader.verdict.grading import ExerciseGrader
+from grader.verdict.known import marks_digest, read_known
 
 FILE = "proofs.json"
 _NOTEBOOK, _EXERCISES = "notebook", "exercises"
@@ -95,9 +96,20 @@ def stale_of(course: Course) -> dict[str, str]:
             state = state_of(chapter, exercise, rows.get(exercise.id))
             if state is not State.HOLDS:
                 found[exercise.id] = state.value
+            elif not _has_lines_of_today(chapter, exercise):
+                found[exercise.id] = "the text of its checks is not that of its lines in known.json"
         if read_notebook_digest(chapter) != notebook_digest(chapter):
             found[chapter.id] = "its notebook did not run again yet"
     return found
+
+
+def _has_lines_of_today(chapter: Chapter, exercise: Exercise) -> bool:
+    """Whether a notebook finds the marks of the exercise's mistakes, of which a row knows the content alone.
+
+    To a notebook a remark in the checks counts, to a row it does not.
+    """
+    keys = ExerciseGrader(chapter, exercise, {}).mistake_keys()
+    return read_known(chapter, exercise.id)[1].keys() == set(keys.values())
 
 
 def write_rows(chapter: Chapter, rows: Mapping[str, Row]) -> Path:

@@ -147,6 +147,9 @@ def test_what_no_row_vouches_for_is_stale(chapter):
     ):
         write_rows(chapter, {EXERCISE: kept})
         assert stale_of(Course(chapter.root)).get(EXERCISE) == said, name
+    write_rows(chapter, {EXERCISE: row})
+    added("# a remark")(chapter.checks(EXERCISE))
+    assert "known.json" in stale_of(Course(chapter.root))[EXERCISE]
     stale = stale_of(Course(chapter.root))
     others = {exercise.id for exercise in chapter.exercises} - {EXERCISE}
     assert others | {CHAPTER} <= stale.keys()  # no rows; and the notebook did not run
