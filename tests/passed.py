@@ -96,6 +96,10 @@ HEARD = ("course", "evidence", "proving", "submission", "verdict")
 (`box`, `inside`) is judged by as well, and no proof hears that: a change there is one for all journeys."""
 
 
+AUTHORS = ROOT / "grader" / "proving"
+"""The room of authors' commands alone: no class is graded by it, and no student meets it."""
+
+
 def chosen(kind: str, digests: Mapping[str, str], of: int) -> set[str]:
     """Return what changed since it passed, and every `of`-th by turns."""
     passed, names, count = _read(kind), sorted(digests), commit()[0]
@@ -279,9 +283,11 @@ def _journeys() -> frozenset[Path]:
 def journey_digests() -> dict[str, str]:
     """Return the digest of what each such file of tests rests on: all code but that of other chapters.
 
-    No proof hears what an attack would do: after any change of code all of them run.
+    And but that of `AUTHORS`, where the tests do not import it. No proof hears what an attack would do:
+    after any other change of code all of them run.
     """
     code = {path for path in (ROOT / "grader").rglob("*") if not _of_a_chapter(path)}
+    code = {path for path in code if AUTHORS not in path.parents}
     code |= {ROOT / name for name in COURSE_FILES}
     whole, unheard = _digest(code), _digest(code - _heard())
     digests = {}
@@ -307,11 +313,14 @@ def _journey_digest(test: Path) -> tuple[str, list[str]]:
     files = (beside | _with_imported([test, TESTS / "conftest.py", *beside])) - CHOOSERS
     text = "".join(path.read_text(encoding="utf-8") for path in files if path.suffix == ".py")
     named = [chapter for chapter in Course(ROOT).chapters() if chapter.id in text]
+    proving = closure(AUTHORS / f"{name}.py" for name in set(_PROVING.findall(text)))
+    files |= {path for path in proving if AUTHORS in path.parents} - _heard()
     own = _hashed(_digest(files), _digest({one.released for one in named}))
     return own, [notebook_digest(one) for one in named]
 
 
 _IMPORT = re.compile(r"^\s*from (tests(?:\.\w+)*) import (.*)$", re.MULTILINE)
+_PROVING = re.compile(r"^\s*from grader\.proving\.(\w+) import", re.MULTILINE)
 """As text: an attack's file is a notebook's cells, and need not be Python."""
 
 

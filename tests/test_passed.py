@@ -75,6 +75,7 @@ def test_who_has_no_record_runs_all(all_passed):
         ("grader/verdict/marks.py", {"attacks/test_attacks.py"}, {"scale/test_cluster.py"}),
         ("grader/ch07_compile/test_fuse.py", {"live/test_safe_kernel.py"}, {"scale/test_same.py"}),
         ("grader/ch05_autograd/known.json", set(), {"live/test_safe_kernel.py"}),
+        ("grader/proving/ledger.py", {"shapes/test_modes.py"}, {"attacks/test_attacks.py"}),
         ("tests/scale/course.py", {"scale/test_cluster.py"}, {"live/test_live.py"}),
         ("tests/jupyter.py", {"live/test_circle.py"}, {"attacks/test_attacks.py"}),
         ("tests/attacks/harness.py", {"attacks/test_attacks.py"}, {"scale/test_same.py"}),

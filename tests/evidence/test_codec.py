@@ -529,9 +529,9 @@ BOMBS = {
 
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_bombs(bomb):
-    start = time.monotonic()
+    start = time.process_time()
     assert survives(message(None, header=BOMBS[bomb])) is Malformed
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_a_dict_by_two_letter_strings_is_none():

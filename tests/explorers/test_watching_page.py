@@ -264,7 +264,7 @@ def test_a_long_trace_is_drawn_at_once(watch: Watch, site: str) -> None:
         bars += [bar(f"aten::op{n % 50}", f"{10 * n}", "9"), bar("aten::inner", f"{10 * n + 1}", "3"), bar("aten::inner", f"{10 * n + 5}", "3.5")]  # fmt: skip
     show(page, site)
     pick(page, "long.json", as_file(*bars).encode())
-    expect(page.get_by_role("radio", name="long.json")).to_be_checked(timeout=20_000)
+    expect(page.get_by_role("radio", name="long.json")).to_be_checked()
     assert page.locator(".wt-drawing .bar").count() < 3_000
     turn(page, "trace=own&from=1000000&to=1050000")
     expect(page.locator(".wt-drawing text", has_text="inner")).to_have_count(10)

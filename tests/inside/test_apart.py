@@ -32,11 +32,11 @@ def test_what_hangs_is_ended_with_all_that_it_started():
         child = os.fork()
         if child:
             os.write(writing, str(child).encode())
-        time.sleep(60)
+        time.sleep(600)
 
     with pytest.raises(Hung):
         apart(body, seconds=0.5)
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 300
     child = int(os.read(reading, 100))
     os.close(reading)
     os.close(writing)

@@ -1,7 +1,7 @@
 // Opens a notebook at the cell that the address names: …/ch02_strides/strides.ipynb#cell-id=view_stride-card.
 // JupyterLab and Notebook 7 follow such a link inside of a page; when they start, they drop what it says.
 {
-  const [path, cell] = [decodeURIComponent(location.pathname), location.hash]; // before they do
+  const [path, fragment] = [decodeURIComponent(location.pathname), location.hash]; // before they do
   const TOUCHES = ["wheel", "keydown", "pointerdown"];
 
   const LOOKS = 40; // in a row: some ten seconds, more where all is slow
@@ -12,11 +12,12 @@
   const hold = (panel, until = Date.now() + MOST) => {
     let stayed = 0, last;
     const timer = setInterval(() => {
-      const node = panel.content.widgets.find(({ model }) => `#cell-id=${model.id}` === cell)?.node;
-      const off = node?.isConnected && node.getBoundingClientRect().top - panel.content.node.getBoundingClientRect().top;
+      const cell = panel.content.widgets.find(({ model }) => `#cell-id=${model.id}` === fragment);
+      const top = ({ node }) => node.getBoundingClientRect().top;
+      const off = cell?.node.isConnected ? top(cell) - top(panel.content) : undefined; // not drawn yet
       const isThere = off >= -8 && off < 80;
       stayed = isThere ? stayed + 1 : 0;
-      if (!isThere && off === last) panel.setFragment(cell); // what still moves may be on its way there
+      if (!isThere && off === last) panel.setFragment(fragment); // what still moves may be on its way there
       last = off;
       if (stayed === LOOKS || Date.now() > until) stop();
     }, 250);
@@ -31,7 +32,7 @@
     id: "undertorch-at:plugin",
     autoStart: true,
     activate: ({ shell }) => {
-      if (!cell.startsWith("#cell-id=")) return;
+      if (!fragment.startsWith("#cell-id=")) return;
       const look = () => {
         const panel = shell.currentWidget;
         if (!panel?.context || !path.endsWith(`/${panel.context.path}`)) return;
