@@ -281,13 +281,13 @@ def _journeys() -> frozenset[Path]:
 
 
 def journey_digests() -> dict[str, str]:
-    """Return the digest of what each such file of tests rests on: all code but that of other chapters.
+    """Return the digest of what each such file of tests rests on: all code but that of other chapters
+    and, where the tests do not import it, of `AUTHORS`.
 
-    And but that of `AUTHORS`, where the tests do not import it. No proof hears what an attack would do:
-    after any other change of code all of them run.
+    No proof hears what an attack would do: after any other change of code all of them run.
     """
     code = {path for path in (ROOT / "grader").rglob("*") if not _of_a_chapter(path)}
-    code = {path for path in code if AUTHORS not in path.parents}
+    code -= set(AUTHORS.rglob("*"))
     code |= {ROOT / name for name in COURSE_FILES}
     whole, unheard = _digest(code), _digest(code - _heard())
     digests = {}

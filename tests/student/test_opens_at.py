@@ -1,4 +1,4 @@
-"""The extension that opens a notebook at a cell, before a cell that is drawn late: by a clock that the test turns."""
+"""The extension that opens a notebook at a cell, where that is drawn late: by a clock that the test turns."""
 
 import pytest
 
@@ -12,7 +12,6 @@ APPLICATION = """() => {
   panel.innerHTML = '<div style="height: 3000px"></div>';
   cell.style = "height: 2000px";
   document.body.append(panel);
-  let changed = () => {};
   const shell = {
     currentWidget: {
       context: { path: "a.ipynb", ready: Promise.resolve() },
