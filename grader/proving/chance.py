@@ -1,82 +1,149 @@
-"""Is a mistake found whatever the seed, or by luck? Those that a single check finds are asked with more.
+"""Is a mistake found, and explained, whatever the seed, or by luck? Those for which it may be luck are asked with more.
 
-A check that draws its inputs may find a mistake with one seed and pass it with another. A proof has one
-seed: who draws another one, with a commit that has nothing to do with it, would be the first to know.
+A check that draws its inputs may find a mistake with one seed and pass it with another, or tell two
+mistakes apart with one and not with another. A proof has one seed: who draws another one, with a commit
+that has nothing to do with it, would be the first to know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from grader.box.fork import Fork
 from grader.building.graders import ready_probes
-from grader.course.answers import Role
+from grader.course.answers import Answer, Role
 from grader.course.course import Chapter, Exercise
 from grader.evidence.outcome import Ended
 from grader.inside.process.budget import Budget, changed
 from grader.proving.validate import Problem
 from grader.submission.program import Program
-from grader.verdict.grading import ExerciseGrader, OpenTransport
+from grader.verdict.checks import CheckRun
+from grader.verdict.diagnosis import diagnose
+from grader.verdict.grading import ExerciseGrader
 from grader.verdict.interview import Interview
-from grader.verdict.marks import Mark
+from grader.verdict.marks import Mark, mark_of
 
 SEEDS = 8
-"""Other seeds that it is asked with: what is missed with one in four is seen nine times of ten."""
+"""Other seeds for what one check finds: what is missed with one in four is seen nine times of ten."""
+
+FEWER_SEEDS = 3
+"""Other seeds for what several checks find: it passes with none, but may look like another mistake."""
+
+Marks = Mapping[str, Sequence[Mark]]
+"""Marks of mistakes, by their names."""
 
 
-def found_by_chance(
-    chapter: Chapter, exercise: Exercise, marks: Mapping[str, Sequence[Mark]], seed: int
-) -> list[Problem]:
-    """Return the mistakes that pass with other seeds, of those that a single check finds.
+def found_by_chance(chapter: Chapter, exercise: Exercise, marks: Marks, seed: int) -> list[Problem]:
+    """Return the mistakes that pass, or lose their explanation, with other seeds.
 
-    marks: of the mistakes, by their names, as `seed` made them
+    Asked are mistakes that a single check finds, and those that fail the same checks as one that is
+    explained otherwise.
+
+    marks: of the mistakes, as `seed` made them
     """
-    probes = ready_probes(chapter)
-    grader = ExerciseGrader(chapter, exercise, probes)
-    problems = []
-    open_fork = partial(Fork, probes, changed(Budget(), exercise.budget))
-    for answer in grader.answers:
-        known = marks.get(answer.name, ())
-        finding = [number for number, mark in enumerate(known) if mark.failure]
-        if answer.role is not Role.MISTAKE or len(finding) != 1:
-            continue
-        program = grader.attempt_with(answer.source).program
-        passed = [
-            other
-            for other in range(seed + 1, seed + 1 + SEEDS)
-            if _passes(grader, program, other, open_fork, finding)
-            and _passes(grader, program, other, open_fork)
-        ]
-        if passed:
-            name = grader.suite.checks[finding[0]].name
-            what = f"is passed with {len(passed)} of {SEEDS} other seeds, such as {passed[0]}"
-            problems.append(
-                Problem(
-                    f"{exercise.id}, mistake {answer.name}",
-                    f"{what}: {name} found it by chance",
-                    f"ask for it whatever is drawn, in grader/{chapter.id}/test_{exercise.id}.py",
-                )
-            )
-    return problems
+    return list(_Asking(chapter, exercise).problems(marks, seed))
 
 
-def _passes(
-    grader: ExerciseGrader,
-    program: Program,
-    seed: int,
-    open_fork: OpenTransport,
-    order: Sequence[int] | None = None,
-) -> bool:
-    """Say whether a program passes checks, all or those of these numbers."""
-    interview = Interview(open_fork(), grader.exercise.off_limits, seed)
-    try:
-        interview.load(program)
-        runs = grader.suite.run(
-            interview, seed, order=order, stop=lambda runs: runs[-1].error is not None
-        )
-    except Ended:
-        return False
-    finally:
-        interview.close()
-    return runs[-1].error is None and not interview.tripped
+def _failing_alike(
+    answers: Sequence[Answer], marks: Marks
+) -> Iterator[tuple[tuple[int, ...], list[Answer]]]:
+    """Yield the numbers of checks and the mistakes that fail just these."""
+    groups = defaultdict(list)
+    for answer in answers:
+        if answer.role is Role.MISTAKE:
+            known = marks.get(answer.name, ())
+            groups[tuple(n for n, mark in enumerate(known) if mark.failure)].append(answer)
+    for checks, alike in groups.items():
+        if checks:  # else it passes, or was never run: that is told already
+            yield checks, alike
+
+
+def _unexplained(
+    answers: Sequence[Answer], marks: Sequence[Sequence[Mark]]
+) -> Iterator[tuple[Answer, bool]]:
+    """Yield answers that have not their own explanation, by marks of each, and whether they fail at all."""
+    known = list(zip(answers, marks, strict=True))
+    for answer, theirs in known:
+        failed = any(mark.failure for mark in theirs)
+        found = diagnose(theirs, known) if failed else None
+        if found is None or found.words != answer.explanation:
+            yield answer, failed
+
+
+class _Asking:
+    """Asks an exercise's mistakes with other seeds."""
+
+    def __init__(self, chapter: Chapter, exercise: Exercise) -> None:
+        probes = ready_probes(chapter)
+        self._grader = ExerciseGrader(chapter, exercise, probes)
+        self._open = partial(Fork, probes, changed(Budget(), exercise.budget))
+        self._checks = f"grader/{chapter.id}/test_{exercise.id}.py"
+
+    def problems(self, marks: Marks, seed: int) -> Iterator[Problem]:
+        """Yield what is wrong with other seeds, by the marks that `seed` made."""
+        for checks, alike in _failing_alike(self._grader.answers, marks):
+            if len(checks) == 1 or len({answer.explanation for answer in alike}) > 1:
+                yield from self._problems(checks, alike, seed)
+
+    def _problems(
+        self, checks: Sequence[int], alike: Sequence[Answer], seed: int
+    ) -> Iterator[Problem]:
+        seeds = range(seed + 1, seed + 1 + (SEEDS if len(checks) == 1 else FEWER_SEEDS))
+        asked = [self._marks_of(answer, checks, seeds) for answer in alike]
+        passed: dict[Answer, list[int]] = defaultdict(list)
+        lost: dict[Answer, list[int]] = defaultdict(list)
+        for other, marks in zip(seeds, zip(*asked, strict=True), strict=True):
+            if not any(_unexplained(alike, marks)):
+                continue
+            # by these checks alone: by all of them it may be found, and told apart
+            whole = [self._grader.marks_of(answer, other, self._open) for answer in alike]
+            for answer, failed in _unexplained(alike, whole):
+                (lost if failed else passed)[answer].append(other)
+        named = ", ".join(self._grader.suite.checks[number].name for number in checks)
+        for answer, others in passed.items():
+            what = f"is passed with {_such(others, seeds)}: {named} found it by chance"
+            yield self._problem(answer, what, "ask for it")
+        for answer, others in lost.items():
+            what = f"is not explained with {_such(others, seeds)}: {named} told it apart by chance"
+            yield self._problem(answer, what, "tell it from other mistakes")
+
+    def _problem(self, answer: Answer, what: str, mend: str) -> Problem:
+        where = f"{self._grader.exercise.id}, mistake {answer.name}"
+        return Problem(where, what, f"{mend} whatever is drawn, in {self._checks}")
+
+    def _marks_of(
+        self, answer: Answer, checks: Sequence[int], seeds: Sequence[int]
+    ) -> list[list[Mark]]:
+        """Return the marks of a mistake by these checks, for each seed."""
+        program = self._grader.attempt_with(answer.source).program
+        found: list[list[Mark]] = []
+        while len(found) < len(seeds):
+            found += self._in_one_process(program, checks, seeds[len(found) :])
+        return found
+
+    def _in_one_process(
+        self, program: Program, checks: Sequence[int], seeds: Sequence[int]
+    ) -> list[list[Mark]]:
+        """Return marks for each seed, until the process ends; for the first in any case."""
+        process = self._open()
+        found: list[list[Mark]] = []
+        try:
+            for seed in seeds:
+                interview = Interview(process, self._grader.exercise.off_limits, seed)
+                if not found:
+                    interview.load(program)
+                runs = self._grader.suite.run(interview, seed, order=checks)
+                if found and interview.ended:
+                    break  # maybe of what it was asked before
+                found.append([mark_of(run) for run in runs])
+        except Ended as ended:  # as it was loaded
+            found = [[mark_of(CheckRun(self._grader.suite.checks[n], ended, ())) for n in checks]]
+        finally:
+            process.close()
+        return found
+
+
+def _such(others: Sequence[int], seeds: Sequence[int]) -> str:
+    return f"{len(others)} of {len(seeds)} other seeds, such as {others[0]}"
