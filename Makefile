@@ -74,7 +74,7 @@ bubblewrap:
 	$(call install,bwrap,bubblewrap,boxes code that is not yours)
 
 chromium:
-	$(call install,chromium chromium-browser google-chrome,chromium,shows the site to its tests)
+	$(call install,chromium-headless-shell chromium chromium-browser google-chrome,chromium-headless-shell,shows the site to its tests)
 
 libatomic:
 	$(call install,$(wildcard /usr/lib*/libatomic.so.1 /usr/lib/*/libatomic.so.1),libatomic1,lets Playwright drive Chromium)
@@ -123,7 +123,7 @@ build: .venv/.ready ## Build notebooks and site pages from solutions/*/*.pct.py
 # ── Proving it ───────────────────────────────────────────────────────────────
 
 # Tests of a file stay on one worker (tests/conftest.py). pytest's 5 means that no test carries the marker.
-TOGETHER := pytest -q -p no:nbval -n 2 --dist loadgroup --no-loadscope-reorder -m 'not alone'
+TOGETHER := pytest -q -p no:nbval -n 3 --dist loadgroup --no-loadscope-reorder -m 'not alone'
 ALONE := pytest -q -p no:nbval -m alone
 
 test: .venv/.ready system ## Check what may have changed: ten minutes on two cores, half an hour after a change to all

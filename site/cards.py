@@ -145,15 +145,21 @@ def on_post_build(config: MkDocsConfig) -> None:
 @contextmanager
 def _tab() -> Iterator[Tab | None]:
     """A tab of the system's Chromium; None where there is none, or none is wanted."""
-    names = ("chromium", "chromium-browser", "google-chrome")
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     program = next(filter(None, map(shutil.which, names)), None)
     playwright = _started() if program and os.environ.get(CHOICE) != "plain" else None
     if playwright is None:
         LOG.info("one plain card for all pages")
         yield None
         return
-    # Root has no Chromium sandbox. No name is looked up: nothing leaves the machine.
-    flags = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    # Root has no Chromium sandbox. Letters are as wide as their font says, whatever the desktop does to
+    # them. No name is looked up: nothing leaves the machine.
+    flags = [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--font-render-hinting=none",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+    ]
     try:
         browser = playwright.chromium.launch(executable_path=program, args=flags)
         size = {"width": WIDTH, "height": HEIGHT}

@@ -130,7 +130,7 @@ def validate(
 ) -> None:
     """Run every known answer and say which do not get the verdict that they must get.
 
-    A mistake that a single check finds is asked with more seeds: none is to be found by chance.
+    Mistakes are asked with more seeds, too: none is to be found, or explained, by chance.
     Works on what `undertorch build` last built, and refuses a chapter whose source was changed since;
     private variants are built for the purpose, and of exercises without parameters there are none.
 

@@ -112,14 +112,14 @@ def roster(
     if as_json:
         typer.echo(json.dumps(asdict(changes)))
         return
-    for id in changes.added:
-        _say(f"new      {id}")
+    for student in changes.added:
+        _say(f"new      {student}")
     for id, said in changes.changed.items():
         _say(f"changed  {id}: {'; '.join(said)}")
-    for id in changes.absent:
+    for student in changes.absent:
         _say(
-            f"absent   {id}: in the gradebook, not in the list. For someone who left: "
-            f"undertorch course drop {id}"
+            f"absent   {student}: in the gradebook, not in the list. For someone who left: "
+            f"undertorch course drop {student.id}"
         )
     for id in changes.dropped:
         _say(f"dropped  {id}: stays so. For someone who is back: undertorch course rejoin {id}")

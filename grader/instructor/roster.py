@@ -71,10 +71,10 @@ class Changes:
     whom it names and who were dropped: they stay that, too.
     """
 
-    added: tuple[str, ...]
+    added: tuple[Student, ...]
     changed: Mapping[str, tuple[str, ...]]
     unchanged: int
-    absent: tuple[str, ...]
+    absent: tuple[Student, ...]
     dropped: tuple[str, ...] = ()
 
 
@@ -139,7 +139,7 @@ def compare(known: Mapping[str, Student], listed: Iterable[Student]) -> Changes:
     for student in listed:
         named.add(student.id)
         if student.id not in known:
-            added.append(student.id)
+            added.append(student)
             continue
         old = known[student.id]
         said = tuple(
@@ -151,7 +151,7 @@ def compare(known: Mapping[str, Student], listed: Iterable[Student]) -> Changes:
             changed[student.id] = said
         else:
             unchanged += 1
-    absent = tuple(sorted(set(known) - named))
+    absent = tuple(known[id] for id in sorted(set(known) - named))
     return Changes(tuple(added), changed, unchanged, absent)
 
 
@@ -165,8 +165,8 @@ def import_roster(folder: Path, path: Path, *, id_column: str = "", dry: bool = 
     listed = [one for one in everyone if one.id not in dropped]
     changes = replace(compare(book.students(), listed), dropped=dropped)
     if not dry:
-        touched = {*changes.added, *changes.changed}
-        book.update([student for student in listed if student.id in touched])
+        changed = [student for student in listed if student.id in changes.changed]
+        book.update([*changes.added, *changed])
     return changes
 
 

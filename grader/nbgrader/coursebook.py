@@ -42,6 +42,12 @@ class Student:
     email: str | None = None
     lms_user_id: str | None = None
 
+    def __str__(self) -> str:
+        """Return who it is: the id, and what else tells a person to a person."""
+        name = " ".join(filter(None, [self.first_name, self.last_name]))
+        known = ", ".join(filter(None, [name, self.email]))
+        return f"{self.id} ({known})" if known else self.id
+
 
 class CourseBook:
     """A course folder's gradebook, under the settings of its nbgrader_config.py."""

@@ -1,4 +1,4 @@
-"""Is a mistake found, and explained, whatever the seed, or by luck? Those for which it may be luck are asked with more.
+"""Is a mistake found, and explained, whatever the seed? Those for which it may be luck are asked with more.
 
 A check that draws its inputs may find a mistake with one seed and pass it with another, or tell two
 mistakes apart with one and not with another. A proof has one seed: who draws another one, with a commit
@@ -15,7 +15,7 @@ from grader.box.fork import Fork
 from grader.building.graders import ready_probes
 from grader.course.answers import Answer, Role
 from grader.course.course import Chapter, Exercise
-from grader.evidence.outcome import Ended
+from grader.evidence.outcome import Ended, Outcome
 from grader.inside.process.budget import Budget, changed
 from grader.proving.validate import Problem
 from grader.submission.program import Program
@@ -60,16 +60,13 @@ def _failing_alike(
             yield checks, alike
 
 
-def _unexplained(
-    answers: Sequence[Answer], marks: Sequence[Sequence[Mark]]
-) -> Iterator[tuple[Answer, bool]]:
-    """Yield answers that have not their own explanation, by marks of each, and whether they fail at all."""
+def _unexplained(answers: Sequence[Answer], marks: Sequence[Sequence[Mark]]) -> Iterator[Answer]:
+    """Yield answers that have not their own explanation, by marks of each."""
     known = list(zip(answers, marks, strict=True))
     for answer, theirs in known:
-        failed = any(mark.failure for mark in theirs)
-        found = diagnose(theirs, known) if failed else None
+        found = diagnose(theirs, known) if any(mark.failure for mark in theirs) else None
         if found is None or found.words != answer.explanation:
-            yield answer, failed
+            yield answer
 
 
 class _Asking:
@@ -97,10 +94,11 @@ class _Asking:
         for other, marks in zip(seeds, zip(*asked, strict=True), strict=True):
             if not any(_unexplained(alike, marks)):
                 continue
-            # by these checks alone: by all of them it may be found, and told apart
-            whole = [self._grader.marks_of(answer, other, self._open) for answer in alike]
-            for answer, failed in _unexplained(alike, whole):
-                (lost if failed else passed)[answer].append(other)
+            # by these checks alone: by all of them, and by rules, it may be found, and told apart
+            whole = [self._judged(answer, other) for answer in alike]
+            for answer in _unexplained(alike, [marks for _, marks in whole]):
+                outcome, _ = whole[alike.index(answer)]
+                (passed if outcome is Outcome.PASSED else lost)[answer].append(other)
         named = ", ".join(self._grader.suite.checks[number].name for number in checks)
         for answer, others in passed.items():
             what = f"is passed with {_such(others, seeds)}: {named} found it by chance"
@@ -112,6 +110,11 @@ class _Asking:
     def _problem(self, answer: Answer, what: str, mend: str) -> Problem:
         where = f"{self._grader.exercise.id}, mistake {answer.name}"
         return Problem(where, what, f"{mend} whatever is drawn, in {self._checks}")
+
+    def _judged(self, answer: Answer, seed: int) -> tuple[Outcome, list[Mark]]:
+        attempt = self._grader.attempt_with(answer.source)
+        verdict, runs = self._grader.judge(attempt, self._open, seed)
+        return verdict.outcome, [mark_of(run) for run in runs]
 
     def _marks_of(
         self, answer: Answer, checks: Sequence[int], seeds: Sequence[int]

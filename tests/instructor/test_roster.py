@@ -98,11 +98,20 @@ def test_another_encoding_is_said(tmp_path):
 
 
 def test_changes_are_said():
-    bea, carl = Student("bea", "Bea"), Student("carl")
+    bea, carl = Student("bea", "Bea", email="bea@example.edu"), Student("carl")
     filled = Student("carl", "Carl", "Gauss", "carl@example.edu", "12")
     known = {"ada": Student("ada", "Ada", "King", "ada@example.edu", ""), "carl": filled}
-    known["zoe"] = carl
+    known["zoe"] = zoe = Student("zoe")
     changes = compare(known, [ADA, bea, carl])
-    assert changes.added == ("bea",)
+    assert changes.added == (bea,)
     assert changes.changed == {"ada": ("last name: King → Lovelace",)}
-    assert (changes.unchanged, changes.absent) == (1, ("zoe",))
+    assert (changes.unchanged, changes.absent) == (1, (zoe,))
+
+
+def test_who_it_is_is_said_by_more_than_the_id():
+    """An id is a number to many: who reads "new" sees there that first and last name are swapped."""
+    assert str(ADA) == "ada (Ada Lovelace, ada@example.edu)"
+    assert [str(Student("4711", last_name="Gauss")), str(Student("4711", email=""))] == [
+        "4711 (Gauss)",
+        "4711",
+    ]

@@ -106,7 +106,7 @@ def test_a_process_that_ends_leaves_the_seed_to_the_next(tmp_path, monkeypatch):
     monkeypatch.setattr(chance, "Fork", Ends)
     checks = TOLD_APART.format(told="True")
     assert not problems(monkeypatch, tmp_path, checks, {NAME: [FAILED], OTHER: [FAILED]})
-    assert Ends.begun == 2 * chance.SEEDS / 2  # the text, and two seeds each
+    assert Ends.begun == chance.SEEDS  # the text, and two seeds each
 
 
 def test_who_cannot_be_taken_for_another_is_not_asked_again(monkeypatch):
