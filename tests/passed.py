@@ -1,9 +1,9 @@
 """Costly tests run for what has changed since they passed, and for some more by turns.
 
-Five kinds of tests are costly: those of explorers, of pages in a browser, of whole notebooks, of whole
-commands on whole courses, and of chapters, what each says of PyTorch and how its answers read. For each kind
-a record says what passed: a digest for each explorer, page, notebook, file of tests or chapter, of what its
-tests rest on. Where that is all code, what proofs hear (`HEARD`, and the graders of chapters) has a digest of
+Six kinds of tests are costly: those of explorers, of pages in a browser, of the short programs on pages, of
+whole notebooks, of whole commands on whole courses, and of chapters, what each says of PyTorch and how its
+answers read. For each kind a record says what passed: a digest for each explorer, page, source of programs,
+notebook, file of tests or chapter, of what its tests rest on. Where that is all code, what proofs hear (`HEARD`, and the graders of chapters) has a digest of
 its own behind a `+`: when nothing else changed, costly tests run by turns, and `make prove` is due. With
 `--prove-all`, as in `make prove`, all costly tests run and no others, and the records are written. Who names
 tests on the command line gets them.
@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cache
 from pathlib import Path
 
@@ -28,7 +28,12 @@ from tests import ROOT
 from tests.proving.commit import HOLDS, JUDGED_ANEW, commit
 
 TESTS = ROOT / "tests"
-PAGE_FILES = {TESTS / "site" / f"test_{name}.py" for name in ("pages", "site", "views")}
+PAGE_FILES = {
+    TESTS / f"{name}.py"
+    for name in ("building/test_programs", "site/test_pages", "site/test_site", "site/test_views")
+}
+"""Which files of tests choose among pages themselves, or are about all pages at once."""
+
 RECORDS = TESTS / "passed"
 OPTION = "--prove-all"
 
@@ -84,6 +89,9 @@ SHARED = (
 
 SHOW_VIEWS = ("site/explorers/**/*", "site/index.md", "site/questions/*.py", "solutions/*/*.pct.py")
 """What the tests of all explorers rest on besides: where their views are written."""
+
+PROGRAMS = ("site/myths/*.py", "site/questions/*.py")
+"""Where short programs are, with the pages that are built of them."""
 
 COURSE_FILES = ("constraints.txt", "pyproject.toml", "nbgrader_config.py", "mkdocs.yml")
 """What whole commands read beside the code."""
@@ -301,10 +309,13 @@ def journey_digests() -> dict[str, str]:
     return digests
 
 
-def _heard() -> set[Path]:
+@cache
+def _heard() -> frozenset[Path]:
     """Return the files of code that proofs hear."""
     rooms = [ROOT / "grader" / room for room in HEARD]
-    return {path for path in judging_files() if any(room in path.parents for room in rooms)}
+    return frozenset(
+        path for path in judging_files() if any(room in path.parents for room in rooms)
+    )
 
 
 def _journey_digest(test: Path) -> tuple[str, list[str]]:
@@ -371,7 +382,32 @@ def page_digests(built: Path) -> dict[str, str]:
     return {name: _hashed(shared, _digest({path}, built)) for name, path in pages.items()}
 
 
-def _digest(files: set[Path], root: Path = ROOT) -> str:
+# ── The short programs of pages ──────────────────────────────────────────────
+
+
+def programs_due(config: pytest.Config) -> set[str]:
+    """Return the sources whose programs run: where nothing changed, a tenth of them."""
+    digests = program_digests()
+    return set(digests) if all_run(config) else chosen("programs", digests, of=HOLDS)
+
+
+def program_digests() -> dict[str, str]:
+    """Return the digest of each source of short programs and of the pages that show what they print."""
+    shared = _digest({ROOT / "constraints.txt", ROOT / "grader/building/programs.py"})
+    return {
+        path.relative_to(ROOT).as_posix(): _hashed(shared, _digest({path, *_shown(path)}))
+        for pattern in PROGRAMS
+        for path in ROOT.glob(pattern)
+    }
+
+
+def _shown(source: Path) -> set[Path]:
+    """Return the pages of a source: one in its name, as myths have, or one for each cell."""
+    cells = re.findall(r"^# %% (\S+)", source.read_text(encoding="utf-8"), re.MULTILINE)
+    return {source.with_name(f"{name}.md") for name in (source.stem, *cells)}
+
+
+def _digest(files: Set[Path], root: Path = ROOT) -> str:
     """Return the digest of files, by name and content."""
     whole = hashlib.sha256()
     for path in sorted(path for path in files if path.is_file() and path.suffix != ".pyc"):
