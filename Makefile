@@ -122,7 +122,8 @@ build: .venv/.ready ## Build notebooks and site pages from solutions/*/*.pct.py
 
 # ── Proving it ───────────────────────────────────────────────────────────────
 
-# Tests of a file stay on one worker (tests/conftest.py). pytest's 5 means that no test carries the marker.
+# Three workers keep two cores busy: a browser and a box are waited for. Tests of a file stay on one
+# (tests/conftest.py). pytest's 5 means that no test carries the marker.
 TOGETHER := pytest -q -p no:nbval -n 3 --dist loadgroup --no-loadscope-reorder -m 'not alone'
 ALONE := pytest -q -p no:nbval -m alone
 

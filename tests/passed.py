@@ -3,10 +3,10 @@
 Six kinds of tests are costly: those of explorers, of pages in a browser, of the short programs on pages, of
 whole notebooks, of whole commands on whole courses, and of chapters, what each says of PyTorch and how its
 answers read. For each kind a record says what passed: a digest for each explorer, page, source of programs,
-notebook, file of tests or chapter, of what its tests rest on. Where that is all code, what proofs hear (`HEARD`, and the graders of chapters) has a digest of
-its own behind a `+`: when nothing else changed, costly tests run by turns, and `make prove` is due. With
-`--prove-all`, as in `make prove`, all costly tests run and no others, and the records are written. Who names
-tests on the command line gets them.
+notebook, file of tests or chapter, of what its tests rest on. Where that is all code, what proofs hear
+(`HEARD`, and the graders of chapters) has a digest of its own behind a `+`: when nothing else changed,
+costly tests run by turns, and `make prove` is due. With `--prove-all`, as in `make prove`, all costly tests
+run and no others, and the records are written. Who names tests on the command line gets them.
 """
 
 from __future__ import annotations

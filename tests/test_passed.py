@@ -187,6 +187,21 @@ def test_a_session_that_did_not_end_puts_nothing_down(monkeypatch, status, stopp
     assert bool(written) == writes
 
 
+def test_a_program_rests_on_its_source_and_on_the_pages_that_show_it(monkeypatch):
+    before = passed.program_digests()
+    for changed, due in (
+        ("site/questions/ch02_strides.py", {"site/questions/ch02_strides.py"}),
+        ("site/questions/clone-or-detach.md", {"site/questions/ch02_strides.py"}),
+        ("site/myths/ch02_strides.md", {"site/myths/ch02_strides.py"}),
+        ("grader/building/programs.py", set(before)),
+        ("site/questions/index.md", set()),  # it shows what none prints
+    ):
+        with monkeypatch.context() as patch:
+            edit(patch, changed)
+            after = passed.program_digests()
+        assert {name for name in before if before[name] != after[name]} == due, changed
+
+
 def test_a_page_is_what_it_says_and_what_it_loads(tmp_path):
     (tmp_path / "a.html").write_text("a")
     (tmp_path / "b.html").write_text("b")
