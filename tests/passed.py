@@ -4,9 +4,9 @@ Six kinds of tests are costly: those of explorers, of pages in a browser, of the
 whole notebooks, of whole commands on whole courses, and of chapters, what each says of PyTorch and how its
 answers read. For each kind a record says what passed: a digest for each explorer, page, source of programs,
 notebook, file of tests or chapter, of what its tests rest on. Where that is all code, what proofs hear
-(`HEARD`, and the graders of chapters) has a digest of its own behind a `+`: when nothing else changed,
-costly tests run by turns, and `make prove` is due. With `--prove-all`, as in `make prove`, all costly tests
-run and no others, and the records are written. Who names tests on the command line gets them.
+(`HEARD`, and the graders of chapters) is left out: proofs are made anew when it changes. With `--prove-all`,
+as in `make prove`, all costly tests run and no others, and the records are written. Who names tests on the
+command line gets them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +27,7 @@ from grader.course.imports import closure
 from grader.proving.digest import judges_digest, judging_files, notebook_digest
 from grader.proving.ledger import turn
 from tests import ROOT
-from tests.proving.commit import HOLDS, JUDGED_ANEW, commit
+from tests.proving.commit import HOLDS, commit
 
 TESTS = ROOT / "tests"
 PAGE_FILES = {
@@ -35,6 +37,10 @@ PAGE_FILES = {
 """Which files of tests choose among pages themselves, or are about all pages at once."""
 
 RECORDS = TESTS / "passed"
+SECONDS = "seconds"
+"""The record of how long the tests of each took when all ran, by kind and name: what has its turn takes
+about as long each time."""
+
 OPTION = "--prove-all"
 
 EXPLORERS = sorted(
@@ -110,10 +116,9 @@ AUTHORS = ROOT / "grader" / "proving"
 
 def chosen(kind: str, digests: Mapping[str, str], of: int) -> set[str]:
     """Return what changed since it passed, and every `of`-th by turns."""
-    passed, names, count = _read(kind), sorted(digests), commit()[0]
-    judged_anew = {name for name in names if passed.get(name) != digests[name]}
-    changed = {name for name in judged_anew if _own(passed.get(name)) != _own(digests[name])}
-    return changed | turn(names, count, of) | judged_anew & turn(names, count, JUDGED_ANEW)
+    passed, count = _read(kind), commit()[0]
+    changed = {name for name in digests if passed.get(name) != digests[name]}
+    return changed | turn(digests, count, of, _read(SECONDS).get(kind, {}))
 
 
 def _chosen_of(kind: str) -> set[str]:
@@ -121,20 +126,15 @@ def _chosen_of(kind: str) -> set[str]:
     return chosen(kind, digests(), of)
 
 
-def _own(digest: str | None) -> str | None:
-    """Return a digest without that of the code that judges."""
-    return digest and digest.partition("+")[0]
-
-
-def write(kind: str, digests: Mapping[str, str]) -> None:
-    """Put down what passed."""
+def write(name: str, record: Mapping[str, Any]) -> None:
+    """Put down what passed of a kind, or how long it took."""
     RECORDS.mkdir(exist_ok=True)
-    text = json.dumps(dict(digests), indent=1, sort_keys=True)
-    (RECORDS / f"{kind}.json").write_text(f"{text}\n", encoding="utf-8")
+    text = json.dumps(dict(record), indent=1, sort_keys=True)
+    (RECORDS / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
 
 
-def _read(kind: str) -> dict[str, str]:
-    file = RECORDS / f"{kind}.json"
+def _read(name: str) -> dict[str, Any]:
+    file = RECORDS / f"{name}.json"
     return dict(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else {}
 
 
@@ -175,11 +175,13 @@ class Record:
 
     def __init__(self) -> None:
         self._good: dict[tuple[str, str], bool] = {}
+        self._seconds: Counter[tuple[str, str]] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add one phase of one test."""
         if which := costly(ROOT / report.location[0], report.nodeid):
             self._good[which] = self._good.get(which, True) and not report.failed
+            self._seconds[which] += report.duration
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Write the records, if whole files ran. A session that was stopped has run parts of some."""
@@ -190,13 +192,17 @@ class Record:
             self.write()
 
     def write(self) -> None:
-        """Put down each that passed. What did not run stays as it was."""
+        """Put down each that passed, and how long it took. What did not run stays as it was."""
+        seconds = _read(SECONDS)
         for kind, (digests, _) in KINDS.items():
-            now, kept = digests(), _read(kind)
+            now, kept, took = digests(), _read(kind), seconds.get(kind, {})
             for (of, name), good in self._good.items():
                 if of == kind:
                     kept[name] = now[name] if good else ""
+                    took[name] = round(self._seconds[of, name])
             write(kind, {name: kept[name] for name in now if kept.get(name)})
+            seconds[kind] = {name: took[name] for name in sorted(now) if name in took}
+        write(SECONDS, seconds)
 
 
 # ── Explorers ────────────────────────────────────────────────────────────────
@@ -254,7 +260,6 @@ def notebook_digests() -> dict[str, str]:
     shared = _digest(code | {ROOT / "constraints.txt"})
     return {
         chapter.id: _hashed(notebook_digest(chapter), _digest({chapter.released}), shared)
-        + f"+{judges_digest()}"
         for chapter in Course(ROOT).chapters()
     }
 
@@ -289,10 +294,11 @@ def _journeys() -> frozenset[Path]:
 
 
 def journey_digests() -> dict[str, str]:
-    """Return the digest of what each such file of tests rests on: all code but that of other chapters
-    and, where the tests do not import it, of `AUTHORS`.
+    """Return the digest of what each such file of tests rests on: all code but that of chapters, what
+    proofs hear and, where the tests do not import it, `AUTHORS`.
 
-    No proof hears what an attack would do: after any other change of code all of them run.
+    No proof hears what an attack would do: those rest on what proofs hear, too, and on the graders of
+    the chapters that they name.
     """
     code = {path for path in (ROOT / "grader").rglob("*") if not _of_a_chapter(path)}
     code -= set(AUTHORS.rglob("*"))
@@ -301,10 +307,9 @@ def journey_digests() -> dict[str, str]:
     digests = {}
     for path in _journeys():
         own, chapters = _journey_digest(path)
+        attack = path.parent.name == "attacks"
         digests[_name_of(path)] = (
-            _hashed(whole, own, *chapters)
-            if path.parent.name == "attacks"
-            else f"{_hashed(unheard, own)}+{_hashed(judges_digest(), *chapters)}"
+            _hashed(whole, own, *chapters) if attack else _hashed(unheard, own)
         )
     return digests
 

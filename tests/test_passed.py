@@ -73,7 +73,11 @@ def test_who_has_no_record_runs_all(all_passed):
         ("grader/box/fork.py", {"attacks/test_attacks.py", "scale/test_cluster.py"}, set()),
         ("grader/inside/interrupts.py", {"live/test_safe_kernel.py"}, set()),
         ("grader/verdict/marks.py", {"attacks/test_attacks.py"}, {"scale/test_cluster.py"}),
-        ("grader/ch07_compile/test_fuse.py", {"live/test_safe_kernel.py"}, {"scale/test_same.py"}),
+        (
+            "grader/ch01_formats/test_decode.py",
+            {"attacks/test_attacks.py"},
+            {"scale/test_same.py"},
+        ),
         ("grader/ch05_autograd/known.json", set(), {"live/test_safe_kernel.py"}),
         ("grader/proving/ledger.py", {"shapes/test_modes.py"}, {"attacks/test_attacks.py"}),
         ("tests/scale/course.py", {"scale/test_cluster.py"}, {"live/test_live.py"}),
@@ -138,14 +142,19 @@ def test_whose_tests_they_are():
     assert {pair: passed.costly(passed.TESTS / pair[0], pair[1]) for pair in of} == of
 
 
-def test_where_only_judging_changed_some_have_their_turn(tmp_path, monkeypatch):
+def test_what_takes_long_has_a_turn_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(passed, "RECORDS", tmp_path / "passed")
-    names = [f"{number:02}" for number in range(20)]
-    passed.write("journeys", dict.fromkeys(names, "own+judges"))
-    due = passed.chosen("journeys", dict.fromkeys(names, "own+judges anew"), of=20)
-    assert len(due) in (4, 5)  # a fifth; and of those that hold, one, which may be among them
-    other = passed.chosen("journeys", dict.fromkeys(names, "other+judges"), of=20)
-    assert other == set(names)
+    names = ["long", *(f"short {number}" for number in range(9))]
+    passed.write(
+        passed.SECONDS, {"journeys": {name: 90 if name == "long" else 10 for name in names}}
+    )
+    digests = dict.fromkeys(names, "own")
+    passed.write("journeys", digests)
+    turns = []
+    for count in range(2):
+        monkeypatch.setattr(passed, "commit", lambda count=count: (count, 7))
+        turns.append(passed.chosen("journeys", digests, of=2))
+    assert {"long"} in turns and sorted(map(len, turns)) == [1, 9]
 
 
 class Report:
@@ -153,6 +162,7 @@ class Report:
 
     def __init__(self, nodeid, failed=False):
         self.nodeid, self.location, self.failed = nodeid, (nodeid.split("::")[0], 1, ""), failed
+        self.duration = 4.0
 
 
 def test_each_file_that_passed_is_put_down_for_itself(tmp_path, monkeypatch, pytestconfig):
@@ -165,6 +175,7 @@ def test_each_file_that_passed_is_put_down_for_itself(tmp_path, monkeypatch, pyt
     record.write()
     kept = passed._read("journeys")
     assert kept == {one: passed.journey_digests()[one], three: "old"}
+    assert passed._read(passed.SECONDS)["journeys"] == {one: 4, two: 8}
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,10 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from grader.building import predictions
+from grader.building import myths, predictions, questions
 from grader.building.book import chapter_pages
 from grader.building.graders import check_graders
-from grader.building.myths import PAGE, myths_pages
+from grader.building.myths import myths_pages
 from grader.building.outputs import (
     check_grades,
     executed,
@@ -31,7 +31,7 @@ from grader.building.outputs import (
     unrun,
     with_outputs_of,
 )
-from grader.building.questions import FOLDER, questions_pages
+from grader.building.questions import questions_pages
 from grader.building.reading import reading_for
 from grader.building.source import Variant, read_source
 from grader.building.views import NOT_DRAWN
@@ -163,14 +163,14 @@ def _release(stage: Path, notebook: NotebookNode, chapter: str, name: str) -> tu
     return reference, stage / "chapters" / chapter / f"{name}.ipynb"
 
 
-def build_myths(course: Course) -> list[Built]:
-    """Return the pages of myths, executed, if the course has any."""
-    return _pages(course, PAGE.with_suffix(""), myths_pages(course))
+def build_myths(course: Course, *, run: bool = True) -> list[Built]:
+    """Return the pages of myths, if the course has any. Without `run` their outputs are those in place."""
+    return _pages(course, myths.FOLDER, myths_pages(course, run=run))
 
 
-def build_questions(course: Course) -> list[Built]:
-    """Return the pages of questions, executed, if the course has any."""
-    return _pages(course, FOLDER, questions_pages(course))
+def build_questions(course: Course, *, run: bool = True) -> list[Built]:
+    """Return the pages of questions, if the course has any. Without `run` their outputs are those in place."""
+    return _pages(course, questions.FOLDER, questions_pages(course, run=run))
 
 
 def install(course: Course, built: list[Built]) -> list[Path]:

@@ -23,11 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.building.places import sections_of
-from grader.building.programs import Program, printed
+from grader.building.programs import Program, block, printed, recalled
 from grader.building.reading import VERSION
 from grader.course.course import AuthorError, Course
 
 PAGE = Path("site/myths.md")
+FOLDER = PAGE.with_suffix("")
 
 _DAY = re.compile(r"on (\d{4}-\d{2}-\d{2})\b")
 
@@ -85,21 +86,30 @@ def _flowed(text: str) -> str:
     return " ".join(text.split())
 
 
-def myths_pages(course: Course) -> dict[Path, str]:
-    """Run all myths and return their pages, by their paths; {} where a course has none.
+def myths_files(course: Course) -> list[Path]:
+    """Return the sources of myths, in order."""
+    return sorted((course.root / FOLDER).glob("*.py"))
 
-    The day on a page changes only when something else does. Raises `AuthorError`.
+
+def myths_programs(path: Path) -> list[Program]:
+    """Return the programs of a source."""
+    return [Program(f"{path.name}: {myth.anchor}", myth.code) for myth in read_myths(path)[1]]
+
+
+def myths_pages(course: Course, *, run: bool = True) -> dict[Path, str]:
+    """Return the pages of myths, by their paths; {} where a course has none.
+
+    All programs are run; without `run` the pages in place say what they print. The day on a page
+    changes only when something else does. Raises `AuthorError`.
     """
-    files = sorted((course.root / "site" / "myths").glob("*.py"))
+    files = myths_files(course)
     if not files:
         return {}
     read = [read_myths(path) for path in files]
-    programs = [
-        [Program(f"{path.name}: {myth.anchor}", myth.code) for myth in myths]
-        for path, (_, myths) in zip(files, read, strict=True)
-    ]
+    programs = [myths_programs(path) for path in files]
+    texts = printed(course, programs) if run else recalled(course.root / FOLDER, programs)
     pages = {PAGE: _overview([(path.stem, *one) for path, one in zip(files, read, strict=True)])}
-    for path, (title, myths), outputs in zip(files, read, printed(course, programs), strict=True):
+    for path, (title, myths), outputs in zip(files, read, texts, strict=True):
         sections = sections_of(course, path.stem)
         blocks = []
         for myth, output in zip(myths, outputs, strict=True):
@@ -110,7 +120,7 @@ def myths_pages(course: Course) -> dict[Path, str]:
             heading = sections.get(myth.section)
             link = f"[{heading}](../chapters/{path.stem}.md#{myth.section})" if heading else ""
             blocks.append(_block(myth, output, link))
-        where = PAGE.with_suffix("") / f"{path.stem}.md"
+        where = FOLDER / f"{path.stem}.md"
         pages[where] = _dated(course.root / where, title, blocks)
     return pages
 
@@ -156,7 +166,7 @@ def _dated(path: Path, title: str, blocks: Sequence[str]) -> str:
 
 def _block(myth: Myth, output: str, link: str) -> str:
     more = f" See *{link}*." if link else ""
-    shown = f"```python\n{myth.code}\n```\n\n```text\n{output.rstrip()}\n```"
+    shown = block(myth.code, output)
     folded = "\n".join(f"    {line}".rstrip() for line in shown.splitlines())
     return (
         f"## “{myth.claim}” {{ #{myth.anchor} .myth }}\n\n"

@@ -1,7 +1,7 @@
 """The short programs of myths and questions: run when their pages are built, and what they print.
 
 Each runs in names of its own. A group, one source file, runs in a fork of its own, so that none
-finds what another group left behind.
+finds what another group left behind. Where nothing is to run, the pages in place say what they printed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -33,7 +34,7 @@ class Program(NamedTuple):
 
 
 def printed(course: Course, groups: list[list[Program]]) -> list[list[str]]:
-    """Return what each program prints, group by group.
+    """Return what each program prints, group by group, without blank lines at its end.
 
     Raises `AuthorError` where one raises, prints nothing, or prints an address, which differs
     from run to run; and where all together take too long.
@@ -60,9 +61,42 @@ def printed(course: Course, groups: list[list[Program]]) -> list[list[str]]:
     outputs: list[list[str]] = json.loads(done.stdout.splitlines()[-1])
     for programs, texts in zip(groups, outputs, strict=True):
         for program, text in zip(programs, texts, strict=True):
-            if not text.strip() or re.search(r"0x[0-9a-f]{8,}", text):
+            if not text or re.search(r"0x[0-9a-f]{8,}", text):
                 raise AuthorError(f"{program.name} prints nothing, or an address")
     return outputs
+
+
+def block(code: str, output: str, between: str = "") -> str:
+    """Return a program and what it printed as pages show them, `between` them a line of words."""
+    words = f"{between}\n\n" if between else ""
+    return f"{_above(code)}{words}```text\n{output}\n```"
+
+
+def recalled(pages: Path, groups: list[list[Program]]) -> list[list[str]]:
+    """Return what each program printed when the pages in this folder were built.
+
+    Raises `AuthorError` where none of them shows one.
+    """
+    texts = [path.read_text(encoding="utf-8") for path in sorted(pages.glob("*.md"))]
+    texts += [_unfolded(text) for text in texts]
+    return [[_printed_on(texts, program) for program in group] for group in groups]
+
+
+def _printed_on(texts: list[str], program: Program) -> str:
+    for text in texts:
+        _, found, rest = text.partition(_above(program.code))
+        if found:
+            return rest.partition("```text\n")[2].partition("\n```")[0]
+    raise AuthorError(f"{program.name} is on no page yet: build without --no-run")
+
+
+def _above(code: str) -> str:
+    return f"```python\n{code}\n```\n\n"
+
+
+def _unfolded(text: str) -> str:
+    """Return a page's text with what it folds away moved to the margin."""
+    return re.sub(r"^ {4}", "", text, flags=re.MULTILINE)
 
 
 def _run(programs: list[list[str]]) -> list[str]:
@@ -71,7 +105,7 @@ def _run(programs: list[list[str]]) -> list[str]:
         text = io.StringIO()
         with contextlib.redirect_stdout(text):
             exec(compile(code, name, "exec"), {"__name__": "__main__", "torch": torch})
-        outputs.append(text.getvalue())
+        outputs.append(text.getvalue().rstrip())
     return outputs
 
 

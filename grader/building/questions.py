@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.building.places import place
-from grader.building.programs import Program, printed
+from grader.building.programs import Program, block, printed, recalled
 from grader.building.reading import VERSION
 from grader.building.views import View, read_view
 from grader.course.course import AuthorError, Course
@@ -98,19 +98,29 @@ def _question(where: str, name: str, body: str) -> Question:
     return Question(name, " ".join(asked.split()), answer, view, named, code)
 
 
-def questions_pages(course: Course) -> dict[Path, str]:
-    """Run all programs and return the pages, with their index, by path; {} where a course has none."""
-    files = sorted((course.root / FOLDER).glob("*.py"))
+def questions_files(course: Course) -> list[Path]:
+    """Return the sources of questions, in order."""
+    return sorted((course.root / FOLDER).glob("*.py"))
+
+
+def questions_programs(path: Path) -> list[Program]:
+    """Return the programs of a source."""
+    return [Program(f"{path.name}: {one.name}", one.code) for one in read_questions(path)[1]]
+
+
+def questions_pages(course: Course, *, run: bool = True) -> dict[Path, str]:
+    """Return the pages, with their index, by path; {} where a course has none.
+
+    All programs are run; without `run` the pages in place say what they print. Raises `AuthorError`.
+    """
+    files = questions_files(course)
     if not files:
         return {}
     read = [read_questions(path) for path in files]
-    programs = [
-        [Program(f"{path.name}: {one.name}", one.code) for one in questions]
-        for path, (_, questions) in zip(files, read, strict=True)
-    ]
+    programs = [questions_programs(path) for path in files]
     pages: dict[Path, str] = {}
     themes = []
-    outputs = printed(course, programs)
+    outputs = printed(course, programs) if run else recalled(course.root / FOLDER, programs)
     for path, (title, questions), texts in zip(files, read, outputs, strict=True):
         note = _NOTE.format(source=path.relative_to(course.root).as_posix())
         for at, (one, output) in enumerate(zip(questions, texts, strict=True)):
@@ -133,7 +143,7 @@ def _list(title: str, questions: list[Question]) -> str:
 
 def _page(course: Course, one: Question, output: str, others: list[Question], note: str) -> str:
     folder = FOLDER.relative_to("site").as_posix()
-    shown = f"```python\n{one.code}\n```\n\nIt prints:\n\n```text\n{output.rstrip()}\n```"
+    shown = block(one.code, output, "It prints:")
     further = [f"- {place(course, named).link(folder)}" for named in one.further]
     parts = [
         f"---\ntitle: {_quoted(one.asked)}\ndescription: {_quoted(_described(one.answer))}"

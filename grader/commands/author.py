@@ -35,7 +35,7 @@ def build(
             "--check",
             help="Run and change nothing; fail if a cell, a notebook or a page is not the source's. "
             "`pytest --nbval solutions` tells whether outputs still come out the same. "
-            "Myths and questions are run.",
+            "Programs of myths and questions are run, unless with --no-run.",
         ),
     ] = False,
     no_run: Annotated[
@@ -43,7 +43,8 @@ def build(
         typer.Option(
             "--no-run",
             help="Run nothing: a cell keeps the output of the last build, a new or changed one has "
-            "none. Not checked: that cells run, that references get their points, graders' files.",
+            "none; so does a program of myths or questions, and a new one is an error. "
+            "Not checked: that cells run, that references get their points, graders' files.",
         ),
     ] = False,
 ) -> None:
@@ -85,10 +86,10 @@ def build(
         built = build_chapter(course, source, run=not (check or no_run), only=only)
         compare(built)
         unrun[source.parent.name] = never_run(built)
-    if what == "myths" or not (what or no_run):
-        compare(build_myths(course))
-    if what == "questions" or not (what or no_run):
-        compare(build_questions(course))
+    if what in ("", "myths"):
+        compare(build_myths(course, run=not no_run))
+    if what in ("", "questions"):
+        compare(build_questions(course, run=not no_run))
     for path in stale:
         done = "built" if (course.root / path).is_file() else "removed"
         out.print(f"{'out of date' if check else done}: {path}")

@@ -8,11 +8,13 @@ them, prove what they do not vouch for, and now and then what they do.
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from grader.course.course import Chapter, Course, CourseError, Exercise
@@ -32,7 +34,10 @@ _NOTEBOOK, _EXERCISES = "notebook", "exercises"
 
 @dataclass(frozen=True)
 class Row:
-    """What was proved of one exercise: counts, the seed, and digests of what it rests on."""
+    """What was proved of one exercise: counts, the seed, and digests of what it rests on.
+
+    `seconds` of a processor is what its known answers took; 0 in rows that are older than that number.
+    """
 
     exercise: str
     judges: str
@@ -44,6 +49,7 @@ class Row:
     alternates: int
     mutants: int
     equivalent: int
+    seconds: int = 0
 
 
 class State(Enum):
@@ -137,6 +143,20 @@ def _write(chapter: Chapter, notebook: str, rows: Mapping[str, Row]) -> Path:
     return path
 
 
-def turn(names: Iterable[str], count: int, of: int) -> set[str]:
-    """Return the names whose turn it is: every `of`-th, beginning with another one at each count."""
-    return {name for number, name in enumerate(names) if (number + count) % of == 0}
+def turn(
+    names: Iterable[str], count: int, of: int, costs: Mapping[str, float] = MappingProxyType({})
+) -> set[str]:
+    """Return the names whose turn it is at this count: one of `of` parts that cost about the same.
+
+    At `of` counts in a row each has its turn once, while names and costs stay as they are. One without
+    a cost is taken for an average one.
+    """
+    average = sum(costs.values()) / len(costs) if costs else 1.0
+    cost_of = {name: costs.get(name, average) for name in names}
+    parts: list[set[str]] = [set() for _ in range(of)]
+    spent = [(0.0, part) for part in range(of)]
+    for name in sorted(cost_of, key=lambda name: (-cost_of[name], name)):
+        cost, part = heapq.heappop(spent)
+        parts[part].add(name)
+        heapq.heappush(spent, (cost + cost_of[name], part))
+    return parts[count % of]

@@ -137,4 +137,5 @@ def row_of(proof: Proof, trial: Trial, seed: int) -> Row:
         proof.alternates,
         trial.made,
         trial.equivalent,
+        round(proof.seconds),
     )

@@ -5,6 +5,7 @@ What is missing or wrong is said with the file, or the command, that mends it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -55,7 +56,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Proof:
-    """What was found of one exercise. `marks` are those of its known mistakes, by their names."""
+    """What was found of one exercise. `marks` are those of its known mistakes, by their names.
+
+    `seconds` of a processor is what the known answers took.
+    """
 
     exercise: Exercise
     checks: int
@@ -63,10 +67,12 @@ class Proof:
     alternates: int
     problems: tuple[Problem, ...]
     marks: Mapping[str, Sequence[Mark]]
+    seconds: float
 
 
 def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
     """Run every known answer of an exercise, and look over its parts."""
+    used = _processor_seconds()
     probes = ready_probes(chapter)
     grader = ExerciseGrader(chapter, exercise, probes)
     budget = changed(Budget(), exercise.budget)
@@ -80,7 +86,13 @@ def prove(chapter: Chapter, exercise: Exercise, seed: int) -> Proof:
         roles.count(Role.ALTERNATE),
         tuple(problems),
         judge.marks,
+        _processor_seconds() - used,
     )
+
+
+def _processor_seconds() -> float:
+    """Return the processor time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 class _Judge:

@@ -118,11 +118,16 @@ class ExerciseGrader:
         source = public_answer(self.chapter, exercise.id)
         return Answer(Role.MISTAKE, PUBLIC_ANSWER, words, source)
 
+    @cached_property
+    def _reference(self) -> list[Cell]:
+        """The code cells of the reference notebook."""
+        return read_reference(self.chapter)
+
     def attempt_with(self, source: str) -> Attempt:
         """Return an attempt with this solution cell, among the reference's other cells."""
         cells = [
             Cell(Kind.SOLUTION, cell.label, source) if cell.label == self.exercise.id else cell
-            for cell in read_reference(self.chapter)
+            for cell in self._reference
         ]
         names = [exercise.id for exercise in self.chapter.exercises]
         return Attempt(slice_program(self.exercise.id, names, cells), source)

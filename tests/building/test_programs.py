@@ -3,49 +3,43 @@
 A program runs where it or its page has changed, and by turns; all of them in `make prove`.
 """
 
-import re
-from pathlib import Path
+import pytest
 
 from grader.building import myths, questions
 from grader.building.build import build_myths, build_questions, differing
-from grader.building.programs import Program, printed
-from grader.course.course import Course
+from grader.building.programs import Program, block, printed, recalled
+from grader.course.course import AuthorError, Course
 from tests import ROOT, passed
 
 COURSE = Course(ROOT)
 
 
-def shown(folder: Path, program: Program) -> str:
-    """Return what the pages of a folder show as the program's output; "" if none shows the program."""
-    for page in folder.glob("*.md"):
-        text = page.read_text(encoding="utf-8")
-        for one in (text, re.sub(r"^ {4}", "", text, flags=re.MULTILINE)):  # myths fold it in
-            _, found, rest = one.partition(f"```python\n{program.code}\n```\n")
-            if found:
-                return rest.partition("```text\n")[2].partition("\n```")[0]
-    return ""
+def test_pages_are_those_of_their_sources():
+    built = build_myths(COURSE, run=False) + build_questions(COURSE, run=False)
+    assert not differing(COURSE, built), "run: undertorch build myths; undertorch build questions"
 
 
-def test_pages_are_those_of_their_sources(monkeypatch, pytestconfig):
+def test_pages_show_what_programs_print(pytestconfig):
     due = passed.programs_due(pytestconfig)
     assert due
-
-    def by_turns(folder):
-        def outputs(course, groups):
-            of = [f"{folder}/{group[0].name.partition(':')[0]}" for group in groups]
-            ran = iter(
-                printed(course, [g for g, one in zip(groups, of, strict=True) if one in due])
-            )
-            return [
-                next(ran) if one in due else [shown(ROOT / folder, program) for program in group]
-                for group, one in zip(groups, of, strict=True)
-            ]
-
-        return outputs
-
-    for module, folder in ((myths, "site/myths"), (questions, "site/questions")):
-        monkeypatch.setattr(module, "printed", by_turns(folder))
-    wrong = differing(COURSE, [*build_myths(COURSE), *build_questions(COURSE)])
-    assert not wrong, f"of {sorted(due)}, run: undertorch build myths; undertorch build questions"
+    groups, shown = [], []
+    for folder, files, programs in (
+        (myths.FOLDER, myths.myths_files(COURSE), myths.myths_programs),
+        (questions.FOLDER, questions.questions_files(COURSE), questions.questions_programs),
+    ):
+        own = [programs(path) for path in files if path.relative_to(ROOT).as_posix() in due]
+        groups += own
+        shown += recalled(ROOT / folder, own)
+    assert printed(COURSE, groups) == shown
     if pytestconfig.getoption(passed.OPTION):
         passed.write("programs", passed.program_digests())
+
+
+def test_what_was_printed_is_read_from_a_page_folded_or_not(tmp_path):
+    open_, folded = (Program("a: it", f"if {n}:\n\n    print({n})") for n in (1, 2))
+    lines = block(folded.code, "  2\n\n2").splitlines()
+    (tmp_path / "a.md").write_text("".join(f"    {line}".rstrip() + "\n" for line in lines))
+    (tmp_path / "b.md").write_text(block(open_.code, "    1", "It prints:"))
+    assert recalled(tmp_path, [[open_], [folded]]) == [["    1"], ["  2\n\n2"]]
+    with pytest.raises(AuthorError, match="a: new is on no page yet"):
+        recalled(tmp_path, [[Program("a: new", "print(3)")]])

@@ -94,4 +94,4 @@ def test_a_program_must_run_and_say_the_same_each_time():
 def test_a_program_says_the_same_where_pytorch_is_told_that_this_is_ci(monkeypatch):
     monkeypatch.setenv("CI", "true")
     program = Program("told", "import os; print(os.environ.get('CI'), os.environ['PATH'] != '')")
-    assert printed(COURSE, [[program]]) == [["None True\n"]]
+    assert printed(COURSE, [[program]]) == [["None True"]]

@@ -53,7 +53,7 @@ def row_of(chapter):
     chapter, exercise = fresh(chapter)
     key = digest.exercise_digest(chapter, exercise)
     known = marks_digest(chapter, EXERCISE)
-    return Row(key, digest.judges_digest(), known, digest.python_version(), 1, 6, 9, 3, 24, 2)
+    return Row(key, digest.judges_digest(), known, digest.python_version(), 1, 6, 9, 3, 24, 2, 7)
 
 
 def replaced(was, now):
@@ -180,8 +180,17 @@ def test_what_is_no_ledger_is_told(chapter, text):
         read_ledger(chapter)
 
 
-def test_everything_has_its_turn():
+@pytest.mark.parametrize("costs", [{}, {f"e{n}": n**2 for n in range(5, 25)}])
+def test_everything_has_its_turn(costs):
     names = [f"e{n}" for n in range(25)]
-    turns = [turn(names, count, of=10) for count in range(10)]
+    turns = [turn(names, count, 10, costs) for count in range(10)]
     assert set().union(*turns) == set(names)
     assert sum(map(len, turns)) == len(names)
+
+
+def test_turns_cost_about_the_same():
+    costs = {f"e{n}": 1.0 + (n % 7) ** 2 for n in range(160)} | {"dear": 60.0}
+    names = [*costs, "unknown"]
+    turns = [turn(names, count, 10, costs) for count in range(10)]
+    known = [sum(costs[name] for name in names if name != "unknown") for names in turns]
+    assert max(known) - min(known) <= max(37.0, sum(costs.values()) / len(costs))
