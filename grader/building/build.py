@@ -33,7 +33,7 @@ from grader.building.outputs import (
 )
 from grader.building.questions import questions_pages
 from grader.building.reading import reading_for
-from grader.building.source import Variant, read_source
+from grader.building.source import Variant, read_source, read_whole, without_views
 from grader.building.views import NOT_DRAWN
 from grader.course.cells import is_solution_cell
 from grader.course.course import AuthorError, Chapter, Course, CourseError
@@ -59,8 +59,8 @@ def build_chapter(course: Course, source: Path, *, run: bool = True, only: str =
     are, with `only` an exercise, those of all cells that need not be run for its own section.
     """
     chapter, name = source.parent.name, source.name.removesuffix(".pct.py")
-    notebook = _read(course, source)
-    whole = read_source(source, with_views=True)
+    whole = read_whole(source)
+    notebook = _with_reading(course, source, without_views(source, whole))
     with _staging(course) as stage:
         reference, released = _release(stage, notebook, chapter, name)
         in_place = course.root / reference.relative_to(stage)
@@ -129,7 +129,9 @@ def build_variant(course: Course, source: Path, variant: Variant) -> list[Built]
     cell of the reference keeps the public solution beside its own, for those who hand that in.
     """
     chapter, name = source.parent.name, source.name.removesuffix(".pct.py")
-    notebook, public = _read(course, source, variant), _read(course, source)
+    notebook, public = (
+        _with_reading(course, source, read_source(source, values)) for values in (variant, None)
+    )
     with _staging(course) as stage:
         reference, released = _release(stage, notebook, chapter, name)
         filled = recalled(notebook, course.root / reference.relative_to(stage))
@@ -140,8 +142,8 @@ def build_variant(course: Course, source: Path, variant: Variant) -> list[Built]
         return [Built(path.relative_to(stage), path.read_bytes()) for path in (reference, released)]
 
 
-def _read(course: Course, source: Path, variant: Variant | None = None) -> NotebookNode:
-    notebook = read_source(source, variant)
+def _with_reading(course: Course, source: Path, notebook: NotebookNode) -> NotebookNode:
+    """Return the notebook of a source with what its chapter's card says to read."""
     card = notebook.metadata["undertorch"]
     if card["chapter"] != source.parent.name:
         raise AuthorError(

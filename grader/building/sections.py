@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -33,9 +34,15 @@ class Source:
 
     def at(self, mark: str, name: str, nth: int = 0) -> str:
         """Return "file:line" of the cell that is marked so, the nth from 0; else the file."""
-        header = re.compile(rf'# %%.*\b{mark}="{re.escape(name)}"')
-        lines = [n for n, line in enumerate(self.text.splitlines(), 1) if header.match(line)]
+        header = re.compile(rf'\b{mark}="{re.escape(name)}"')
+        lines = [n for n, line in self._headers if header.search(line)]
         return f"{self.path}:{lines[nth]}" if nth < len(lines) else str(self.path)
+
+    @cached_property
+    def _headers(self) -> list[tuple[int, str]]:
+        """The lines that begin cells, with their numbers."""
+        lines = enumerate(self.text.splitlines(), 1)
+        return [(n, line) for n, line in lines if line.startswith("# %%")]
 
 
 def check_sections(source: Source, cells: Sequence[NotebookNode]) -> None:

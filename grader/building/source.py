@@ -15,6 +15,7 @@ From a card to its grade cell, `{{name}}` stands for the value of one of the car
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -86,13 +87,28 @@ _METADATA = {
 }
 
 
-def read_source(
-    path: Path, variant: Variant | None = None, *, with_views: bool = False
-) -> NotebookNode:
+def read_source(path: Path, variant: Variant | None = None) -> NotebookNode:
     """Return the notebook of a source, not executed: of a private variant, or the public one.
 
-    The paragraphs that ask for a view stay in its prose `with_views`, as pages need them; notebooks
-    cannot show one. Raises `AuthorError`.
+    Raises `AuthorError`.
+    """
+    return without_views(path, read_whole(path, variant))
+
+
+def without_views(path: Path, whole: NotebookNode) -> NotebookNode:
+    """Return the notebook of `whole`, which `read_whole` returned. Raises `AuthorError`."""
+    notebook = copy.deepcopy(whole)
+    try:
+        views.cut(notebook.cells)
+    except ValueError as error:
+        raise AuthorError(f"{path}: {error}") from None
+    return notebook
+
+
+def read_whole(path: Path, variant: Variant | None = None) -> NotebookNode:
+    """Return what pages are made of: the notebook of a source with the paragraphs that ask for a view.
+
+    Notebooks cannot show one. Raises `AuthorError`.
     """
     source = Source(path, path.read_text(encoding="utf-8"))
     read = jupytext.reads(source.text, fmt="py:percent")
@@ -107,11 +123,6 @@ def read_source(
         notebook.cells.append(_convert(source, cell, cards, ids, notebook.metadata, families))
     if "undertorch" not in notebook.metadata:
         raise AuthorError(f'{path}: the first cell must be marked [markdown] chapter="…"')
-    if not with_views:
-        try:
-            views.cut(notebook.cells)
-        except ValueError as error:
-            raise AuthorError(f"{path}: {error}") from None
     chapter = notebook.metadata["undertorch"]["chapter"]
     notebook.cells = with_sittings(
         notebook, chapter, _markdown, lambda id, text: _code(id, text, {})
