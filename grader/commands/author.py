@@ -128,17 +128,21 @@ def validate(
     all_variants: Annotated[
         bool, typer.Option("--all-variants", help="Prove every private variant there is.")
     ] = False,
+    more_seeds: Annotated[
+        int, typer.Option(min=1, help="With how many other seeds right answers must be right.")
+    ] = 8,
 ) -> None:
     """Run every known answer and say which do not get the verdict that they must get.
 
-    Mistakes are asked with more seeds, too: none is to be found, or explained, by chance.
+    They are asked with more seeds, too: no right answer is to be refused by chance, and no mistake
+    found, or explained, by chance.
     Works on what `undertorch build` last built, and refuses a chapter whose source was changed since;
     private variants are built for the purpose, and of exercises without parameters there are none.
 
     Exit status: 0 all do, 1 some do not, 2 no such exercise, or it is not built, or not as a whole.
     """
     from grader.course.parameters import as_keywords
-    from grader.proving.chance import found_by_chance
+    from grader.proving.chance import found_by_chance, refused_by_chance
     from grader.proving.validate import orphans, pacing, prove
 
     course: Course = find_course()
@@ -148,7 +152,11 @@ def validate(
     private = variant is not None or all_variants
     for chapter, exercise in _variants(chosen, variant) if private else chosen:
         proof = prove(chapter, exercise, seed)
-        wrong = [*proof.problems, *found_by_chance(chapter, exercise, proof.marks, seed)]
+        wrong = [
+            *proof.problems,
+            *found_by_chance(chapter, exercise, proof.marks, seed),
+            *refused_by_chance(chapter, exercise, seed, more_seeds),
+        ]
         problems += wrong
         of = f" ({as_keywords(exercise.variant)})" if exercise.variant else ""
         out.print(

@@ -14,9 +14,9 @@ from grader.building.graders import ready_probes
 from grader.course.course import Chapter, Exercise
 from grader.inside.process import pages
 from grader.inside.process.budget import Budget, changed
-from grader.proving.chance import found_by_chance
+from grader.proving.chance import found_by_chance, refused_by_chance
 from grader.proving.digest import exercise_digest, judges_digest, python_version
-from grader.proving.ledger import Row
+from grader.proving.ledger import Row, State, read_ledger, state_of
 from grader.proving.notebooks import run_again
 from grader.proving.processes import spawned
 from grader.proving.trial import Trial, try_exercise
@@ -82,6 +82,9 @@ def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Pro
     settle(chapter)
     proof = prove(chapter, exercise, seed)
     chance = found_by_chance(chapter, exercise, proof.marks, seed)
+    if state_of(chapter, exercise, read_ledger(chapter).get(exercise.id)) is State.CHANGED:
+        # those of a row were asked when it was written, and are with each turn that they have
+        chance += refused_by_chance(chapter, exercise, seed)
     proof = replace(proof, problems=(*proof.problems, *chance))
     trial = try_exercise(chapter, exercise, seed)
     marks = proof.marks if seed == PRACTICE_SEED else None

@@ -56,6 +56,30 @@ def test_who_is_found_by_luck_alone_is_told(tmp_path, monkeypatch, checks, marks
         assert NAME in one.where and "test_by_luck found it by chance" in one.what
 
 
+NOW_AND_THEN = '''
+import torch
+from grader import assert_equal
+
+def test_now_and_then(shaped, rng):
+    """Refuses what is right with every other seed."""
+    assert shaped.ask([([3, 5], [5])]).value == [(3,)]
+    assert_equal(int(torch.randint({sides}, (), generator=rng)), 0)
+'''
+
+
+@pytest.mark.parametrize(("sides", "told"), [(2, True), (1, False)])
+def test_a_right_answer_that_is_refused_now_and_then_is_told(tmp_path, monkeypatch, sides, told):
+    checks = written(tmp_path, NOW_AND_THEN.format(sides=sides), "test_matmul_shape.py")
+    monkeypatch.setattr(ExerciseGrader, "suite", Suite(checks, ready_probes(CHAPTER), {}))
+    found = chance.refused_by_chance(CHAPTER, EXERCISE, seed=0)
+    right = [a for a in read_answers(CHAPTER, EXERCISE) if a.role is Role.ALTERNATE]
+    names = ["reference", *(f"alternate {answer.name}" for answer in right)]
+    assert [one.where for one in found] == [f"matmul_shape, {name}" for name in names if told]
+    for one in found:
+        assert "is refused with" in one.what and "other seeds" in one.what
+        assert one.what.endswith(": test_now_and_then")
+
+
 TOLD_APART = '''
 import torch
 from grader import assert_equal

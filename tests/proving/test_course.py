@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from grader.course.course import Course
-from grader.proving.chance import found_by_chance
+from grader.proving.chance import found_by_chance, refused_by_chance
 from grader.proving.digest import notebook_digest
 from grader.proving.ledger import State, read_ledger, read_notebook_digest, state_of, turn
 from grader.proving.notebooks import run_again
@@ -96,6 +96,7 @@ def test_known_answers_get_their_verdicts(elsewhere, record_property, chapter, e
     problems = list(proof.problems)
     if how is State.CHANGED:
         problems += elsewhere(found_by_chance, chapter, exercise, proof.marks, SEED)
+        problems += elsewhere(refused_by_chance, chapter, exercise, SEED)
     assert not problems, f"seed {SEED}\n" + "\n".join(map(str, problems))
     if how is State.HOLDS:
         row = read_ledger(chapter)[exercise.id]
