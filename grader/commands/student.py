@@ -111,6 +111,7 @@ def learn(
     Exit status: 0 done, 2 the folder cannot be used; JupyterLab's own if it was opened.
     """
     import os
+    import signal
     import subprocess
 
     from grader.student.contents import write_contents
@@ -134,7 +135,13 @@ def learn(
         raise CourseError(f"{folder} cannot be used: {error.strerror}.") from None
     if open_lab:
         command = [*launch.command, *(jupyter or [])]
-        raise typer.Exit(subprocess.call(command, env=os.environ | launch.environment))
+        # Ctrl-C is Jupyter's alone: it asks before it ends. To be ignored would be inherited by kernels.
+        before = signal.signal(signal.SIGINT, lambda *_: None)
+        try:
+            status = subprocess.call(command, env=os.environ | launch.environment)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        raise typer.Exit(status)
 
 
 @app.command(rich_help_panel=PANEL)

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tests import ctrl_c
+from tests.jupyter import at_home
 from tests.scale.course import CHAPTER, HALF
 
 PATIENCE = 300
@@ -114,6 +115,25 @@ def test_ctrl_c_ends_a_watch(student, terminal):
     process.sendintr()
     said, status = read_to_end(process)
     assert status == 130 and "Traceback" not in said
+
+
+def test_ctrl_c_is_for_the_jupyter_that_it_opened(terminal, tmp_path):
+    """It asks back: unsaved work and running kernels hang on it."""
+    options = ["--no-browser", "--allow-root", "--port=0"]
+    home = at_home(tmp_path / "home")
+    process = terminal("learn", *(f"--jupyter={option}" for option in options), **home)
+    process.expect("is running at")
+    process.sendintr()
+    process.expect("No answer for 5s")
+    process.sendintr()
+    if (
+        process.expect([re.escape("(y/[n])?"), pexpect.EOF]) == 0
+    ):  # at once after the first, it ends
+        process.sendline("y")
+        process.expect(pexpect.EOF)
+    process.wait()
+    assert process.exitstatus == 0
+    assert not list((tmp_path / "home" / "runtime").glob("jpserver-*.json"))
 
 
 def completed(shell, line, cwd):
