@@ -1,9 +1,12 @@
 """Bytes are counted per storage, once; views cost nothing; what was freed is no longer alive."""
 
+import threading
+
 import torch
 
-from grader.inside.instruments.memory import watch_memory
+from grader.inside.instruments.memory import Memory, watch_memory
 from grader.inside.instruments.ops import watch_ops
+from grader.inside.witness import Account
 
 FLOAT = 4
 
@@ -124,3 +127,24 @@ def test_a_storage_that_is_emptied_and_filled_again():
         x.untyped_storage().resize_(100 * FLOAT)
         x.data.fill_(2)
         assert memory.live_bytes == memory.peak_bytes == 100 * FLOAT
+
+
+def test_what_is_noted_meanwhile_is_told_in_the_order_in_which_it_is_noted(monkeypatch):
+    """By another thread, gloo's, say, or by a collection of garbage within the call that tells."""
+    memory, told = Memory(), []
+
+    def tell(_, what):
+        if what == "8 of 8":
+            memory._shrink(1)
+            other = threading.Thread(target=memory._shrink, args=(2,))
+            other.start()
+            other.join()
+        told.append(what)
+
+    monkeypatch.setattr(Account, "tell", tell)
+    memory._grow(8, 8)
+    assert told == memory._told == ["8 of 8", "-1", "-2"]
+    assert memory.live_bytes == 5
+    memory._close()
+    memory._shrink(3)
+    assert told == memory._told == ["8 of 8", "-1", "-2"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +16,11 @@ from torch.utils._pytree import tree_leaves
 
 from grader.inside.instruments.ops import is_foreign
 from grader.inside.witness import Account
+
+
+_TELLING = 1.0
+"""Longest wait, in seconds, for another thread to have told what it noted. It takes microseconds, and
+for ever where an interrupt ended that thread's call."""
 
 
 class Memory:
@@ -31,6 +38,8 @@ class Memory:
 
         self._account = Account()
         self._told: list[str] = []
+        self._waiting: deque[str] = deque()
+        self._telling = threading.Lock()
 
     def _grow(self, size: int, by: int) -> None:
         self._note(f"{by} of {size}")
@@ -45,8 +54,25 @@ class Memory:
         self.live_bytes -= by
 
     def _note(self, what: str) -> None:
-        self._told.append(what)
-        self._account.tell(what)
+        """Note a change and tell it, both in one order.
+
+        A storage dies in whatever thread lets go of it, gloo's too, or in a collection of garbage within
+        this very call. Who cannot tell now leaves it to who does.
+        """
+        self._waiting.append(what)
+        while self._waiting and self._telling.acquire(blocking=False):
+            try:
+                while self._waiting:
+                    first = self._waiting.popleft()
+                    self._told.append(first)
+                    self._account.tell(first)
+            finally:
+                self._telling.release()
+
+    def _close(self) -> None:
+        # for good: what another thread notes from now on comes too late
+        self._telling.acquire(timeout=_TELLING)
+        self._account.close(self._told)
 
 
 @contextmanager
@@ -68,7 +94,7 @@ def watch_memory(*, meta: bool = True) -> Iterator[Memory]:
         scales.weigh()
     finally:
         scales.forget()
-        memory._account.close(memory._told)
+        memory._close()
 
 
 class _Scales(TorchDispatchMode):
