@@ -17,7 +17,6 @@ from torch.utils._pytree import tree_leaves
 from grader.inside.instruments.ops import is_foreign
 from grader.inside.witness import Account
 
-
 _TELLING = 1.0
 """Longest wait, in seconds, for another thread to have told what it noted. It takes microseconds, and
 for ever where an interrupt ended that thread's call."""
