@@ -118,7 +118,12 @@ def chosen(kind: str, digests: Mapping[str, str], of: int) -> set[str]:
     """Return what changed since it passed, and every `of`-th by turns."""
     passed, count = _read(kind), commit()[0]
     changed = {name for name in digests if passed.get(name) != digests[name]}
-    return changed | turn(digests, count, of, _read(SECONDS).get(kind, {}))
+    return changed | turn(digests, count, of, seconds(kind))
+
+
+def seconds(kind: str) -> dict[str, float]:
+    """Return how long the tests of each of a kind took, where that is known."""
+    return dict(_read(SECONDS).get(kind, {}))
 
 
 def _chosen_of(kind: str) -> set[str]:
@@ -193,16 +198,16 @@ class Record:
 
     def write(self) -> None:
         """Put down each that passed, and how long it took. What did not run stays as it was."""
-        seconds = _read(SECONDS)
+        all_seconds = {}
         for kind, (digests, _) in KINDS.items():
-            now, kept, took = digests(), _read(kind), seconds.get(kind, {})
+            now, kept, took = digests(), _read(kind), seconds(kind)
             for (of, name), good in self._good.items():
                 if of == kind:
                     kept[name] = now[name] if good else ""
                     took[name] = round(self._seconds[of, name])
             write(kind, {name: kept[name] for name in now if kept.get(name)})
-            seconds[kind] = {name: took[name] for name in sorted(now) if name in took}
-        write(SECONDS, seconds)
+            all_seconds[kind] = {name: took[name] for name in sorted(now) if name in took}
+        write(SECONDS, all_seconds)
 
 
 # ── Explorers ────────────────────────────────────────────────────────────────

@@ -86,14 +86,17 @@ def _flowed(text: str) -> str:
     return " ".join(text.split())
 
 
-def myths_files(course: Course) -> list[Path]:
-    """Return the sources of myths, in order."""
-    return sorted((course.root / FOLDER).glob("*.py"))
+def myths_programs(course: Course) -> dict[Path, list[Program]]:
+    """Return the programs of myths, by their sources."""
+    return {path: _programs(path, myths) for path, (_, myths) in _read(course).items()}
 
 
-def myths_programs(path: Path) -> list[Program]:
-    """Return the programs of a source."""
-    return [Program(f"{path.name}: {myth.anchor}", myth.code) for myth in read_myths(path)[1]]
+def _read(course: Course) -> dict[Path, tuple[str, list[Myth]]]:
+    return {path: read_myths(path) for path in sorted((course.root / FOLDER).glob("*.py"))}
+
+
+def _programs(path: Path, myths: list[Myth]) -> list[Program]:
+    return [Program(f"{path.name}: {myth.anchor}", myth.code) for myth in myths]
 
 
 def myths_pages(course: Course, *, run: bool = True) -> dict[Path, str]:
@@ -102,14 +105,13 @@ def myths_pages(course: Course, *, run: bool = True) -> dict[Path, str]:
     All programs are run; without `run` the pages in place say what they print. The day on a page
     changes only when something else does. Raises `AuthorError`.
     """
-    files = myths_files(course)
-    if not files:
+    read = _read(course)
+    if not read:
         return {}
-    read = [read_myths(path) for path in files]
-    programs = [myths_programs(path) for path in files]
+    programs = [_programs(path, myths) for path, (_, myths) in read.items()]
     texts = printed(course, programs) if run else recalled(course.root / FOLDER, programs)
-    pages = {PAGE: _overview([(path.stem, *one) for path, one in zip(files, read, strict=True)])}
-    for path, (title, myths), outputs in zip(files, read, texts, strict=True):
+    pages = {PAGE: _overview([(path.stem, *one) for path, one in read.items()])}
+    for (path, (title, myths)), outputs in zip(read.items(), texts, strict=True):
         sections = sections_of(course, path.stem)
         blocks = []
         for myth, output in zip(myths, outputs, strict=True):

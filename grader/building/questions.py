@@ -98,14 +98,17 @@ def _question(where: str, name: str, body: str) -> Question:
     return Question(name, " ".join(asked.split()), answer, view, named, code)
 
 
-def questions_files(course: Course) -> list[Path]:
-    """Return the sources of questions, in order."""
-    return sorted((course.root / FOLDER).glob("*.py"))
+def questions_programs(course: Course) -> dict[Path, list[Program]]:
+    """Return the programs of questions, by their sources."""
+    return {path: _programs(path, questions) for path, (_, questions) in _read(course).items()}
 
 
-def questions_programs(path: Path) -> list[Program]:
-    """Return the programs of a source."""
-    return [Program(f"{path.name}: {one.name}", one.code) for one in read_questions(path)[1]]
+def _read(course: Course) -> dict[Path, tuple[str, list[Question]]]:
+    return {path: read_questions(path) for path in sorted((course.root / FOLDER).glob("*.py"))}
+
+
+def _programs(path: Path, questions: list[Question]) -> list[Program]:
+    return [Program(f"{path.name}: {one.name}", one.code) for one in questions]
 
 
 def questions_pages(course: Course, *, run: bool = True) -> dict[Path, str]:
@@ -113,15 +116,14 @@ def questions_pages(course: Course, *, run: bool = True) -> dict[Path, str]:
 
     All programs are run; without `run` the pages in place say what they print. Raises `AuthorError`.
     """
-    files = questions_files(course)
-    if not files:
+    read = _read(course)
+    if not read:
         return {}
-    read = [read_questions(path) for path in files]
-    programs = [questions_programs(path) for path in files]
+    programs = [_programs(path, questions) for path, (_, questions) in read.items()]
     pages: dict[Path, str] = {}
     themes = []
     outputs = printed(course, programs) if run else recalled(course.root / FOLDER, programs)
-    for path, (title, questions), texts in zip(files, read, outputs, strict=True):
+    for (path, (title, questions)), texts in zip(read.items(), outputs, strict=True):
         note = _NOTE.format(source=path.relative_to(course.root).as_posix())
         for at, (one, output) in enumerate(zip(questions, texts, strict=True)):
             others = (questions[at + 1 :] + questions[:at])[:_OTHERS]

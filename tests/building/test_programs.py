@@ -23,11 +23,11 @@ def test_pages_show_what_programs_print(pytestconfig):
     due = passed.programs_due(pytestconfig)
     assert due
     groups, shown = [], []
-    for folder, files, programs in (
-        (myths.FOLDER, myths.myths_files(COURSE), myths.myths_programs),
-        (questions.FOLDER, questions.questions_files(COURSE), questions.questions_programs),
+    for folder, programs in (
+        (myths.FOLDER, myths.myths_programs(COURSE)),
+        (questions.FOLDER, questions.questions_programs(COURSE)),
     ):
-        own = [programs(path) for path in files if path.relative_to(ROOT).as_posix() in due]
+        own = [g for path, g in programs.items() if path.relative_to(ROOT).as_posix() in due]
         groups += own
         shown += recalled(ROOT / folder, own)
     assert printed(COURSE, groups) == shown

@@ -6,7 +6,7 @@ from functools import cache
 
 from tests import ROOT
 
-HOLDS, JUDGED_ANEW = 10, 6
+HOLDS, JUDGED_ANEW = 10, 5
 """One in so many has its turn, though nothing changed, or though only the code that judges did."""
 
 

@@ -3,7 +3,7 @@
 A proof stands in the ledger while nothing that it rests on has changed (`grader.proving.ledger`).
 Here is proved what the ledger does not vouch for, and by turns what it does: with every commit
 another tenth, with a seed of that commit, and another notebook. Where the code that judges has
-changed, by turns a sixth; then `make prove` is due. The run says at its end what it proved
+changed, by turns a fifth; then `make prove` is due. The run says at its end what it proved
 (`tests/account.py`).
 """
 
@@ -23,7 +23,7 @@ from grader.proving.prove import settle
 from grader.proving.trial import equivalents, try_exercise
 from grader.proving.validate import orphans, pacing, prove
 from grader.verdict.known import marks_digest
-from tests import ROOT
+from tests import ROOT, passed
 from tests.account import PROOF
 from tests.proving.commit import HOLDS, JUDGED_ANEW, commit
 
@@ -54,11 +54,13 @@ TURNS = {
 }
 """Which exercises are proved here, by how their rows stand."""
 
-NOTEBOOKS = turn([chapter.id for chapter in CHAPTERS], COUNT + 5, of=len(CHAPTERS))
+NOTEBOOKS = turn(
+    [chapter.id for chapter in CHAPTERS], COUNT + 5, len(CHAPTERS), passed.seconds("notebooks")
+)
 """Which notebook runs again though nothing has changed; another one than runs as a student's (`passed`)."""
 
-MUTANTS = 4
-"""One mutant in so many is tried, of exercises that changed."""
+MUTANTS = {State.CHANGED: 4, State.JUDGED_ANEW: 8}
+"""One mutant in so many is tried, by how the row stands; else none. Another Python makes no run longer."""
 
 TASKS = 12
 """Proofs that one process makes."""
@@ -107,9 +109,10 @@ def test_known_answers_get_their_verdicts(elsewhere, record_property, chapter, e
 @pytest.mark.parametrize(("chapter", "exercise"), EXERCISES)
 def test_a_sample_of_mutants_dies(elsewhere, chapter, exercise):
     """All of them die in `make prove`."""
-    if state(chapter, exercise.id) is not State.CHANGED:
+    how = state(chapter, exercise.id)
+    if how not in MUTANTS or exercise.id not in TURNS[how]:
         return
-    trial = elsewhere(try_exercise, chapter, exercise, SEED, every=MUTANTS, first=COUNT)
+    trial = elsewhere(try_exercise, chapter, exercise, SEED, every=MUTANTS[how], first=COUNT)
     assert not trial.survivors, f"seed {SEED}\n" + "\n".join(m.id for m in trial.survivors)
     assert not trial.broken, f"seed {SEED}\n" + "\n".join(trial.broken)
     assert not trial.stale
