@@ -64,7 +64,7 @@ def body(
             source, found = anchors.mark(cell.source)
             sections += found
             source = with_figures(source, around.explorers, drawn_in(cell, around.values))
-            source = source.replace("<details>", '<details markdown="1">')
+            source = bars_in_tables(source.replace("<details>", '<details markdown="1">'))
             if following is not None and is_solution_cell(following):
                 source, held = _parted(_STATEMENT, source)
             elif following is not None and asked_in(following):
@@ -80,6 +80,18 @@ def body(
         elif not is_grade_cell(cell):
             blocks += [code(_shown(cell.source)), *map(_output, cell.outputs)]
     return "\n\n".join(block for block in blocks if block), sections
+
+
+def bars_in_tables(source: str) -> str:
+    """Return prose with the bars in code in tables as the site's Markdown wants them: bare.
+
+    A notebook's wants a backslash before them, which the site would show.
+    """
+
+    def bare(row: re.Match[str]) -> str:
+        return re.sub(r"`[^`\n]*`", lambda code: code[0].replace(r"\|", "|"), row[0])
+
+    return re.sub(r"^ *\|.*$", bare, source, flags=re.MULTILINE)
 
 
 def _parted(mark: re.Pattern[str], source: str) -> tuple[str, str]:

@@ -2,12 +2,14 @@
 
 import re
 
+import markdown
 import nbformat
 import pytest
 
 from grader.building import predictions
 from grader.building.anchors import Anchors
 from grader.building.build import build_chapter, differing, install, never_run
+from grader.building.page import bars_in_tables
 from grader.building.predictions import asked_in, measured
 from grader.building.sources import source_of
 from tests.building.test_sittings import FIRST, LATER
@@ -149,6 +151,15 @@ def test_a_heading_keeps_the_anchor_that_it_had_on_one_page():
     second, found = anchors.mark("## One thing")
     assert first == "## One thing\n\n```\n## no heading\n```\n\n### More { #more_1 }"
     assert second == "## One thing { #one-thing_1 }" and found[0].anchor == "one-thing_1"
+
+
+def test_a_bar_in_code_in_a_table_has_no_backslash_on_the_site():
+    """Python-Markdown would show it; JupyterLab needs it."""
+    prose = "Say `a\\|b`.\n\n| `T(a\\|b)` | a \\| b |\n|---|---|\n| `c` | `d\\|e` |"
+    row = r"| `T(a|b)` | a \| b |"
+    assert bars_in_tables(prose) == f"Say `a\\|b`.\n\n{row}\n|---|---|\n| `c` | `d|e` |"
+    shown = markdown.markdown(bars_in_tables(prose), extensions=["tables"])
+    assert "<code>T(a|b)</code>" in shown and "<code>d|e</code>" in shown
 
 
 def cells_of(*sources):
