@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader.inside.casts import Casts
+from grader.inside.dispatch import DispatchMode
 from grader.inside.families import is_of
 from grader.inside.origin import from_student
 from grader.inside.recorders import Note, original_of
@@ -72,7 +72,7 @@ _FROM_NUMBERS = frozenset(
 """What puts Python's numbers into a tensor unseen by dispatch."""
 
 
-class OperatorWatch(TorchDispatchMode):
+class OperatorWatch(DispatchMode):
     """Sees every ATen operator, wherever it was called from.
 
     `operators` are by full name, `aten::mm`, with an overload, `aten::view.dtype`, or by namespace,

@@ -1,7 +1,8 @@
 """Whose call it is: the student's, the grader's or a library's. Asked of the frames that led to it.
 
 Frames of libraries (Python's and torch's own) belong to who called them, and so do the frames of
-what watches. A call is the student's if theirs is the nearest frame that is left.
+what watches. A call is the student's if theirs is the nearest frame that is left. What a library
+does while it is imported is its own: an optimizer's first step imports Dynamo, which defines modules.
 """
 
 from __future__ import annotations
@@ -100,8 +101,15 @@ def from_student(frame: FrameType | None) -> bool:
             return True
         if origin is Origin.GRADER:
             return _stands_in
+        if origin is Origin.LIBRARY and _is_import(frame):
+            return False
         frame = frame.f_back
     return True
+
+
+def _is_import(frame: FrameType) -> bool:
+    """Does this frame run a module's own text, one that is imported?"""
+    return frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") not in _MAIN
 
 
 def written_by_student(frame: FrameType | None) -> bool:

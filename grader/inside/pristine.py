@@ -18,7 +18,7 @@ from grader.inside import witness
 _WATCHED: Mapping[str, tuple[str, ...]] = {
     "builtins": ("abs", "all", "any", "isinstance", "len", "max", "min", "open", "print", "type"),
     "json": ("dumps", "loads"),
-    "torch": ("allclose", "equal", "isclose", "manual_seed", "rand", "randn", "randint", "tensor"),
+    "torch": ("allclose", "equal", "isclose", "rand", "randn", "randint", "tensor"),
     "torch.testing": ("assert_close",),
     "grader.evidence.wire.channel": ("receive_frame", "send_frame"),
     "grader.evidence.wire.codec": ("decode", "encode"),

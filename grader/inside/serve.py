@@ -32,7 +32,6 @@ from grader.evidence.wire.tensors import Refused, storage_bytes
 from grader.evidence.wire.trace import BEGIN, END
 from grader.inside import interrupts, witness
 from grader.inside.forked import settle
-from grader.inside.homes import look_around
 from grader.inside.pristine import replaced, snapshot, tell
 from grader.inside.probe import Probe, Student, load_probes
 from grader.inside.tripwire import Tripwire
@@ -55,11 +54,10 @@ def prepare(probes: Path, preload: Sequence[str] = ()) -> dict[str, Probe]:
 
 @cache
 def warm_up() -> None:
-    """Pay for torch's first dispatch mode (0.8 s of imports) once, before any fork."""
+    """Look at all modules, and use what watches once, before any fork does."""
     wire = Tripwire([("function", "torch.Tensor.mul_"), ("aten", "mul_")])  # looks at all modules
     with interrupts.held(), wire.watching():
         torch.zeros(1) + 1
-    look_around()  # at the modules too that this has imported: else every fork would
 
 
 def adopt(probes: dict[str, Probe]) -> None:
@@ -115,7 +113,6 @@ class Inside:
         self._live = live
         self._stopped: dict[str, dict[str, Any]] = {}
         self._wire = Tripwire(())
-        warm_up()  # what that imports replaces functions of torch's own, and no student did
         self._pristine = snapshot()
 
         self.record: int | None = None
@@ -274,6 +271,7 @@ def _settings_restored(seed: int) -> Iterator[None]:
         while (left := _saved_tensor_hooks()) is not None and left != hooks:
             torch._C._autograd._pop_saved_tensors_default_hooks()
         torch.set_default_dtype(dtype)
-        torch.use_deterministic_algorithms(deterministic)
+        if torch.are_deterministic_algorithms_enabled() != deterministic:  # imports the compiler
+            torch.use_deterministic_algorithms(deterministic)
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)

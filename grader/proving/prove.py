@@ -34,18 +34,40 @@ def prove_exercises(
 ) -> Iterator[tuple[Proof, Trial, Known]]:
     """Yield proof, trial and known mistakes' marks of each exercise as it ends; `jobs` processes take one at a time.
 
-    Exercises that take students longest begin first in their chapter: they take long here too.
+    The chapter with the longest proof begins first, with that one.
     """
     provers = _Provers(seed)
-    longest = sorted(exercises, key=lambda pair: (pair[0].id, -pair[1].minutes))
     threads = ThreadPoolExecutor(max(1, jobs))
     try:
-        begun = [threads.submit(provers.prove, *pair) for pair in longest]
+        begun = [threads.submit(provers.prove, *pair) for pair in _longest_first(exercises)]
         for ended in as_completed(begun):
             yield ended.result()
     finally:
         threads.shutdown(cancel_futures=True)
         provers.close()
+
+
+def _longest_first(
+    exercises: Sequence[tuple[Chapter, Exercise]],
+) -> list[tuple[Chapter, Exercise]]:
+    """Return them by how long they took, chapter by chapter: else the longest ends alone."""
+    chapters: dict[str, list[tuple[float, Chapter, Exercise]]] = {}
+    for chapter, exercise in exercises:
+        one = _length(chapter, exercise), chapter, exercise
+        chapters.setdefault(chapter.id, []).append(one)
+    for each in chapters.values():
+        each.sort(key=lambda one: one[0], reverse=True)
+    begun = sorted(chapters.values(), key=lambda each: each[0][0], reverse=True)
+    return [(chapter, exercise) for each in begun for _, chapter, exercise in each]
+
+
+def _length(chapter: Chapter, exercise: Exercise) -> float:
+    """Return how long a proof takes, in a unit of its own. What takes students long does so here, too."""
+    row = read_ledger(chapter).get(exercise.id)
+    if row is None:
+        return exercise.minutes
+    known = row.mistakes + row.alternates + 1
+    return (row.seconds or exercise.minutes) * (known + row.mutants) / known
 
 
 class _Provers:

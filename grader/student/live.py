@@ -7,7 +7,8 @@ import linecache
 import sys
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -33,7 +34,6 @@ from grader.student.showing import Points, show
 from grader.student.unready import edited_since, judged_source, name_asked_for, unready
 from grader.submission.names import binds
 from grader.submission.program import Program, is_stub
-from grader.submission.rebuild import Unreadable
 from grader.verdict.grading import Attempt, ExerciseGrader
 from grader.verdict.known import PRACTICE_SEED
 from grader.verdict.other_answers import naming
@@ -186,10 +186,11 @@ cells_run.watch()  # from the cell that imports `grade` on: a chapter's first
 
 
 def _look_here() -> None:
-    """Read the chapter that this kernel's folder is called after, before anyone waits for it."""
-    with suppress(CourseError, OSError, Unreadable):
-        chapter = find_course().chapter(Path.cwd().name)
-        probes_of(chapter)
+    """Have what the chapter needs that this kernel's folder is called after, before anyone waits for it."""
+    chapter = find_course().chapter(Path.cwd().name)
+    for module in chapter.preload:
+        preparing.also(partial(import_module, module))
+    preparing.also(partial(probes_of, chapter))
 
 
 preparing.begin(_look_here)  # whoever imports `grade` is in a notebook's first cell

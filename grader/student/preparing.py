@@ -1,16 +1,15 @@
 """What a kernel needs before its first verdict, imported while it has nothing else to do.
 
-torch imports its compiler when an operation is watched for the first time: a second of processor time.
-The kernel's own thread does it between two cells, in steps, so that a cell never waits for more than
-one. A thread of our own could meet the student's imports in half-made modules.
+A chapter may need modules of torch's that take seconds to import, such as its compiler. The kernel's
+own thread does it between two cells, in steps, so that a cell never waits for more than one. A thread
+of our own could meet the student's imports in half-made modules.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
-from importlib import import_module
+from contextlib import suppress
 from typing import Any
 
 from grader.inside import interrupts, serve
@@ -21,20 +20,23 @@ _SOON = 0.1
 
 SAID = "Preparing to grade: the first verdict of a kernel takes a moment longer."
 
-_left: list[Callable[[], object]] = [
-    partial(import_module, "sympy"),
-    partial(import_module, "torch._dynamo"),
-    serve.warm_up,
-]
+Step = Callable[[], object]
+
+_left: list[Step] = [serve.warm_up]
 """The steps that were not taken yet."""
 
 
-def begin(last: Callable[[], object]) -> None:
-    """Have the steps taken as soon as the cell that runs now is done; `last` is one more."""
-    _left.append(last)
+def begin(step: Step) -> None:
+    """Have the steps taken as soon as the cell that runs now is done; this is one more."""
+    also(step)
     kernel = kernel_here()
     if kernel is not None:
         kernel.io_loop.call_later(_SOON, _go_on, kernel.io_loop)
+
+
+def also(step: Step) -> None:
+    """Have one more step taken, after those that are left."""
+    _left.append(step)
 
 
 def _go_on(loop: Any) -> None:
@@ -44,7 +46,8 @@ def _go_on(loop: Any) -> None:
 
 
 def _take_one() -> None:
-    with interrupts.held():
+    # what fails here fails again, and is told, where it is needed
+    with interrupts.held(), suppress(Exception):
         _left.pop(0)()
 
 

@@ -19,7 +19,7 @@
 #   is a walk through these dictionaries, and all that surprises (a layer that never trains, a shared
 #   weight that is missing, a checkpoint that does not fit) is a walk that went elsewhere than you
 #   thought. In this chapter you write these walks yourself.
-# preload: [torch._decomp.decompositions_for_jvp]
+# preload: [torch._dynamo, torch._decomp.decompositions_for_jvp]
 # off limits:
 #   lists of tensors:
 #     says: "what lists a module's parameters and buffers"

@@ -18,6 +18,7 @@
 #   wrong and nothing raised. In this chapter you decide what is recorded, what is kept, and where
 #   a gradient goes. You walk the graph yourself, and at the end you run it backward without
 #   PyTorch's engine.
+# preload: [torch._dynamo]
 
 # %% [markdown]
 # ## How to work

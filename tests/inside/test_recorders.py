@@ -251,6 +251,18 @@ def test_what_was_fetched_while_watching_goes_on_recording():
     assert wire.tripped == [0]
 
 
+def test_what_a_library_does_while_it_is_imported_is_its_own(monkeypatch):
+    """As Dynamo does, which an optimizer's first step imports: it defines modules and functions."""
+    heir = "email.mime.base"  # a class of it inherits from `Message`
+
+    def inherit():
+        return type("Mine", (importlib.import_module("email.message").Message,), {})
+
+    monkeypatch.delitem(sys.modules, heir, raising=False)
+    assert not tripped("email.message.Message", lambda: importlib.import_module(heir))
+    assert tripped("email.message.Message", inherit)
+
+
 def test_dynamo_traces_through_a_recorder():
     def doubled(x):
         return torch.nn.functional.relu(x) * 2

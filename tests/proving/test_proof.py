@@ -5,7 +5,7 @@ from collections import Counter
 from grader.box.fork import Fork
 from grader.course.answers import Role, read_answers
 from grader.course.course import Course
-from grader.proving import validate
+from grader.proving import prove, validate
 from grader.verdict import grading
 from grader.verdict.hearing import Heard
 from grader.verdict.known import PRACTICE_SEED
@@ -52,3 +52,18 @@ def test_each_known_answer_is_asked_once(monkeypatch):
     assert not proof.problems
     assert len(asked) > proof.mistakes
     assert set(asked.values()) == {1}
+
+
+def test_the_chapter_with_the_longest_proof_begins_with_it(monkeypatch):
+    lengths = {"round_to_bf16": 3, "round_mantissa": 9, "matmul_shape": 5, "best_order": 7}
+    monkeypatch.setattr(prove, "_length", lambda chapter, exercise: lengths.get(exercise.id, 0))
+    chapters = [Course(ROOT).chapter("ch03_matmul"), Course(ROOT).chapter("ch01_formats")]
+    every = [(chapter, exercise) for chapter in chapters for exercise in chapter.exercises]
+    begun = prove._longest_first(every)
+    assert {(one.id, exercise.id) for one, exercise in begun} == {(one.id, e.id) for one, e in every}
+    order = [one.id for one, _ in begun]
+    first, second = chapters[1], chapters[0]
+    assert order == [first.id] * len(first.exercises) + [second.id] * len(second.exercises)
+    names = [exercise.id for _, exercise in begun]
+    assert names.index("best_order") < names.index("matmul_shape")
+    assert names.index("round_mantissa") < names.index("round_to_bf16")

@@ -3,6 +3,7 @@
 import torch
 
 from grader import probe
+from grader.inside.dispatch import DispatchMode
 
 
 @probe
@@ -40,7 +41,7 @@ def bf16x3_product(student, a, b, idle=False):
     return {"product": student.matmul_bf16x3(a, b, multiply), "work": sum(work)}
 
 
-class Floats(torch.utils._python_dispatch.TorchDispatchMode):
+class Floats(DispatchMode):
     """Notes each operator that makes a tensor of floats, or of complex numbers."""
 
     def __init__(self):

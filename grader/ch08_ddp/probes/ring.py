@@ -1,15 +1,15 @@
 """Messages from rank to rank in a ring: `ring_all_reduce`."""
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader import each, on_ranks, probe, watch_collectives
+from grader.inside.dispatch import DispatchMode
 
 from .replicas import same
 from .waiting import SECONDS
 
 
-class Addressed(TorchDispatchMode):
+class Addressed(DispatchMode):
     """Notes to which rank each message was sent, and its bytes."""
 
     def __init__(self):

@@ -1,9 +1,9 @@
 """Probes of `functionalize`, and a witness of what is written, and into which argument."""
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader import probe, watch_memory
+from grader.inside.dispatch import DispatchMode
 from grader.inside.instruments.ops import is_foreign, short_name
 
 HEAD = "def f(x, y):"
@@ -22,7 +22,7 @@ def function_of(lines):
     return names["f"]
 
 
-class Writes(TorchDispatchMode):
+class Writes(DispatchMode):
     """Notes each operator that writes: its name, and the number of the input, None if it is none."""
 
     def __init__(self, inputs):

@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+
+from grader.inside.dispatch import DispatchMode
 
 READERS = frozenset(
     {
@@ -72,7 +73,7 @@ class _Functions(TorchFunctionMode):
             reads._within -= 1
 
 
-class _Operators(TorchDispatchMode):
+class _Operators(DispatchMode):
     def __init__(self, reads: Reads) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._reads = reads

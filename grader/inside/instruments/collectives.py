@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from grader.inside.dispatch import DispatchMode
 from grader.inside.instruments.ops import is_foreign
 from grader.inside.witness import Account
 
@@ -96,7 +96,7 @@ def watch_collectives() -> Iterator[Collectives]:
         account.close(f"{name} {size}" for name, size in found._events)
 
 
-class Listener(TorchDispatchMode):
+class Listener(DispatchMode):
     """Tells of each communication, before it runs: its name, its bytes."""
 
     def __init__(self, tell: Callable[[str, int], None]) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from grader.inside.dispatch import DispatchMode
 from grader.inside.instruments.ops import is_foreign
 from grader.inside.witness import Account
 
@@ -96,7 +96,7 @@ def watch_memory(*, meta: bool = True) -> Iterator[Memory]:
         memory._close()
 
 
-class _Scales(TorchDispatchMode):
+class _Scales(DispatchMode):
     """Weighs, at each operator, all storages that any operator was given or returned so far.
 
     All, because a storage may be emptied and filled again by `resize_`, which is no operator: sharded

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from grader.inside.dispatch import DispatchMode
 from grader.inside.witness import Account
 
 
@@ -47,7 +47,7 @@ def watch_ops() -> Iterator[Ops]:
         account.close(ops._names)
 
 
-class _Recorder(TorchDispatchMode):
+class _Recorder(DispatchMode):
     def __init__(self, names: list[str], account: Account) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._names = names
