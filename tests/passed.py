@@ -4,13 +4,15 @@ Six kinds of tests are costly: those of explorers, of pages in a browser, of the
 whole notebooks, of whole commands on whole courses, and of chapters, what each says of PyTorch and how its
 answers read. For each kind a record says what passed: a digest for each explorer, page, source of programs,
 notebook, file of tests or chapter, of what its tests rest on. Where that is all code, what proofs hear
-(`HEARD`, and the graders of chapters) is left out: proofs are made anew when it changes. With `--prove-all`,
-as in `make prove`, all costly tests run and no others, and the records are written. Who names tests on the
-command line gets them.
+(`HEARD`, and the graders of chapters) is left out: proofs are made anew when it changes. The package's code counts by
+its syntax tree, so that remarks and layout change nothing. Trees differ between versions of Python: what passed on
+another has its turns alone. With `--prove-all`, as in `make prove`, all costly tests run and no others, and the
+records are written. Who names tests on the command line gets them.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import re
@@ -24,12 +26,13 @@ import pytest
 
 from grader.course.course import Chapter, Course
 from grader.course.imports import closure
-from grader.proving.digest import judges_digest, judging_files, notebook_digest
+from grader.proving.digest import judges_digest, judging_files, notebook_digest, python_version
 from grader.proving.ledger import turn
 from tests import ROOT
 from tests.proving.commit import HOLDS, commit
 
 TESTS = ROOT / "tests"
+PACKAGE = ROOT / "grader"
 PAGE_FILES = {
     TESTS / f"{name}.py"
     for name in ("building/test_programs", "site/test_pages", "site/test_site", "site/test_views")
@@ -117,8 +120,14 @@ AUTHORS = ROOT / "grader" / "proving"
 def chosen(kind: str, digests: Mapping[str, str], of: int) -> set[str]:
     """Return what changed since it passed, and every `of`-th by turns."""
     passed, count = _read(kind), commit()[0]
-    changed = {name for name in digests if passed.get(name) != digests[name]}
+    changed = {name for name in digests if not _holds(passed.get(name, ""), digests[name])}
     return changed | turn(digests, count, of, seconds(kind))
+
+
+def _holds(passed: str, now: str) -> bool:
+    """Say whether what passed is what is here, or was on another Python: then nobody can tell."""
+    digest, _, python = passed.partition(" on ")
+    return digest == now or (python != "" and python != python_version())
 
 
 def seconds(kind: str) -> dict[str, float]:
@@ -131,8 +140,16 @@ def _chosen_of(kind: str) -> set[str]:
     return chosen(kind, digests(), of)
 
 
-def write(name: str, record: Mapping[str, Any]) -> None:
-    """Put down what passed of a kind, or how long it took."""
+def write(kind: str, digests: Mapping[str, str]) -> None:
+    """Put down what passed of a kind, here and now."""
+    _write(kind, {name: _stamped(digest) for name, digest in digests.items()})
+
+
+def _stamped(digest: str) -> str:
+    return f"{digest} on {python_version()}"
+
+
+def _write(name: str, record: Mapping[str, Any]) -> None:
     RECORDS.mkdir(exist_ok=True)
     text = json.dumps(dict(record), indent=1, sort_keys=True)
     (RECORDS / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
@@ -203,11 +220,11 @@ class Record:
             now, kept, took = digests(), _read(kind), seconds(kind)
             for (of, name), good in self._good.items():
                 if of == kind:
-                    kept[name] = now[name] if good else ""
+                    kept[name] = _stamped(now[name]) if good else ""
                     took[name] = round(self._seconds[of, name])
-            write(kind, {name: kept[name] for name in now if kept.get(name)})
+            _write(kind, {name: kept[name] for name in now if kept.get(name)})
             all_seconds[kind] = {name: took[name] for name in sorted(now) if name in took}
-        write(SECONDS, all_seconds)
+        _write(SECONDS, all_seconds)
 
 
 # ── Explorers ────────────────────────────────────────────────────────────────
@@ -418,11 +435,19 @@ def _shown(source: Path) -> set[Path]:
 
 
 def _digest(files: Set[Path], root: Path = ROOT) -> str:
-    """Return the digest of files, by name and content."""
+    """Return the digest of files, by name and content, the package's code by its syntax tree."""
     whole = hashlib.sha256()
     for path in sorted(path for path in files if path.is_file() and path.suffix != ".pyc"):
-        whole.update(f"\0{path.relative_to(root)}\0".encode() + path.read_bytes())
+        content = path.read_bytes()
+        if path.suffix == ".py" and PACKAGE in path.parents:
+            content = _tree(content)
+        whole.update(f"\0{path.relative_to(root)}\0".encode() + content)
     return whole.hexdigest()[:16]
+
+
+@cache
+def _tree(source: bytes) -> bytes:
+    return hashlib.sha256(ast.dump(ast.parse(source)).encode()).digest()
 
 
 def _hashed(*digests: str) -> str:

@@ -51,9 +51,22 @@ def test_a_view_changed_runs_the_tests_of_all(all_passed, monkeypatch, changed):
     assert passed.FAMILY in chosen() and len(chosen()) <= 2
 
 
-def edit(monkeypatch, name):
+def edit(monkeypatch, name, more=b""):
     read, edited = Path.read_bytes, passed.ROOT / name
-    monkeypatch.setattr(Path, "read_bytes", lambda p: read(p) + (b" " if p == edited else b""))
+    more = more or (b"\nedited = True\n" if edited.suffix == ".py" else b" ")
+    monkeypatch.setattr(Path, "read_bytes", lambda p: read(p) + (more if p == edited else b""))
+
+
+def test_a_remark_and_a_blank_line_are_no_change(all_passed, monkeypatch):
+    before = passed.explorer_digests(), passed.journey_digests()
+    edit(monkeypatch, "grader/feedback/storage_picture.py", b"\n\n# a remark\n")
+    assert (passed.explorer_digests(), passed.journey_digests()) == before
+
+
+def test_what_passed_on_another_python_has_its_turns_alone(all_passed, monkeypatch):
+    monkeypatch.setattr(passed, "python_version", lambda: "3.99")
+    edit(monkeypatch, "site/explorers/explorer.css")
+    assert len(chosen()) == 1
 
 
 @pytest.mark.parametrize("shared", ["site/explorers/explorer.css", "grader/feedback/theme.css"])
@@ -145,7 +158,7 @@ def test_whose_tests_they_are():
 def test_what_takes_long_has_a_turn_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(passed, "RECORDS", tmp_path / "passed")
     names = ["long", *(f"short {number}" for number in range(9))]
-    passed.write(
+    passed._write(
         passed.SECONDS, {"journeys": {name: 90 if name == "long" else 10 for name in names}}
     )
     digests = dict.fromkeys(names, "own")
@@ -174,7 +187,10 @@ def test_each_file_that_passed_is_put_down_for_itself(tmp_path, monkeypatch, pyt
         record.pytest_runtest_logreport(Report(f"tests/{name}::test_it", failed))
     record.write()
     kept = passed._read("journeys")
-    assert kept == {one: passed.journey_digests()[one], three: "old"}
+    assert kept == {
+        one: passed._stamped(passed.journey_digests()[one]),
+        three: passed._stamped("old"),
+    }
     assert passed._read(passed.SECONDS)["journeys"] == {one: 4, two: 8}
 
 

@@ -60,7 +60,9 @@ def test_the_chapter_with_the_longest_proof_begins_with_it(monkeypatch):
     chapters = [Course(ROOT).chapter("ch03_matmul"), Course(ROOT).chapter("ch01_formats")]
     every = [(chapter, exercise) for chapter in chapters for exercise in chapter.exercises]
     begun = prove._longest_first(every)
-    assert {(one.id, exercise.id) for one, exercise in begun} == {(one.id, e.id) for one, e in every}
+    assert {(one.id, exercise.id) for one, exercise in begun} == {
+        (one.id, e.id) for one, e in every
+    }
     order = [one.id for one, _ in begun]
     first, second = chapters[1], chapters[0]
     assert order == [first.id] * len(first.exercises) + [second.id] * len(second.exercises)
