@@ -110,10 +110,6 @@ def learn(
 
     Exit status: 0 done, 2 the folder cannot be used; JupyterLab's own if it was opened.
     """
-    import os
-    import signal
-    import subprocess
-
     from grader.student.contents import write_contents
     from grader.student.fill import fill_folder
     from grader.student.folder import Folder
@@ -134,14 +130,7 @@ def learn(
     except OSError as error:
         raise CourseError(f"{folder} cannot be used: {error.strerror}.") from None
     if open_lab:
-        command = [*launch.command, *(jupyter or [])]
-        # Ctrl-C is Jupyter's alone: it asks before it ends. To be ignored would be inherited by kernels.
-        before = signal.signal(signal.SIGINT, lambda *_: None)
-        try:
-            status = subprocess.call(command, env=os.environ | launch.environment)
-        finally:
-            signal.signal(signal.SIGINT, before)
-        raise typer.Exit(status)
+        raise typer.Exit(launch.run(*(jupyter or [])))
 
 
 @app.command(rich_help_panel=PANEL)

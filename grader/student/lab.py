@@ -13,6 +13,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +62,24 @@ class Launch:
 
     command: list[str]
     environment: dict[str, str]
+
+    def run(self, *options: str) -> int:
+        """Run it until it ends; return its exit status.
+
+        Ctrl-C is Jupyter's alone, which asks before it ends; a signal to end is handed on. Neither is
+        ignored: that would be inherited by kernels.
+        """
+        environment = os.environ | self.environment
+        with subprocess.Popen([*self.command, *options], env=environment) as jupyter:
+            before = {
+                signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
+                signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: jupyter.terminate()),
+            }
+            try:
+                return jupyter.wait()
+            finally:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from grader.course.course import Course
 from grader.student.folder import Folder
 from grader.student.journal import STATE
-from grader.student.lab import Place, lab, notebook
+from grader.student.lab import Launch, Place, lab, notebook
 from grader.student.targets import find_place
 from tests.scale.course import CHAPTER, RIGHT
 
@@ -32,9 +32,9 @@ def test_nothing_is_overwritten(student):
 
 def test_jupyter_gets_its_own_options(student, monkeypatch):
     started = []
-    monkeypatch.setattr("subprocess.call", lambda command, env: started.append(command) or 0)
+    monkeypatch.setattr(Launch, "run", lambda self, *options: started.append(options) or 0)
     student.run("learn", "--jupyter=--no-browser", "--jupyter=--port=9000")
-    assert started[0][-2:] == ["--no-browser", "--port=9000"]
+    assert started == [("--no-browser", "--port=9000")]
 
 
 def test_the_page_follows(student):

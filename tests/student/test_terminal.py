@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -117,12 +118,29 @@ def test_ctrl_c_ends_a_watch(student, terminal):
     assert status == 130 and "Traceback" not in said
 
 
-def test_ctrl_c_is_for_the_jupyter_that_it_opened(terminal, tmp_path):
-    """It asks back: unsaved work and running kernels hang on it."""
+@pytest.fixture
+def learning(terminal, tmp_path):
+    """`undertorch learn` in a terminal, with the Jupyter that it opened."""
     options = ["--no-browser", "--allow-root", "--port=0"]
     home = at_home(tmp_path / "home")
     process = terminal("learn", *(f"--jupyter={option}" for option in options), **home)
     process.expect("is running at")
+    return process
+
+
+def test_who_ends_it_ends_the_jupyter_that_it_opened(learning, tmp_path):
+    begun = psutil.Process(learning.pid).children(recursive=True)
+    learning.kill(signal.SIGTERM)
+    learning.expect(pexpect.EOF)
+    learning.wait()
+    _gone, left = psutil.wait_procs(begun, timeout=PATIENCE)
+    assert begun and not left
+    assert not list((tmp_path / "home" / "runtime").glob("jpserver-*.json"))
+
+
+def test_ctrl_c_is_for_the_jupyter_that_it_opened(learning, tmp_path):
+    """It asks back: unsaved work and running kernels hang on it."""
+    process = learning
     process.sendintr()
     process.expect("No answer for 5s")
     process.sendintr()
