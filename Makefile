@@ -47,8 +47,10 @@ venv: .venv/.ready ## Install Undertorch and all it needs into .venv
 	@if [ -n '$(TORCH_INDEX)' ]; then \
 	  python -m pip install --no-deps -c constraints.txt torch --index-url '$(TORCH_INDEX)' \
 	    >> .venv/pip.log 2>&1 || { cat .venv/pip.log; exit 1; }; fi
-	@python -m pip install -c constraints.txt -e '.[dev,scale,watch,promises]' >> .venv/pip.log 2>&1 \
+	@python -m pip install --no-compile -c constraints.txt -e '.[dev,scale,watch,promises]' >> .venv/pip.log 2>&1 \
 	  || { cat .venv/pip.log; exit 1; }
+	@# pip would compile one file after the other. Some packages hold templates that are no Python.
+	@python -m compileall -qq -j 0 .venv/lib >> .venv/pip.log 2>&1 || true
 	@touch $@
 
 # Who may not install reads at once all that is missing: hence -k.

@@ -7,6 +7,7 @@ does while it is imported is its own: an optimizer's first step imports Dynamo, 
 
 from __future__ import annotations
 
+import importlib
 import sysconfig
 from collections.abc import Mapping
 from enum import Enum
@@ -38,6 +39,9 @@ _LIBRARIES = tuple(
     }
 )
 _MAIN = ("__main__", "__mp_main__")
+
+_IMPORTING = importlib._bootstrap._call_with_frames_removed.__code__  # type: ignore[attr-defined]
+"""What runs a module's own text, where the module is imported."""
 
 
 def belongs_to_grader(folder: Path) -> None:
@@ -101,15 +105,10 @@ def from_student(frame: FrameType | None) -> bool:
             return True
         if origin is Origin.GRADER:
             return _stands_in
-        if origin is Origin.LIBRARY and _is_import(frame):
+        if frame.f_code is _IMPORTING:
             return False
         frame = frame.f_back
     return True
-
-
-def _is_import(frame: FrameType) -> bool:
-    """Does this frame run a module's own text, one that is imported?"""
-    return frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") not in _MAIN
 
 
 def written_by_student(frame: FrameType | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -163,8 +164,12 @@ class Suite:
                     whole = record
                 else:
                     # Once more, to see what else differs. Nothing new is asked: that might hang, and
-                    # end what comes after.
-                    copy_context().run(_recorded, whole, self._file, case, known, _ignored, judging)
+                    # end what comes after. What torch warns of here, nobody did.
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        copy_context().run(
+                            _recorded, whole, self._file, case, known, _ignored, judging
+                        )
                 seen = tuple(record.comparisons), tuple(whole.comparisons)
                 runs.append(CheckRun(check, error, *seen, record.given))
                 if stop(runs):

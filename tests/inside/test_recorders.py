@@ -261,6 +261,10 @@ def test_what_a_library_does_while_it_is_imported_is_its_own(monkeypatch):
     monkeypatch.delitem(sys.modules, heir, raising=False)
     assert not tripped("email.message.Message", lambda: importlib.import_module(heir))
     assert tripped("email.message.Message", inherit)
+    # text that is run among other names is no import
+    text = compile("class Mine(Message): pass", "<text>", "exec")
+    message = importlib.import_module("email.message").Message
+    assert tripped("email.message.Message", lambda: exec(text, {"Message": message}))
 
 
 def test_dynamo_traces_through_a_recorder():
