@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.building.places import sections_of
-from grader.building.programs import Program, block, printed, recalled
+from grader.building.programs import block, printed, programs_of, recalled, sources_in
 from grader.building.reading import VERSION
 from grader.course.course import AuthorError, Course
 
@@ -54,9 +54,9 @@ What is true stands below each claim. The program that shows it is folded, so th
 
 @dataclass(frozen=True)
 class Myth:
-    """One claim and the program that refutes it."""
+    """One claim and the program that refutes it. Its name is its anchor."""
 
-    anchor: str
+    name: str
     section: str
     claim: str
     truth: str
@@ -86,29 +86,16 @@ def _flowed(text: str) -> str:
     return " ".join(text.split())
 
 
-def myths_programs(course: Course) -> dict[Path, list[Program]]:
-    """Return the programs of myths, by their sources."""
-    return {path: _programs(path, myths) for path, (_, myths) in _read(course).items()}
-
-
-def _read(course: Course) -> dict[Path, tuple[str, list[Myth]]]:
-    return {path: read_myths(path) for path in sorted((course.root / FOLDER).glob("*.py"))}
-
-
-def _programs(path: Path, myths: list[Myth]) -> list[Program]:
-    return [Program(f"{path.name}: {myth.anchor}", myth.code) for myth in myths]
-
-
 def myths_pages(course: Course, *, run: bool = True) -> dict[Path, str]:
     """Return the pages of myths, by their paths; {} where a course has none.
 
     All programs are run; without `run` the pages in place say what they print. The day on a page
     changes only when something else does. Raises `AuthorError`.
     """
-    read = _read(course)
+    read = sources_in(course.root / FOLDER, read_myths)
     if not read:
         return {}
-    programs = [_programs(path, myths) for path, (_, myths) in read.items()]
+    programs = list(programs_of(read).values())
     texts = printed(course, programs) if run else recalled(course.root / FOLDER, programs)
     pages = {PAGE: _overview([(path.stem, *one) for path, one in read.items()])}
     for (path, (title, myths)), outputs in zip(read.items(), texts, strict=True):
@@ -116,9 +103,7 @@ def myths_pages(course: Course, *, run: bool = True) -> dict[Path, str]:
         blocks = []
         for myth, output in zip(myths, outputs, strict=True):
             if sections and myth.section and myth.section not in sections:
-                raise AuthorError(
-                    f"{path}: {myth.anchor}: no section {myth.section} in the chapter"
-                )
+                raise AuthorError(f"{path}: {myth.name}: no section {myth.section} in the chapter")
             heading = sections.get(myth.section)
             link = f"[{heading}](../chapters/{path.stem}.md#{myth.section})" if heading else ""
             blocks.append(_block(myth, output, link))
@@ -132,7 +117,7 @@ def _overview(chapters: Sequence[tuple[str, str, Sequence[Myth]]]) -> str:
     blocks = []
     for chapter, title, myths in chapters:
         claims = [
-            f"- [“{one.claim}”](myths/{chapter}.md#{one.anchor}){{ #{one.anchor} .ut-moved }}"
+            f"- [“{one.claim}”](myths/{chapter}.md#{one.name}){{ #{one.name} .ut-moved }}"
             for one in myths
         ]
         blocks.append("\n".join([f"## {title}", "", *claims]))
@@ -171,6 +156,6 @@ def _block(myth: Myth, output: str, link: str) -> str:
     shown = block(myth.code, output)
     folded = "\n".join(f"    {line}".rstrip() for line in shown.splitlines())
     return (
-        f"## “{myth.claim}” {{ #{myth.anchor} .myth }}\n\n"
+        f"## “{myth.claim}” {{ #{myth.name} .myth }}\n\n"
         f'{myth.truth}{more}\n\n??? note "See for yourself"\n\n{folded}'
     )

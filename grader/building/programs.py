@@ -12,10 +12,11 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import torch
 
@@ -31,6 +32,36 @@ class Program(NamedTuple):
 
     name: str
     code: str
+
+
+class Proved(Protocol):
+    """A myth or a question: what a program says is so."""
+
+    @property
+    def name(self) -> str:
+        """By what name its source has it."""
+
+    @property
+    def code(self) -> str:
+        """The program's text."""
+
+
+T = TypeVar("T")
+
+
+def sources_in(
+    folder: Path, read: Callable[[Path], tuple[str, list[T]]]
+) -> dict[Path, tuple[str, list[T]]]:
+    """Return what `read` finds in each source of a folder: its heading, and what it holds."""
+    return {path: read(path) for path in sorted(folder.glob("*.py"))}
+
+
+def programs_of(sources: Mapping[Path, tuple[str, Sequence[Proved]]]) -> dict[Path, list[Program]]:
+    """Return the programs of each source."""
+    return {
+        path: [Program(f"{path.name}: {one.name}", one.code) for one in held]
+        for path, (_, held) in sources.items()
+    }
 
 
 def printed(course: Course, groups: list[list[Program]]) -> list[list[str]]:

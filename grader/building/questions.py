@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.building.places import place
-from grader.building.programs import Program, block, printed, recalled
+from grader.building.programs import block, printed, programs_of, recalled, sources_in
 from grader.building.reading import VERSION
 from grader.building.views import View, read_view
 from grader.course.course import AuthorError, Course
@@ -98,28 +98,15 @@ def _question(where: str, name: str, body: str) -> Question:
     return Question(name, " ".join(asked.split()), answer, view, named, code)
 
 
-def questions_programs(course: Course) -> dict[Path, list[Program]]:
-    """Return the programs of questions, by their sources."""
-    return {path: _programs(path, questions) for path, (_, questions) in _read(course).items()}
-
-
-def _read(course: Course) -> dict[Path, tuple[str, list[Question]]]:
-    return {path: read_questions(path) for path in sorted((course.root / FOLDER).glob("*.py"))}
-
-
-def _programs(path: Path, questions: list[Question]) -> list[Program]:
-    return [Program(f"{path.name}: {one.name}", one.code) for one in questions]
-
-
 def questions_pages(course: Course, *, run: bool = True) -> dict[Path, str]:
     """Return the pages, with their index, by path; {} where a course has none.
 
     All programs are run; without `run` the pages in place say what they print. Raises `AuthorError`.
     """
-    read = _read(course)
+    read = sources_in(course.root / FOLDER, read_questions)
     if not read:
         return {}
-    programs = [_programs(path, questions) for path, (_, questions) in read.items()]
+    programs = list(programs_of(read).values())
     pages: dict[Path, str] = {}
     themes = []
     outputs = printed(course, programs) if run else recalled(course.root / FOLDER, programs)

@@ -71,6 +71,7 @@ CONVENTIONS = {
     'AOTAutograd\'s nodes keep a fake tensor in meta["val"]': "ch07 joint_record, show_graph",
     "AOTAutograd calls partition_fn(joint, (primals, tangents), *, num_fwd_outputs)": "ch07 capture_joint",
     "a joint graph's placeholders for gradients are called tangents…": "show_graph",
+    "a dispatch mode is wrapped, and imports Dynamo, unless its _should_skip_dynamo says no": "dispatch.py",
     "an operator's Python object calls its `_op`, one frame below its `__call__`": "recorders",
     "torch.X is also torch._C._nn.X, torch._VF.X, torch._refs.X or torch.ops.aten.X": "relatives",
     "torch's own samples of operators need expecttest for their import alone": "firing",

@@ -7,7 +7,7 @@ import pytest
 
 from grader.building import myths, questions
 from grader.building.build import build_myths, build_questions, differing
-from grader.building.programs import Program, block, printed, recalled
+from grader.building.programs import Program, block, printed, programs_of, recalled, sources_in
 from grader.course.course import AuthorError, Course
 from tests import ROOT, passed
 
@@ -23,13 +23,14 @@ def test_pages_show_what_programs_print(pytestconfig):
     due = passed.programs_due(pytestconfig)
     assert due
     groups, shown = [], []
-    for folder, programs in (
-        (myths.FOLDER, myths.myths_programs(COURSE)),
-        (questions.FOLDER, questions.questions_programs(COURSE)),
+    for folder, read in (
+        (ROOT / myths.FOLDER, myths.read_myths),
+        (ROOT / questions.FOLDER, questions.read_questions),
     ):
+        programs = programs_of(sources_in(folder, read))
         own = [g for path, g in programs.items() if path.relative_to(ROOT).as_posix() in due]
         groups += own
-        shown += recalled(ROOT / folder, own)
+        shown += recalled(folder, own)
     assert printed(COURSE, groups) == shown
     if pytestconfig.getoption(passed.OPTION):
         passed.write("programs", passed.program_digests())
