@@ -238,7 +238,7 @@ def test_the_search_leads_to_sentences(built: Path) -> None:
     assert not [text for text in chapters if "<pre" in text]
     for path in sorted((ROOT / "site" / "myths").glob("*.py")):
         where = f"myths/{path.stem}.html"
-        assert not [m.anchor for m in read_myths(path)[1] if f"{where}#{m.anchor}" not in texts]
+        assert not [m.name for m in read_myths(path)[1] if f"{where}#{m.name}" not in texts]
 
 
 def test_nothing_heads_nothing_and_nobody_is_named(built: Path) -> None:
@@ -266,9 +266,9 @@ def test_myths_begin_with_a_claim_and_end_with_output(built: Path) -> None:
     for path in sorted((ROOT / "site" / "myths").glob("*.py")):
         html = (built / "myths" / f"{path.stem}.html").read_text(encoding="utf-8")
         for myth in read_myths(path)[1]:
-            assert f'id="{myth.anchor}"' in html
-            link = rf'<a class="ut-moved" href="myths/{path.stem}.html#{myth.anchor}" id="{myth.anchor}"'
-            assert re.search(link, overview), myth.anchor
+            assert f'id="{myth.name}"' in html
+            link = rf'<a class="ut-moved" href="myths/{path.stem}.html#{myth.name}" id="{myth.name}"'
+            assert re.search(link, overview), myth.name
 
 
 def test_reading_is_about_exercises() -> None:
