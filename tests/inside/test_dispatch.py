@@ -13,14 +13,14 @@ WATCHED = """
 import sys
 from pathlib import Path
 import torch
-from grader import watch_collectives, watch_events, watch_memory, watch_ops, watch_saved
+from grader import watch_collectives, watch_events, watch_flops, watch_memory, watch_ops, watch_saved
 from grader.inside import serve
 from grader.inside.tripwire import Tripwire
 serve.prepare(Path(sys.argv[1]))
 x = torch.ones(3, requires_grad=True)
 rules = [("function", "torch.matmul"), ("aten", "mm"), ("cast", "torch.bfloat16"), ("allowed", "elementwise")]
 with serve._settings_restored(1), Tripwire(rules).watching():
-    with watch_ops(), watch_memory(), watch_collectives(), watch_events(), watch_saved():
+    with watch_ops(), watch_flops(), watch_memory(), watch_collectives(), watch_events(), watch_saved():
         (x * 2).sum().backward()
 print("torch._dynamo" in sys.modules, "sympy" in sys.modules)
 """
