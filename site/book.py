@@ -25,6 +25,7 @@ SOLUTIONS = "UNDERTORCH_SITE_SOLUTIONS"
 _MOVED = re.compile(r"\]\(([\w/-]+\.md)#([\w-]+)\)\{ #\2 \.ut-moved \}")
 _SITTING = re.compile(r"^### \d+\. \[.*\]\(([\w/-]+\.md)\)\{ #(sitting-[\w-]+) \.ut-moved \}", re.M)
 _LINK = re.compile(r"(\]\()((?:\.\./)*(?:chapters/\w+|myths)\.md)#([\w-]+)\)")
+_MYTHS_TITLE = re.compile(r'^title: "Myths: (.*)"$', re.MULTILINE)
 _ONE_SOLUTION = re.compile(r"^\[[^\]]*\]\([^)]*\)\{ \.ut-solution \}$", re.MULTILINE)
 _PLAIN_CODE = re.compile(r'<div class="(language-\w+ highlight)">')
 
@@ -53,7 +54,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
                 entry[title] = [_chapter(one, Path(config.docs_dir)) for one in pages]
             if title == "Myths":
                 found = sorted(Path(config.docs_dir, "myths").glob("*.md"))
-                entry[title] = [{"Overview": pages}, *(f"myths/{path.name}" for path in found)]
+                entry[title] = [{"Overview": pages}, *map(_myths, found)]
     return config
 
 
@@ -63,6 +64,12 @@ def _chapter(entry: dict[str, str], docs: Path) -> dict[str, Any]:
     folder = posixpath.dirname(overview)
     pages = [{"Overview": overview}, *(posixpath.join(folder, page) for page in sittings)]
     return {title: pages if sittings else overview}
+
+
+def _myths(path: Path) -> dict[str, str]:
+    """Return a page of myths by its subject alone: the others around it say what they are about."""
+    (subject,) = _MYTHS_TITLE.findall(path.read_text(encoding="utf-8"))
+    return {subject: f"myths/{path.name}"}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
