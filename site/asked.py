@@ -53,7 +53,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, **_: object) ->
         f'<li><a href="{up}questions/{one.name}.html">{_inline(one.title)}</a></li>'
         for one in found[:MOST]
     ]
-    heading = '<h2 id="what-people-ask" data-search-exclude>What people ask</h2>'
+    heading = '<h2 id="what-people-ask" class="ut-asked" data-search-exclude>What people ask</h2>'
     above, end, below = html.rpartition(_ENDS[page.file.src_uri.partition("/")[0]])
     return f"{above}{heading}<ul>{''.join(items)}</ul>\n{end}{below}"
 

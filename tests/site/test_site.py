@@ -267,7 +267,9 @@ def test_myths_begin_with_a_claim_and_end_with_output(built: Path) -> None:
         html = (built / "myths" / f"{path.stem}.html").read_text(encoding="utf-8")
         for myth in read_myths(path)[1]:
             assert f'id="{myth.name}"' in html
-            link = rf'<a class="ut-moved" href="myths/{path.stem}.html#{myth.name}" id="{myth.name}"'
+            link = (
+                rf'<a class="ut-moved" href="myths/{path.stem}.html#{myth.name}" id="{myth.name}"'
+            )
             assert re.search(link, overview), myth.name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import material
@@ -43,3 +44,14 @@ def test_what_pages_name_keeps_its_looks(built: Path) -> None:
         assert kept.count(f".{name}") >= whole.count(f".{name}") * 0.8 > 0, name
     assert ".highlighttable" in whole and ".highlighttable" not in kept
     assert len(kept) < 0.85 * len(whole)
+
+
+def test_no_heading_is_styled_by_its_anchor(built: Path) -> None:
+    """An anchor is made of a heading's words: another page's with the same words would look so, too."""
+    sheets = " ".join(path.read_text("utf-8") for path in (ROOT / "site").rglob("*.css"))
+    selectors = " ".join(re.findall(r"([^{};]+)\{", sheets))
+    styled = set(re.findall(r"#([a-zA-Z][\w-]*)", selectors))
+    assert styled  # of what explorers draw
+    for path in built.rglob("*.html"):
+        anchors = re.findall(r'<h[1-6][^>]* id="([^"]+)"', path.read_text("utf-8"))
+        assert not styled & set(anchors), path
