@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 
 from grader.inside.casts import Casts
@@ -98,20 +99,20 @@ class OperatorWatch(DispatchMode):
         self._allowed = allowed
         self._stray = stray
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        name = func._schema.name
-        is_stray = self._allowed is not None and not is_of(func, self._allowed)
+    def arrives(self, operator: OpOverload) -> None:
+        name = operator._schema.name
+        is_stray = self._allowed is not None and not is_of(operator, self._allowed)
         if is_stray and from_student(sys._getframe(1)):
             self._stray(name)
-        result = func(*args, **(kwargs or {}))
-        for known in (name, f"{name}.{func._overloadname}", f"{func.namespace}::"):
+        for known in (name, f"{name}.{operator._overloadname}", f"{operator.namespace}::"):
             if known in self._operators:
                 self._operators[known]()
-        if self._casts and name not in _REINTERPRET:
-            self._look_for_casts(func, [*args, *(kwargs or {}).values()], result)
-        return result
+
+    def after(
+        self, operator: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
+    ) -> None:
+        if self._casts and operator._schema.name not in _REINTERPRET:
+            self._look_for_casts(operator, [*args, *kwargs.values()], result)
 
     def _look_for_casts(self, func: Any, args: Sequence[Any], result: Any) -> None:
         written = list(_tensors([result]))

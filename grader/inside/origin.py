@@ -30,7 +30,7 @@ class Origin(Enum):
 _ours = [f"{Path(__file__).parents[1]}/"]
 _WATCHING = (str(Path(__file__).parent / "instruments"), *(
     str(Path(__file__).with_name(f"{name}.py"))
-    for name in ("casts", "homes", "modes", "modules", "origin", "recorders", "tripwire", "witness")
+    for name in ("casts", "dispatch", "homes", "modes", "modules", "origin", "recorders", "tripwire", "witness")
 ))  # fmt: skip
 _LIBRARIES = tuple(
     {

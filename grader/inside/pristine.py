@@ -37,7 +37,9 @@ _WATCHED: Mapping[str, tuple[str, ...]] = {
 _METHODS = ("__torch_function__", "detach", "storage_offset", "stride", "untyped_storage", "view")
 
 _WHOLE = (
+    "grader.inside.dispatch",
     "grader.inside.instruments",
+    "grader.inside.modes",
     "grader.inside.tripwire",
     "grader.inside.witness",
     "grader.inside.pristine",
@@ -81,9 +83,17 @@ def _made_in(module: ModuleType) -> Iterator[tuple[str, object]]:
 
 
 def replaced(before: Mapping[str, object]) -> list[str]:
-    """Return the names of what is no longer what it was."""
+    """Return the names of what is no longer what it was, and of what was put into watched classes."""
     now = snapshot()
-    return [name for name, value in before.items() if not _same(value, now.get(name))]
+    return [name for name in _names(before, now) if not _same(before.get(name), now.get(name))]
+
+
+def _names(before: Mapping[str, object], now: Mapping[str, object]) -> Iterator[str]:
+    """Yield the names that were watched before, and those that their classes have been given since."""
+    yield from before
+    for name in now:
+        if name not in before and name.rpartition(".")[0] in before:
+            yield name
 
 
 def tell(before: Mapping[str, object]) -> None:
@@ -94,7 +104,9 @@ def tell(before: Mapping[str, object]) -> None:
     if not witness.is_on():
         return
     now = snapshot()
-    witness.mark(f"{PRISTINE} {fingerprint(f'{name} {_key(now.get(name))}' for name in before)}")
+    witness.mark(
+        f"{PRISTINE} {fingerprint(f'{name} {_key(now.get(name))}' for name in _names(before, now))}"
+    )
 
 
 def _key(value: object) -> int:

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from grader.inside.dispatch import DispatchMode
 from grader.inside.instruments import memory, ops
 from grader.inside.pristine import replaced, snapshot
 
@@ -22,16 +23,22 @@ def test_untouched():
         (ops, "watch_ops", "grader.inside.instruments.ops.watch_ops"),
         (ops.Ops, "count", "grader.inside.instruments.ops.Ops.count"),
         (memory.Memory, "__init__", "grader.inside.instruments.memory.Memory.__init__"),
+        (memory._Scales, "before", "grader.inside.instruments.memory._Scales.before"),
         (
             memory._Scales,
             "__torch_dispatch__",
             "grader.inside.instruments.memory._Scales.__torch_dispatch__",
         ),
+        (
+            DispatchMode,
+            "__torch_dispatch__",
+            "grader.inside.dispatch.DispatchMode.__torch_dispatch__",
+        ),
     ],
 )
 def test_replaced(monkeypatch, target, name, told):
     before = snapshot()
-    monkeypatch.setattr(target, name, lambda *args, **kwargs: 0)
+    monkeypatch.setattr(target, name, lambda *args, **kwargs: 0, raising=False)
     assert replaced(before) == [told]
 
 

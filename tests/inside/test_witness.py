@@ -11,6 +11,7 @@ from grader.evidence.outcome import Ended
 from grader.evidence.record import parted
 from grader.evidence.wire.codec import decode, encode
 from grader.inside.instruments.collectives import watch_collectives
+from grader.inside.instruments.flops import watch_flops
 from grader.inside.instruments.memory import watch_memory
 from grader.inside.instruments.ops import watch_ops
 from grader.inside.probe import probe
@@ -46,7 +47,14 @@ def listened(student):
     return len(seen.events)
 
 
-PROBES = {one.name: one for one in (called, counted, weighed, listened)}
+@probe
+def multiplied(student):
+    with watch_flops() as flops:
+        student.f()
+    return flops.total
+
+
+PROBES = {one.name: one for one in (called, counted, weighed, listened, multiplied)}
 
 
 def heard(source, name="called", watch=True):
@@ -251,6 +259,7 @@ FORGING = {
     "counted": "if type(o).__name__ == 'Ops': o._names.clear()",
     "weighed": "if type(o).__name__ == 'Memory': o._told.clear(); o.new_bytes = 0",
     "listened": "if type(o).__name__ == 'Collectives': o._events.clear()",
+    "multiplied": "if type(o).__name__ == 'Flops': o._noted.clear()",
 }
 
 
@@ -259,7 +268,7 @@ def test_notes_that_are_cleared_are_found_out(instrument):
     source = f"""
     import gc
     def f():
-        y = torch.ones(3).exp()
+        y = torch.ones(3, 3) @ torch.ones(3, 3)
         for o in gc.get_objects():
             {FORGING[instrument]}
     """

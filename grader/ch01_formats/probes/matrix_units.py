@@ -48,13 +48,11 @@ class Floats(DispatchMode):
         super().__init__()
         self.names = []
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
+    def after(self, operator, args, kwargs, result):
         made = result if isinstance(result, tuple | list) else (result,)
         for one in made:
             if isinstance(one, torch.Tensor) and (one.is_floating_point() or one.is_complex()):
-                self.names.append(func.name())
-        return result
+                self.names.append(operator.name())
 
 
 @probe

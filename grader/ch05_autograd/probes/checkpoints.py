@@ -52,11 +52,9 @@ class Results(DispatchMode):
         super().__init__()
         self.note = note
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
+    def after(self, operator, args, kwargs, result):
         if isinstance(result, torch.Tensor):
             self.note(result)
-        return result
 
 
 def tensors_of(result):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
@@ -78,12 +79,9 @@ class _Operators(DispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self._reads = reads
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        if not self._reads._within and _depends_on_values(func, args):
-            self._reads.names.append(func._schema.name.partition("::")[2])
-        return func(*args, **(kwargs or {}))
+    def before(self, operator: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        if not self._reads._within and _depends_on_values(operator, args):
+            self._reads.names.append(operator._schema.name.partition("::")[2])
 
 
 def _depends_on_values(func: Any, args: Any) -> bool:

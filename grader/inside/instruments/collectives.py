@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 
 from grader.inside.dispatch import DispatchMode
-from grader.inside.instruments.ops import is_foreign
+from grader.inside.instruments.ops import short_name
 from grader.inside.witness import Account
 
 _CALLS = {
@@ -103,21 +104,12 @@ class Listener(DispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self._tell = tell
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        if any(map(is_foreign, types)):
-            return NotImplemented  # what a DTensor redistributes is called within
-        if func.namespace in ("c10d", "_c10d_functional"):
-            name, _, _ = func.name().partition("::")[2].partition(".")
-            if name in _CALLS:
-                public, position = _CALLS[name]
-                self._tell(public, 0 if position is None else _bytes(args[position]))
-        return func(*args, **(kwargs or {}))
+    def before(self, operator: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        if operator.namespace in ("c10d", "_c10d_functional"):
+            call = _CALLS.get(short_name(operator))
+            if call is not None:
+                name, position = call
+                self._tell(name, 0 if position is None else _bytes(args[position]))
 
 
 def _bytes(value: object) -> int:

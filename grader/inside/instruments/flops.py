@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import torch
+from torch._ops import OpOverload
 from torch.utils.flop_counter import flop_registry
 
 from grader.inside.dispatch import DispatchMode
-from grader.inside.instruments.ops import is_foreign, short_name
+from grader.inside.instruments.ops import short_name
+from grader.inside.witness import Account
 
 
 class Flops:
     """The operations counted so far. One multiplication and one addition are two."""
 
     def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
+        self._noted: list[tuple[str, int]] = []
 
     @property
     def total(self) -> int:
         """All of them."""
-        return self._counts.total()
+        return sum(count for _, count in self._noted)
 
     @property
     def by_op(self) -> dict[str, int]:
         """By the name of the operator: {"mm": 2400}."""
-        return dict(self._counts)
+        counts = Counter[str]()
+        for name, count in self._noted:
+            counts[name] += count
+        return dict(counts)
 
 
 @contextmanager
@@ -38,39 +42,27 @@ def watch_flops() -> Iterator[Flops]:
     Formulas: those of `torch.utils.flop_counter`. It has none for elementwise operations and sums:
     they count as nothing.
     """
-    flops = Flops()
-    with _Counter(flops._counts):
-        yield flops
+    flops, account = Flops(), Account()
+    try:
+        with _Counter(flops._noted, account):
+            yield flops
+    finally:
+        account.close(f"{name} {count}" for name, count in flops._noted)
 
 
 class _Counter(DispatchMode):
     """Counts as torch's `FlopCounterMode` does, of which each process would import Dynamo."""
 
-    def __init__(self, counts: Counter[str]) -> None:
+    def __init__(self, noted: list[tuple[str, int]], account: Account) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._counts = counts
+        self._noted = noted
+        self._account = account
 
-    def __torch_dispatch__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        if any(map(is_foreign, types)):  # what it runs counts
-            return NotImplemented
-        kwargs = kwargs or {}
-        formula = flop_registry.get(func._overloadpacket)  # type: ignore[attr-defined]
-        if formula is None and func not in _KNOWN_TO_PYTHON_ALONE:
-            with self:  # in inference mode a composite operator arrives whole
-                out = func.decompose(*args, **kwargs)  # type: ignore[attr-defined]
-            if out is not NotImplemented:
-                return out
-        out = func(*args, **kwargs)
+    def after(
+        self, operator: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
+    ) -> None:
+        formula = flop_registry.get(operator._overloadpacket)
         if formula is not None:
-            self._counts[short_name(func)] += int(formula(*args, **kwargs, out_val=out))
-        return out
-
-
-_KNOWN_TO_PYTHON_ALONE = {torch.ops.prim.device.default}
-"""What C++ cannot be asked about, whether it decomposes. A fake tensor is asked for its device so."""
+            name, count = short_name(operator), int(formula(*args, **kwargs, out_val=result))
+            self._noted.append((name, count))
+            self._account.tell(name, count)

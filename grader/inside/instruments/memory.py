@@ -5,16 +5,16 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 from torch.utils._pytree import tree_leaves
 
 from grader.inside.dispatch import DispatchMode
-from grader.inside.instruments.ops import is_foreign
 from grader.inside.witness import Account
 
 _TELLING = 1.0
@@ -110,26 +110,19 @@ class _Scales(DispatchMode):
         self._meta = meta
         self._followed: dict[int, _Followed] = {}
 
-    def __torch_dispatch__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        if any(map(is_foreign, types)):
-            return NotImplemented  # what holds its bytes is seen within
-        kwargs = kwargs or {}
+    def before(self, operator: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         # `lift_fresh` is how a tensor made from Python data first shows itself: it is its own input
-        if func is not torch.ops.aten.lift_fresh.default:
+        if operator is not torch.ops.aten.lift_fresh.default:
             for storage in self._storages((args, kwargs)):
                 self._follow(storage, storage.nbytes())
         self.weigh()
-        result = func(*args, **kwargs)
+
+    def after(
+        self, operator: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
+    ) -> None:
         for storage in self._storages((args, kwargs, result)):
             self._follow(storage, 0)
         self.weigh()
-        return result
 
     def _follow(self, storage: torch.UntypedStorage, size: int) -> None:
         """Follow a storage until its end. What it held before we saw it never counts."""

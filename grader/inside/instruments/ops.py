@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
+from torch._ops import OpOverload
 
 from grader.inside.dispatch import DispatchMode
 from grader.inside.witness import Account
@@ -53,31 +53,10 @@ class _Recorder(DispatchMode):
         self._names = names
         self._account = account
 
-    def __torch_dispatch__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        name = short_name(func)
+    def arrives(self, operator: OpOverload) -> None:
+        name = short_name(operator)
         self._names.append(name)
         self._account.tell(name)
-        if any(map(is_foreign, types)):
-            return NotImplemented
-        return func(*args, **(kwargs or {}))
-
-
-def is_foreign(kind: type) -> bool:
-    """Say whether a subclass of tensors runs code of its own for an operator.
-
-    A mode that answers `NotImplemented` for it sees what that code runs, too. Within a mode's own
-    call it would not.
-    """
-    if kind.__module__.startswith("torch._subclasses."):  # fake and functional tensors
-        return False
-    method = getattr(kind, "__torch_dispatch__", None)
-    return method is not None and method is not torch.Tensor.__torch_dispatch__
 
 
 def short_name(operator: Any) -> str:
