@@ -120,6 +120,17 @@ def test_twice(calls_shared, steps, inputs):
 @points(3)
 def test_expressions(calls_shared, rng):
     """Whole expressions that occur again are shared, call by call, tuples and views too."""
+    items = [
+        step
+        for sorted_, values, indices in ("svi", "twj")
+        for step in (
+            call(sorted_, "sort", "%x0"),
+            call(values, "operator.getitem", f"%{sorted_}", 0),
+            call(indices, "operator.getitem", f"%{sorted_}", 1),
+        )
+    ]
+    steps = [*reads("x0", "x1"), *items, gives("%v", "%i", "%w", "%j")]
+    compare(calls_shared, doubled(steps), random_inputs(rng))
     for length in (6, 12, 24, 40):
         steps = random_steps(rng, ["unary", "unary", "binary", "sort", "view"], length)
         compare(calls_shared, doubled(steps), random_inputs(rng))
