@@ -360,7 +360,7 @@ _OF_PYTHON_DATA = frozenset({"aten::empty", "aten::detach_"})
 
 
 def _differ(names: Iterable[str]) -> bool:
-    """Say whether what an instrument told as it saw it is not what it had noted at its end."""
+    """Say whether what an instrument told as it saw it is not what it had noted at its end, which comes once."""
     told = defaultdict[str, list[str]](list)
     noted: dict[str, str] = {}
     for name in names:
@@ -369,6 +369,8 @@ def _differ(names: Iterable[str]) -> bool:
             told[key].append(what)
         elif name.startswith(NOTED):
             key, _, sum_ = name.removeprefix(f"{NOTED} ").partition(" ")
+            if key in noted:
+                return True
             noted[key] = sum_
     return any(fingerprint(told[key]) != sum_ for key, sum_ in noted.items())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -31,6 +32,9 @@ class DispatchMode(TorchDispatchMode):
     """
 
     supports_higher_order_operators = True
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -106,6 +110,7 @@ def _is_foreign(kind: type) -> bool:
     return method is not None and method is not torch.Tensor.__torch_dispatch__
 
 
+@cache
 def _is_composite(operator: Any) -> bool:
     """Say whether an operator has no kernel, and is made of others."""
     if operator.namespace == "prim":  # known to Python alone

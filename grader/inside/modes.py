@@ -93,7 +93,7 @@ class OperatorWatch(DispatchMode):
         allowed: frozenset[str] | None = None,
         stray: Stray = lambda name: None,
     ) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._operators = operators
         self._casts = casts
         self._allowed = allowed

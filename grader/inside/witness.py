@@ -88,11 +88,15 @@ class Account:
 
     Told is told: code that clears what an instrument has noted does not reach the trace. Whoever
     reads it compares the two.
+
+    sees_all: whether the instrument is a dispatch mode, which sees all that runs till its end: what does
+        not go by a mode is hidden from it
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, sees_all: bool = True) -> None:
         self._key = f"{os.getpid()}.{next(_numbers)}"
-        mark(f"{WATCHES} {self._key}")
+        if sees_all:
+            mark(f"{WATCHES} {self._key}")
 
     def tell(self, *what: object) -> None:
         """Tell what was just seen."""

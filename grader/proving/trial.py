@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import time
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from grader.box.fork import Fork
@@ -64,8 +65,9 @@ def try_exercise(
     grader = ExerciseGrader(chapter, exercise, probes)
     source = next(c.source for c in read_reference(chapter) if c.label == exercise.id)
     whole = changed(Budget(), exercise.budget)
+    as_written = range(len(grader.suite.checks))
     start, used = time.monotonic(), _cpu_of_children()
-    _tried(grader, source, seed, lambda: Fork(probes, whole))
+    _tried(grader, source, seed, lambda: Fork(probes, whole), as_written)
     wall = max(LEAST_SECONDS, TIMES_REFERENCE * (time.monotonic() - start))
     cpu = max(LEAST_CPU_SECONDS, TIMES_REFERENCE * (_cpu_of_children() - used))
     budget = replace(
@@ -78,14 +80,20 @@ def try_exercise(
     excused = equivalents(chapter).get(exercise.id, {})
     equivalent = [mutant for mutant in made if mutant.id in excused]
     survivors, broken = [], []
+    order = list(as_written)
     for mutant in made:
         if mutant.id in excused:
             continue
-        survived, broke = _tried(grader, mutant.source, seed, lambda: Fork(probes, budget))
-        if survived:
+        tried = _tried(grader, mutant.source, seed, lambda: Fork(probes, budget), order)
+        if tried.broke:  # a check may count on those before it: their word comes first
+            tried = _tried(grader, mutant.source, seed, lambda: Fork(probes, budget), as_written)
+        if tried.survived:
             survivors.append(mutant)
-        if broke:
-            broken.append(f"{mutant.id}: {broke}")
+        if tried.broke:
+            broken.append(f"{mutant.id}: {tried.broke}")
+        if tried.failed is not None:  # its neighbours mostly fail the same one
+            order.remove(tried.failed)
+            order.insert(0, tried.failed)
     ids = {mutant.id for mutant in all_mutants}
     return Trial(
         chapter,
@@ -105,25 +113,45 @@ def _cpu_of_children() -> float:
     return ended.ru_utime + ended.ru_stime
 
 
+@dataclass(frozen=True)
+class _Tried:
+    """What became of an answer: which check it failed first, if any, and what broke there."""
+
+    survived: bool = False
+    failed: int | None = None
+    broke: str = ""
+
+
 def _tried(
-    grader: ExerciseGrader, source: str, seed: int, open_fork: OpenTransport
-) -> tuple[bool, str]:
-    """Return whether an answer passes, and if not, which check ended with an error of its own."""
+    grader: ExerciseGrader,
+    source: str,
+    seed: int,
+    open_fork: OpenTransport,
+    order: Sequence[int],
+) -> _Tried:
+    """Ask an answer by the checks in that order, until it fails one."""
     attempt = grader.attempt_with(source)
     if scan(judged_text(attempt.program), grader.exercise.off_limits):
-        return False, ""
+        return _Tried()
     interview = Interview(open_fork(), grader.exercise.off_limits, seed)
     try:
         interview.load(attempt.program)
-        runs = grader.suite.run(interview, seed, stop=lambda runs: runs[-1].error is not None)
+        runs = grader.suite.run(
+            interview, seed, stop=lambda runs: runs[-1].error is not None, order=order
+        )
     except Ended:
-        return False, ""
+        return _Tried()
     finally:
         interview.close()
-    error = runs[-1].error
-    if error is None:
-        return not interview.tripped, ""
-    return False, "" if says(error) else f"{runs[-1].check.name}, {type(error).__name__}: {error}"
+    last = runs[-1]
+    if last.error is None:
+        return _Tried(survived=not interview.tripped)
+    failed = order[len(runs) - 1]
+    if says(last.error):
+        return _Tried(failed=failed)
+    return _Tried(
+        failed=failed, broke=f"{last.check.name}, {type(last.error).__name__}: {last.error}"
+    )
 
 
 def equivalents(chapter: Chapter) -> dict[str, dict[str, str]]:

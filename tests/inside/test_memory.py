@@ -44,6 +44,17 @@ def test_the_peak_is_what_lived_at_once():
     assert memory.live_bytes == 0
 
 
+def test_the_peak_can_be_reset_to_what_is_alive():
+    with watch_memory() as memory:
+        x = torch.zeros(100)
+        y = x + 1
+        del y
+        memory.reset_peak()
+        assert memory.peak_bytes == memory.live_bytes == 100 * FLOAT
+        x[:50] + 1
+    assert (memory.peak_bytes, memory.new_bytes) == (150 * FLOAT, 250 * FLOAT)
+
+
 def test_a_view_keeps_its_storage_alive():
     with watch_memory() as memory:
         part = torch.zeros(100)[:2]
@@ -133,18 +144,18 @@ def test_what_is_noted_meanwhile_is_told_in_the_order_in_which_it_is_noted(monke
     """By another thread, gloo's, say, or by a collection of garbage within the call that tells."""
     memory, told = Memory(), []
 
-    def tell(_, what):
-        if what == "8 of 8":
-            memory._shrink(1)
-            other = threading.Thread(target=memory._shrink, args=(2,))
+    def tell(_, *what):
+        if what == (8, 8):
+            memory._note((-1, 0))
+            other = threading.Thread(target=memory._note, args=((-2, 0),))
             other.start()
             other.join()
         told.append(what)
 
     monkeypatch.setattr(Account, "tell", tell)
-    memory._grow(8, 8)
-    assert told == memory._told == ["8 of 8", "-1", "-2"]
+    memory._note((8, 8))
+    assert told == memory._told == [(8, 8), (-1, 0), (-2, 0)]
     assert memory.live_bytes == 5
     memory._close()
-    memory._shrink(3)
-    assert told == memory._told == ["8 of 8", "-1", "-2"]
+    memory._note((-3, 0))
+    assert told == memory._told == [(8, 8), (-1, 0), (-2, 0)]

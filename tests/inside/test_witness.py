@@ -14,6 +14,7 @@ from grader.inside.instruments.collectives import watch_collectives
 from grader.inside.instruments.flops import watch_flops
 from grader.inside.instruments.memory import watch_memory
 from grader.inside.instruments.ops import watch_ops
+from grader.inside.instruments.saved import watch_saved
 from grader.inside.probe import probe
 from grader.inside.process import confine
 
@@ -54,7 +55,14 @@ def multiplied(student):
     return flops.total
 
 
-PROBES = {one.name: one for one in (called, counted, weighed, listened, multiplied)}
+@probe
+def kept(student):
+    with watch_saved() as saved:
+        student.f()
+    return saved.bytes
+
+
+PROBES = {one.name: one for one in (called, counted, weighed, listened, multiplied, kept)}
 
 
 def heard(source, name="called", watch=True):
@@ -114,7 +122,7 @@ HIDING = {
 
 
 @pytest.mark.parametrize("way", HIDING)
-@pytest.mark.parametrize("instrument", ["counted", "weighed"])
+@pytest.mark.parametrize("instrument", ["counted", "weighed", "multiplied"])
 def test_what_hides_from_the_instruments_is_seen(way, instrument):
     value, _, seen = heard(dedent(HIDING[way]), instrument)
     assert not value
@@ -257,9 +265,10 @@ def test_nothing_is_said_on_stderr(tmp_path, monkeypatch):
 
 FORGING = {
     "counted": "if type(o).__name__ == 'Ops': o._names.clear()",
-    "weighed": "if type(o).__name__ == 'Memory': o._told.clear(); o.new_bytes = 0",
+    "weighed": "if type(o).__name__ == 'Memory': o._told.clear()",
     "listened": "if type(o).__name__ == 'Collectives': o._events.clear()",
     "multiplied": "if type(o).__name__ == 'Flops': o._noted.clear()",
+    "kept": "if type(o).__name__ == 'Saved': o._storages.clear()",
 }
 
 
@@ -268,13 +277,39 @@ def test_notes_that_are_cleared_are_found_out(instrument):
     source = f"""
     import gc
     def f():
-        y = torch.ones(3, 3) @ torch.ones(3, 3)
+        y = torch.ones(3, 3, requires_grad=True) @ torch.ones(3, 3)
         for o in gc.get_objects():
             {FORGING[instrument]}
     """
     value, _, seen = heard(dedent(source), instrument)
     assert not value
     assert seen.trouble == ("what an instrument had noted was changed",)
+
+
+def test_an_instrument_that_is_closed_early_is_found_out():
+    source = """
+    import gc, threading
+    def f():
+        for o in gc.get_objects():
+            if type(o).__name__ == "Account":
+                o.close([])
+        thread = threading.Thread(target=lambda: torch.ones(3).exp())
+        thread.start(), thread.join()
+    """
+    value, _, seen = heard(dedent(source), "counted")
+    assert value == []
+    assert seen.trouble == ("what an instrument had noted was changed",)
+
+
+def test_what_is_saved_is_no_matter_of_modes():
+    source = """
+    import threading
+    def f():
+        thread = threading.Thread(target=lambda: torch.ones(3).exp())
+        thread.start(), thread.join()
+    """
+    value, _, seen = heard(dedent(source), "kept")
+    assert (value, seen.trouble) == (0, ())
 
 
 def test_a_record_that_is_cut_is_found_out():

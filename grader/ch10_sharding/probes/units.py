@@ -126,7 +126,8 @@ def units_alive(student, width, count, ranks, limits):
 
             def since(base):
                 settled(base)
-                most, memory.peak_bytes = memory.peak_bytes, memory.live_bytes
+                most = memory.peak_bytes
+                memory.reset_peak()
                 return most - base, memory.live_bytes - base
 
             made = [nn.Linear(width, width, bias=False) for _ in range(count)]
@@ -134,7 +135,7 @@ def units_alive(student, width, count, ranks, limits):
             del made
             base = memory.live_bytes
             found = {"made": base}
-            memory.peak_bytes = base
+            memory.reset_peak()
             x = torch.ones(1, width)
             for unit in units:
                 x = unit(x)

@@ -76,7 +76,7 @@ class _Functions(TorchFunctionMode):
 
 class _Operators(DispatchMode):
     def __init__(self, reads: Reads) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._reads = reads
 
     def before(self, operator: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -87,8 +87,6 @@ class _Operators(DispatchMode):
 def _depends_on_values(func: Any, args: Any) -> bool:
     """Say whether an operator must look at values to know what it returns."""
     name = func._schema.name.partition("::")[2]
-    if name == "is_nonzero":
-        return True
     if name in ("index", "index_put", "index_put_", "_unsafe_index"):
         masks = (torch.bool, torch.uint8)
         return any(

@@ -101,7 +101,7 @@ class Listener(DispatchMode):
     """Tells of each communication, before it runs: its name, its bytes."""
 
     def __init__(self, tell: Callable[[str, int], None]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._tell = tell
 
     def before(self, operator: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

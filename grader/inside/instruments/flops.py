@@ -44,17 +44,17 @@ def watch_flops() -> Iterator[Flops]:
     """
     flops, account = Flops(), Account()
     try:
-        with _Counter(flops._noted, account):
+        with _Tally(flops._noted, account):
             yield flops
     finally:
         account.close(f"{name} {count}" for name, count in flops._noted)
 
 
-class _Counter(DispatchMode):
+class _Tally(DispatchMode):
     """Counts as torch's `FlopCounterMode` does, of which each process would import Dynamo."""
 
     def __init__(self, noted: list[tuple[str, int]], account: Account) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._noted = noted
         self._account = account
 

@@ -26,52 +26,68 @@ class Memory:
     """What was allocated so far. All numbers are bytes of storage, each storage counted once."""
 
     def __init__(self) -> None:
-        self.new_bytes = 0
-        """Bytes of all storages that came into being."""
-        self.live_bytes = 0
-        """Bytes of those that are still alive."""
-        self.peak_bytes = 0
-        """The most of them that were alive at the same time."""
-        self.largest_bytes = 0
-        """The largest of them."""
-
         self._account = Account()
-        self._told: list[str] = []
-        self._waiting: deque[str] = deque()
+        self._told: list[_Change] = []
+        self._waiting: deque[_Change] = deque()
         self._telling = threading.Lock()
 
-    def _grow(self, size: int, by: int) -> None:
-        self._note(f"{by} of {size}")
-        self.new_bytes += by
-        self.live_bytes += by
-        self.peak_bytes = max(self.peak_bytes, self.live_bytes)
-        self.largest_bytes = max(self.largest_bytes, size)
+    @property
+    def new_bytes(self) -> int:
+        """Bytes of all storages that came into being."""
+        return sum(by for by, _ in self._changes() if by > 0)
 
-    def _shrink(self, by: int) -> None:
-        if by:
-            self._note(f"-{by}")
-        self.live_bytes -= by
+    @property
+    def live_bytes(self) -> int:
+        """Bytes of those that are still alive."""
+        return sum(by for by, _ in self._changes())
 
-    def _note(self, what: str) -> None:
+    @property
+    def peak_bytes(self) -> int:
+        """The most of them that were alive at the same time, since the last `reset_peak` if there was one."""
+        live = peak = 0
+        for by, size in self._changes():
+            live += by
+            peak = live if (by, size) == _RESET else max(peak, live)
+        return peak
+
+    @property
+    def largest_bytes(self) -> int:
+        """The largest of them."""
+        return max((size for _, size in self._changes()), default=0)
+
+    def reset_peak(self) -> None:
+        """Let the peak be what is alive now."""
+        self._note(_RESET)
+
+    def _changes(self) -> list[_Change]:
+        return [*self._told, *self._waiting]
+
+    def _note(self, change: _Change) -> None:
         """Note a change and tell it, both in one order.
 
         A storage dies in whatever thread lets go of it, gloo's too, or in a collection of garbage within
         this very call. Who cannot tell now leaves it to who does.
         """
-        self._waiting.append(what)
+        self._waiting.append(change)
         while self._waiting and self._telling.acquire(blocking=False):
             try:
                 while self._waiting:
                     first = self._waiting.popleft()
                     self._told.append(first)
-                    self._account.tell(first)
+                    self._account.tell(*first)
             finally:
                 self._telling.release()
 
     def _close(self) -> None:
         # for good: what another thread notes from now on comes too late
         self._telling.acquire(timeout=_TELLING)
-        self._account.close(self._told)
+        self._account.close(f"{by} {size}" for by, size in self._told)
+
+
+_Change = tuple[int, int]
+"""By how many bytes more are alive than before, and the size of the storage that grew, else 0."""
+
+_RESET: _Change = (0, 0)
 
 
 @contextmanager
@@ -105,7 +121,7 @@ class _Scales(DispatchMode):
     """
 
     def __init__(self, memory: Memory, meta: bool) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._memory = memory
         self._meta = meta
         self._followed: dict[int, _Followed] = {}
@@ -142,15 +158,13 @@ class _Scales(DispatchMode):
         counted, followed.size = followed.size - followed.before, size
         followed.before = min(followed.before, size)  # what was given back is new if it comes again
         gained = size - followed.before - counted
-        if gained > 0:
-            self._memory._grow(size, gained)
-        else:
-            self._memory._shrink(-gained)
+        if gained:
+            self._memory._note((gained, size if gained > 0 else 0))
 
     def _gone(self, key: int) -> None:
         followed = self._followed.pop(key, None)
-        if followed is not None:
-            self._memory._shrink(followed.size - followed.before)
+        if followed is not None and followed.size > followed.before:
+            self._memory._note((followed.before - followed.size, 0))
 
     def _storages(self, tree: object) -> Iterator[torch.UntypedStorage]:
         for leaf in tree_leaves(tree):

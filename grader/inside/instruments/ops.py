@@ -49,7 +49,7 @@ def watch_ops() -> Iterator[Ops]:
 
 class _Recorder(DispatchMode):
     def __init__(self, names: list[str], account: Account) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._names = names
         self._account = account
 

@@ -4,44 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
+
+from grader.inside.witness import Account
 
 # taken before any student's code can put something else in their places
 _storage_of = torch.Tensor.untyped_storage
 
 
-@dataclass
 class Saved:
     """What was saved so far. Storages that an expanded or sliced view shares count once."""
 
-    _storages: dict[int, torch.UntypedStorage] = field(default_factory=dict)
-    _count: int = 0
+    def __init__(self) -> None:
+        # The storages are kept, so that no other can get the address of one while we count.
+        self._storages: list[torch.UntypedStorage] = []
+        self._account = Account(sees_all=False)
 
     @property
     def count(self) -> int:
         """How many tensors were saved, the same one as often as it was."""
-        return self._count
+        return len(self._storages)
 
     @property
     def bytes(self) -> int:
         """Bytes of all storages that were saved, each once."""
-        return sum(storage.nbytes() for storage in self._storages.values())
+        return self.bytes_without()
 
     def bytes_without(self, *known: torch.Tensor) -> int:
         """Return the bytes of the storages that none of `known`, such as the inputs, lives in."""
         theirs = {_storage_of(tensor).data_ptr() for tensor in known}
-        return sum(storage.nbytes() for at, storage in self._storages.items() if at not in theirs)
+        found = {storage.data_ptr(): storage for storage in self._storages}
+        return sum(storage.nbytes() for at, storage in found.items() if at not in theirs)
 
     def _note(self, tensor: torch.Tensor) -> torch.Tensor:
         storage = _storage_of(tensor)
-        # the storage is kept, so that no other can get its address while we count
-        self._storages[storage.data_ptr()] = storage
-        self._count += 1
+        self._storages.append(storage)
+        self._account.tell(storage._cdata)
         # A result that its own node keeps with its history is a cycle: the graph would never go.
         return tensor if tensor.is_leaf else tensor.detach()
+
+    def _close(self) -> None:
+        self._account.close(storage._cdata for storage in self._storages)
 
 
 @contextmanager
@@ -56,8 +61,11 @@ def watch_saved() -> Iterator[Saved]:
     a checkpointed part saves its inputs at most.
     """
     saved = Saved()
-    with saved_tensors_hooks(saved._note, _as_it_is):
-        yield saved
+    try:
+        with saved_tensors_hooks(saved._note, _as_it_is):
+            yield saved
+    finally:
+        saved._close()
 
 
 def _as_it_is(tensor: torch.Tensor) -> torch.Tensor:
