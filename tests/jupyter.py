@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page, Response
@@ -56,11 +56,11 @@ def served(
         stderr=subprocess.PIPE,
         text=True,
     )  # fmt: skip
+    said: list[str] = []
     try:
-        yield _address(server)
+        yield _address(server, said)
     finally:
-        server.terminate()
-        server.wait(60)
+        _end(server, said)
 
 
 def at_home(home: Path) -> dict[str, str]:
@@ -74,17 +74,27 @@ def at_home(home: Path) -> dict[str, str]:
     }
 
 
-def _address(server: subprocess.Popen[str]) -> str:
-    """Return where the server says it is, and keep its log flowing."""
+def _address(server: subprocess.Popen[str], said: list[str]) -> str:
+    """Return where the server says it is, and keep its log flowing into `said`."""
     assert server.stderr is not None
-    lines = []
     for line in server.stderr:
-        lines.append(line)
+        said.append(line)
         found = re.search(r"http://127\.0\.0\.1:\d+/(lab|tree|notebooks)\b", line)
         if found:
-            threading.Thread(target=server.stderr.read, daemon=True).start()
+            threading.Thread(target=said.extend, args=(server.stderr,), daemon=True).start()
             return found.group()
-    raise AssertionError("Jupyter did not start:\n" + "".join(lines))
+    raise AssertionError("Jupyter did not start:\n" + "".join(said))
+
+
+def _end(server: subprocess.Popen[str], said: list[str]) -> None:
+    """Tell the server to end, again if need be: an idle one was seen that had not heard it the first time."""
+    for _ in range(3):
+        server.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            server.wait(20)
+            return
+    server.kill()
+    raise AssertionError("Jupyter did not end:\n" + "".join(said))
 
 
 class Notebook:
