@@ -126,15 +126,21 @@ def run_twice(module, inputs):
     return runs
 
 
+def _tensors_of(module):
+    """Yield each tensor that a module keeps, by name: a buffer that is not saved, and what is no buffer, too."""
+    for path, part in module.named_modules(remove_duplicate=False):
+        for kept in (part._parameters, part._buffers, vars(part)):
+            for name, tensor in kept.items():
+                if isinstance(tensor, torch.Tensor):
+                    yield f"{path}.{name}" if path else name, tensor
+
+
 def apply_twice(change, module, inputs):
     """Apply a pass twice; return the graph after each, and what the module then computes."""
     change(module)
     module.graph.lint()
     once = steps_of_graph(module.graph)
-    # with those that are no buffers: a module keeps them as well
-    plain = {name: kept for name, kept in vars(module).items() if isinstance(kept, torch.Tensor)}
-    attributes = {**module.state_dict(), **plain}
-    attributes = {name: tensor.detach().clone() for name, tensor in attributes.items()}
+    attributes = {name: tensor.detach().clone() for name, tensor in _tensors_of(module)}
     runs = run_twice(module, inputs)
     code = module.code
     module.recompile()
