@@ -94,6 +94,7 @@ def _end(server: subprocess.Popen[str], said: list[str]) -> None:
             server.wait(20)
             return
     server.kill()
+    server.wait()
     raise AssertionError("Jupyter did not end:\n" + "".join(said))
 
 

@@ -103,13 +103,11 @@ class _Provers:
 def _prove_and_try(chapter: Chapter, exercise: Exercise, seed: int) -> tuple[Proof, Trial, Known]:
     settle(chapter)
     proof = prove(chapter, exercise, seed)
+    chance = found_by_chance(chapter, exercise, proof.marks, seed)
     if state_of(chapter, exercise, read_ledger(chapter).get(exercise.id)) is State.CHANGED:
-        # an exercise with a row was asked when that was written, and is with each turn that it has
-        chance = (
-            *found_by_chance(chapter, exercise, proof.marks, seed),
-            *refused_by_chance(chapter, exercise, seed),
-        )
-        proof = replace(proof, problems=(*proof.problems, *chance))
+        # those of a row were asked when it was written, and are with each turn that they have
+        chance += refused_by_chance(chapter, exercise, seed)
+    proof = replace(proof, problems=(*proof.problems, *chance))
     trial = try_exercise(chapter, exercise, seed)
     marks = proof.marks if seed == PRACTICE_SEED else None
     return proof, trial, known_marks(chapter, exercise, marks)
