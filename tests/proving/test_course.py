@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from grader.course.course import Course
+from grader.course.tried import Kind, read_tried
 from grader.proving.chance import found_by_chance, refused_by_chance
 from grader.proving.digest import notebook_digest
 from grader.proving.ledger import State, read_ledger, read_notebook_digest, state_of, turn
@@ -21,6 +22,7 @@ from grader.proving.notebooks import run_again
 from grader.proving.processes import spawned
 from grader.proving.prove import settle
 from grader.proving.trial import equivalents, try_exercise
+from grader.proving.tried import grade_tried, task_of
 from grader.proving.validate import orphans, pacing, prove
 from grader.verdict.known import marks_digest
 from tests import ROOT, passed
@@ -104,6 +106,22 @@ def test_known_answers_get_their_verdicts(elsewhere, record_property, chapter, e
         row = read_ledger(chapter)[exercise.id]
         found = proof.checks, proof.mistakes, proof.alternates
         assert found == (row.checks, row.mistakes, row.alternates), "run: make prove"
+
+
+@pytest.mark.parametrize(("chapter", "exercise"), EXERCISES)
+def test_right_answers_that_somebody_tried_are_accepted(elsewhere, chapter, exercise):
+    """All that were tried are graded in `make prove`; a right one that is refused is not to wait for it."""
+    if exercise.id not in TURNS[state(chapter, exercise.id)]:
+        return
+    right = [one for one in read_tried(chapter, exercise) if one.kind is Kind.RIGHT]
+    found = elsewhere(_graded, chapter, exercise, right)
+    refused = [f"{one.answer.name} is {one.outcome}" for one in found if not one.full]
+    assert not refused, f"seed {SEED}\n" + "\n".join(refused)
+
+
+def _graded(chapter, exercise, answers):
+    ((_, found),) = grade_tried([task_of(chapter, exercise, answers)], SEED, 1, boxed=False)
+    return found
 
 
 @pytest.mark.parametrize(("chapter", "exercise"), EXERCISES)
